@@ -1,0 +1,169 @@
+package app
+
+import "slices"
+
+// OrderStatus is where an order stands. RECEIVED, CONFIRMED, COMPLETED and CANCELLED are
+// the spec's, the others contract §5's.
+type OrderStatus string
+
+const (
+	OrderReceived       OrderStatus = "RECEIVED"
+	OrderConfirmed      OrderStatus = "CONFIRMED"
+	OrderPreparing      OrderStatus = "PREPARING"
+	OrderReady          OrderStatus = "READY"
+	OrderOutForDelivery OrderStatus = "OUT_FOR_DELIVERY"
+	OrderCompleted      OrderStatus = "COMPLETED"
+	OrderCancelled      OrderStatus = "CANCELLED"
+)
+
+// orderPath is the way of an order. It only goes forward and may skip; CANCELLED can be
+// reached from everywhere before the end.
+var orderPath = [...]OrderStatus{
+	OrderReceived, OrderConfirmed, OrderPreparing, OrderReady, OrderOutForDelivery, OrderCompleted,
+}
+
+// Transitions returns the statuses that an order can take next, never nil. mayCancel
+// tells whether whoever asks may cancel orders.
+func (s OrderStatus) Transitions(fulfillment FulfillmentType, mayCancel bool) []OrderStatus {
+	next := []OrderStatus{}
+	at := slices.Index(orderPath[:], s)
+	if at < 0 || s == OrderCompleted {
+		return next
+	}
+	for _, status := range orderPath[at+1:] {
+		if status != OrderOutForDelivery || fulfillment == FulfillmentDelivery {
+			next = append(next, status)
+		}
+	}
+	if mayCancel {
+		next = append(next, OrderCancelled)
+	}
+	return next
+}
+
+// FulfillmentType is how the guest gets the food.
+type FulfillmentType string
+
+const (
+	FulfillmentDelivery FulfillmentType = "DELIVERY"
+	FulfillmentPickup   FulfillmentType = "PICKUP"
+	FulfillmentDineIn   FulfillmentType = "DINE_IN"
+)
+
+// OrderSource is where an order was placed.
+type OrderSource string
+
+const (
+	SourceWeb    OrderSource = "WEB"
+	SourceMobile OrderSource = "MOBILE"
+	SourcePOS    OrderSource = "POS"
+	SourcePhone  OrderSource = "PHONE"
+	SourceAPI    OrderSource = "API"
+)
+
+// PaymentStatus sums up an order's payments.
+type PaymentStatus string
+
+const (
+	PaymentUnpaid            PaymentStatus = "UNPAID"
+	PaymentPartiallyPaid     PaymentStatus = "PARTIALLY_PAID"
+	PaymentPaid              PaymentStatus = "PAID"
+	PaymentPartiallyRefunded PaymentStatus = "PARTIALLY_REFUNDED"
+	PaymentRefunded          PaymentStatus = "REFUNDED"
+)
+
+// Order is an order as clients and subscribers see it (spec, Order data; contract §5).
+// Names and prices are those of the moment at which it was placed.
+type Order struct {
+	ID                 OrderID          `json:"id"`
+	Number             string           `json:"orderId"` // counts up per store, without gaps
+	StoreID            StoreID          `json:"storeId"`
+	StoreViewID        StoreViewID      `json:"storeViewId"`
+	Status             OrderStatus      `json:"status"`
+	PreviousStatus     *OrderStatus     `json:"previousStatus"` // null on creation
+	FulfillmentType    FulfillmentType  `json:"fulfillmentType"`
+	Source             OrderSource      `json:"source"`
+	Customer           OrderCustomer    `json:"customer"`
+	Items              []OrderItem      `json:"items"`
+	SubtotalMinor      int64            `json:"subtotalMinor"`
+	DeliveryFeeMinor   int64            `json:"deliveryFeeMinor"`
+	TaxMinor           int64            `json:"taxMinor"`
+	DiscountMinor      int64            `json:"discountMinor"`
+	TotalMinor         int64            `json:"totalMinor"`
+	TaxIncluded        bool             `json:"taxIncluded"`
+	Currency           Currency         `json:"currency"`
+	PaymentStatus      PaymentStatus    `json:"paymentStatus"`
+	PaidMinor          int64            `json:"paidMinor"`
+	RefundedMinor      int64            `json:"refundedMinor"`
+	Note               string           `json:"note,omitempty"`
+	DeliveryAddress    *DeliveryAddress `json:"deliveryAddress,omitempty"`
+	CancellationReason string           `json:"cancellationReason,omitempty"`
+	BusinessDate       string           `json:"businessDate"` // YYYY-MM-DD in the store's zone
+	Version            int64            `json:"version"`
+	CreatedAt          Time             `json:"createdAt"`
+	UpdatedAt          Time             `json:"updatedAt"`
+}
+
+// OrderCustomer is who ordered, as given at the time.
+type OrderCustomer struct {
+	ID    CustomerID `json:"id"`
+	Name  string     `json:"name"`
+	Email string     `json:"email"`
+	Phone string     `json:"phone"`
+}
+
+// OrderItem is one line of an order.
+type OrderItem struct {
+	ProductID      ProductID `json:"productId"`
+	ProductName    string    `json:"productName"`
+	Quantity       int64     `json:"quantity"`
+	UnitPriceMinor int64     `json:"unitPriceMinor"`
+	TotalMinor     int64     `json:"totalMinor"` // unit price times quantity, before any discount
+}
+
+// DeliveryAddress is where an order goes.
+type DeliveryAddress struct {
+	Line1      string `json:"line1" validate:"required,max=200"`
+	Line2      string `json:"line2,omitempty" validate:"max=200"`
+	City       string `json:"city" validate:"required,max=100"`
+	Region     string `json:"region,omitempty" validate:"max=100"`
+	PostalCode string `json:"postalCode,omitempty" validate:"max=20"`
+	Country    string `json:"country" validate:"required,iso3166_1_alpha2"`
+	Notes      string `json:"notes,omitempty" validate:"max=500"`
+}
+
+// NewOrder is what somebody asks for when placing an order. Prices are never part of it.
+type NewOrder struct {
+	Items              []NewOrderItem
+	FulfillmentType    FulfillmentType
+	Source             OrderSource
+	CustomerID         CustomerID // a known customer, or "" and
+	Guest              OrderCustomer
+	DeliveryAddress    *DeliveryAddress
+	StoreViewID        StoreViewID // "" = the caller's
+	DiscountMinor      int64
+	ExpectedTotalMinor *int64 // refuse to place the order at any other total
+	Note               string
+}
+
+// NewOrderItem is one line of a NewOrder.
+type NewOrderItem struct {
+	ProductID ProductID
+	Quantity  int64
+}
+
+// PaymentStatusOf sums up an order of a total, of what was paid and of what of that was
+// given back, all in minor units.
+func PaymentStatusOf(total, paid, refunded int64) PaymentStatus {
+	switch {
+	case refunded > 0 && refunded == paid:
+		return PaymentRefunded
+	case refunded > 0:
+		return PaymentPartiallyRefunded
+	case paid >= total:
+		return PaymentPaid
+	case paid > 0:
+		return PaymentPartiallyPaid
+	}
+	return PaymentUnpaid
+}

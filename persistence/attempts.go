@@ -1,0 +1,252 @@
+package persistence
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// attemptRow is an attempt as lists show it.
+type attemptRow struct {
+	bun.BaseModel `bun:"table:attempts,alias:a"`
+
+	ID             app.AttemptID
+	DeliveryID     app.DeliveryID
+	EventID        app.EventID
+	EventType      app.EventType
+	Status         app.AttemptStatus
+	StatusCode     int
+	ResponseTimeMs int64
+	Number         int
+	Error          string
+	NextRetryAt    *time.Time
+	AttemptedAt    time.Time
+}
+
+func (r attemptRow) attempt() app.Attempt {
+	return app.Attempt{
+		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, StatusCode: r.StatusCode,
+		ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error, NextRetryAt: timeOrNil(r.NextRetryAt),
+		DeliveredAt: app.At(r.AttemptedAt),
+	}
+}
+
+// Attempts returns one page of a subscription's attempts, the newest first, and how many
+// there are in all. Pages count from 1. NOT_FOUND if the store has no such subscription.
+func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, page, limit int) ([]app.Attempt, int, error) {
+	var rows []attemptRow
+	var total int
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		var exists int
+		err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, id).Scan(ctx, &exists)
+		if err != nil {
+			return err
+		}
+		err = tx.NewRaw("SELECT count(*) FROM attempts WHERE store_id = ? AND subscription_id = ?", store, id).Scan(ctx, &total)
+		if err != nil {
+			return err
+		}
+		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.subscription_id = ?", store, id).
+			OrderExpr("a.attempted_at DESC, a.id DESC").Limit(int64(limit)).Offset(int64((page - 1) * limit)).Scan(ctx)
+	})
+	attempts := make([]app.Attempt, len(rows))
+	for i, row := range rows {
+		attempts[i] = row.attempt()
+	}
+	return attempts, total, err
+}
+
+// Outgoing loads what an attempt needs, in one query. NOT_FOUND when the delivery's rows
+// are gone.
+func (db *DB) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
+	var o app.Outgoing
+	var body *string
+	var sealed []byte
+	var status *app.AttemptStatus
+	var code, ms *int64
+	var reason *string
+	var attemptedAt *time.Time
+	err := db.System().DB.QueryRowContext(ctx, `
+		SELECT d.status, d.store_id, d.event_type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
+			a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at
+		FROM deliveries d JOIN outbox e ON e.id = d.event_id JOIN subscriptions s ON s.id = d.subscription_id
+			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = $2
+		WHERE d.id = $1`, delivery, number).Scan(&o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body,
+		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted, &status, &code, &ms, &reason, &attemptedAt)
+	if err != nil {
+		return o, classify(err)
+	}
+	if body != nil {
+		o.Body = []byte(*body)
+	}
+	if status != nil {
+		o.Recorded = &app.Attempt{
+			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, AttemptNumber: number, DeliveredAt: app.At(*attemptedAt),
+		}
+		return o, nil
+	}
+	o.Secret, err = db.sealer.Open(sealed, string(o.SubscriptionID))
+	return o, err
+}
+
+// RecordAttempt writes down an attempt, what it means for its delivery, the attempt before
+// it and the subscription's health. It is safe to repeat, and shares its statement with
+// the attempts that end at the same moment. It reports whether the record is new.
+func (db *DB) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
+	recorded, err := db.recorder.do(ctx, record)
+	return recorded, classify(err)
+}
+
+// slowMemory is how long a subscription counts as slow after its last slow answer.
+const slowMemory = time.Minute
+
+func (db *DB) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
+	columns, err := columnsOf(records)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.System().DB.QueryContext(ctx, recordStatement, columns.args()...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	recorded := make([]bool, len(records))
+	for rows.Next() {
+		var place int
+		if err := rows.Scan(&place); err != nil {
+			return nil, err
+		}
+		recorded[place] = true
+	}
+	return recorded, rows.Err()
+}
+
+// recordStatement takes one array per column of the new attempts. Health rows are locked
+// in the order of their ids, and only those that change.
+const recordStatement = `
+	WITH r AS MATERIALIZED (
+		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[], $9::text[],
+			$10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[], $16::timestamptz[])
+			AS r (place, id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+				status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at)
+	), attempt AS (
+		INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at)
+		SELECT id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at
+		FROM r ON CONFLICT (delivery_id, number) DO NOTHING
+		RETURNING delivery_id, number
+	), fresh AS MATERIALIZED (
+		SELECT r.* FROM r JOIN attempt USING (delivery_id, number)
+	), before AS (
+		UPDATE attempts a SET status = 'failed', next_retry_at = NULL
+		FROM fresh f WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
+	), delivery AS (
+		UPDATE deliveries d SET status = f.status, reason = '', attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
+			ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END
+		FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled'
+	), outcome AS (
+		SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
+			count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
+			min(attempted_at) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failing_since,
+			bool_or(response_time_ms >= $17::bigint) AS slow
+		FROM (SELECT f.*, coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1) AS last_success
+			FROM fresh f) f
+		GROUP BY subscription_id
+	), changing AS MATERIALIZED (
+		SELECT h.subscription_id FROM subscription_health h JOIN outcome o USING (subscription_id)
+		WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at < o.at - $18::interval
+		ORDER BY h.subscription_id FOR UPDATE OF h
+	), health AS (
+		UPDATE subscription_health h SET
+			failure_count = o.failures + CASE WHEN o.succeeded THEN 0 ELSE h.failure_count END,
+			failing_since = CASE WHEN o.failures = 0 AND o.succeeded THEN NULL
+				WHEN o.succeeded THEN o.failing_since ELSE coalesce(h.failing_since, o.failing_since) END,
+			slow_seen_at = CASE WHEN o.slow THEN o.at WHEN h.slow_seen_at < o.at - $18::interval THEN NULL ELSE h.slow_seen_at END
+		FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
+	)
+	SELECT place FROM fresh`
+
+// recordColumns turns records into one array per column.
+type recordColumns struct {
+	places        []int32
+	ids           []app.AttemptID
+	stores        []app.StoreID
+	deliveries    []app.DeliveryID
+	subscriptions []app.SubscriptionID
+	events        []app.EventID
+	types         []app.EventType
+	numbers       []int32
+	statuses      []app.AttemptStatus
+	codes         []int32
+	ms            []int64
+	errors        []string
+	headers       []*string
+	bodies        [][]byte
+	nextRetries   []pgtype.Timestamptz
+	at            []time.Time
+}
+
+func columnsOf(records []app.MadeAttempt) (*recordColumns, error) {
+	c := &recordColumns{}
+	for i, r := range records {
+		at := app.At(r.At).Time
+		var headers *string
+		if r.Headers != nil {
+			encoded, err := json.Marshal(r.Headers)
+			if err != nil {
+				return nil, err
+			}
+			text := string(encoded)
+			headers = &text
+		}
+		next := pgtype.Timestamptz{}
+		if r.Status == app.AttemptRetrying {
+			next = pgtype.Timestamptz{Time: at.Add(r.Duration + r.RetryIn), Valid: true}
+		}
+		c.places = append(c.places, int32(i))
+		c.ids = append(c.ids, app.NewID[app.AttemptID](r.At))
+		c.stores = append(c.stores, r.Outgoing.StoreID)
+		c.deliveries = append(c.deliveries, r.DeliveryID)
+		c.subscriptions = append(c.subscriptions, r.Outgoing.SubscriptionID)
+		c.events = append(c.events, r.Outgoing.EventID)
+		c.types = append(c.types, r.Outgoing.EventType)
+		c.numbers = append(c.numbers, int32(r.Number))
+		c.statuses = append(c.statuses, r.Status)
+		c.codes = append(c.codes, int32(r.StatusCode))
+		c.ms = append(c.ms, r.Duration.Milliseconds())
+		c.errors = append(c.errors, r.Error)
+		c.headers = append(c.headers, headers)
+		c.bodies = append(c.bodies, r.Body)
+		c.nextRetries = append(c.nextRetries, next)
+		c.at = append(c.at, at)
+	}
+	return c, nil
+}
+
+func (c *recordColumns) args() []any {
+	return []any{
+		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
+		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), slowMemory,
+	}
+}
+
+// EndDelivery ends a delivery without an attempt: as a dead letter or cancelled, for a
+// reason. An attempt of it that waits for its retry gets the status dead_letter. A
+// delivery that was delivered stays so.
+func (db *DB) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error {
+	_, err := db.System().DB.ExecContext(ctx, `
+		WITH d AS (
+			UPDATE deliveries SET status = $2, reason = $3, next_retry_at = NULL, ended_at = $4
+			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
+		)
+		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
+		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'`, id, status, reason, app.At(now).Time)
+	return classify(err)
+}

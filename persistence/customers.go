@@ -1,0 +1,56 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// orderingCustomer returns the customer of an order and counts the order. It is either a
+// known one (VALIDATION_FAILED if there is none of that id) or a guest, remembered by
+// e-mail address, else by phone number; a new guest makes customer.created.
+func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, order app.NewOrder) (app.OrderCustomer, error) {
+	if order.CustomerID != "" {
+		return knownCustomer(ctx, tx, now, store, order.CustomerID)
+	}
+	guest := app.Customer{
+		ID: app.NewID[app.CustomerID](now), Email: order.Guest.Email, FirstName: order.Guest.Name, Phone: order.Guest.Phone, TotalOrders: 1,
+	}
+	var same string
+	switch {
+	case guest.Email != "":
+		same = "(store_id, kind, lower(email)) WHERE email <> ''"
+	case guest.Phone != "":
+		same = "(store_id, phone) WHERE kind = 'guest' AND email = '' AND phone <> ''"
+	default:
+		same = "(id)"
+	}
+	var id app.CustomerID
+	err := tx.NewRaw(`INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, created_at, updated_at)
+		VALUES (?, ?, 'guest', ?, ?, ?, 1, ?, ?)
+		ON CONFLICT ? DO UPDATE SET total_orders = c.total_orders + 1
+		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, now, now, bun.Safe(same)).Scan(ctx, &id)
+	if err != nil {
+		return app.OrderCustomer{}, err
+	}
+	if id == guest.ID {
+		if err := emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
+			return app.OrderCustomer{}, err
+		}
+	}
+	return app.OrderCustomer{ID: id, Name: order.Guest.Name, Email: order.Guest.Email, Phone: order.Guest.Phone}, nil
+}
+
+func knownCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
+	var c app.OrderCustomer
+	err := tx.NewRaw(`UPDATE customers SET total_orders = total_orders + 1, updated_at = ? WHERE store_id = ? AND id = ?
+		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, now, store, id).
+		Scan(ctx, &c.ID, &c.Name, &c.Email, &c.Phone)
+	if app.CodeOf(classify(err)) == app.CodeNotFound {
+		return c, app.Invalid("customerId", "is not a customer of this store")
+	}
+	return c, err
+}

@@ -1,0 +1,200 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// deliveryRow is a delivery as its table holds it, as far as clients see it.
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:deliveries,alias:d"`
+
+	ID             app.DeliveryID
+	SubscriptionID app.SubscriptionID
+	EventID        app.EventID
+	EventType      app.EventType
+	Status         app.DeliveryStatus
+	Reason         string
+	Attempts       int
+	ScheduledFor   time.Time
+	NextRetryAt    *time.Time
+	CreatedAt      time.Time
+	EndedAt        *time.Time
+}
+
+func (r deliveryRow) delivery() app.Delivery {
+	return app.Delivery{
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, Reason: r.Reason,
+		Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor), NextRetryAt: timeOrNil(r.NextRetryAt),
+		CreatedAt: app.At(r.CreatedAt), EndedAt: timeOrNil(r.EndedAt),
+	}
+}
+
+// DeliveryFilter narrows a list of deliveries; zero values narrow nothing.
+type DeliveryFilter struct {
+	SubscriptionID app.SubscriptionID
+	EventID        app.EventID
+	EventType      app.EventType
+	Status         app.DeliveryStatus
+	From, To       *app.Time // of their creation: From included, To not
+}
+
+// Deliveries lists a store's deliveries, the newest first, at most limit of them, from
+// after the one named ("" = from the start). Ids sort by time.
+func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, after app.DeliveryID, limit int) ([]app.Delivery, error) {
+	var rows []deliveryRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		q := tx.NewSelect().Model(&rows).Where("d.store_id = ?", store).OrderExpr("d.id DESC").Limit(int64(limit))
+		if after != "" {
+			q.Where("d.id < ?", after)
+		}
+		if filter.SubscriptionID != "" {
+			q.Where("d.subscription_id = ?", filter.SubscriptionID)
+		}
+		if filter.EventID != "" {
+			q.Where("d.event_id = ?", filter.EventID)
+		}
+		if filter.EventType != "" {
+			q.Where("d.event_type = ?", filter.EventType)
+		}
+		if filter.Status != "" {
+			q.Where("d.status = ?", filter.Status)
+		}
+		if filter.From != nil {
+			q.Where("d.created_at >= ?", filter.From.Time)
+		}
+		if filter.To != nil {
+			q.Where("d.created_at < ?", filter.To.Time)
+		}
+		return q.Scan(ctx)
+	})
+	deliveries := make([]app.Delivery, len(rows))
+	for i, row := range rows {
+		deliveries[i] = row.delivery()
+	}
+	return deliveries, err
+}
+
+// Delivery returns one delivery of a store, NOT_FOUND if it has none of that id.
+func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
+	var row deliveryRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
+	})
+	return row.delivery(), err
+}
+
+// Replay queues an ended delivery once more, for the relay to hand to its workflow. It
+// returns NOT_FOUND, DELIVERY_IN_PROGRESS while it has not ended, PAYLOAD_ERASED when its
+// body is no longer kept, CONFLICT when its subscription is gone.
+func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
+	now = app.At(now).Time
+	var row deliveryRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var status app.DeliveryStatus
+		var erased, orphaned bool
+		err := tx.NewRaw(`SELECT d.status,
+				NOT EXISTS (SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL),
+				NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)
+			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).Scan(ctx, &status, &erased, &orphaned)
+		switch {
+		case err != nil:
+			return err
+		case status != app.DeliveryDelivered && status != app.DeliveryDeadLetter && status != app.DeliveryCancelled:
+			return app.Errorf(app.CodeDeliveryInProgress, "the delivery is still %s", status)
+		case erased:
+			return app.Errorf(app.CodePayloadErased, "the event's body is no longer kept")
+		case orphaned:
+			return app.Errorf(app.CodeConflict, "the delivery's webhook has been deleted")
+		}
+		return tx.NewRaw(`WITH d AS (
+				UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, scheduled_for = ?0,
+					lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
+				WHERE store_id = ?1 AND id = ?2 RETURNING *
+			) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
+			FROM d, pg_notify(?3, '')`, now, store, id, outboxChannel).Scan(ctx, &row)
+	})
+	return row.delivery(), err
+}
+
+const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0,
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
+		AND h.failure_count = 0 AND h.slow_seen_at IS NULL)`
+
+// ClaimQueued takes queued deliveries that are due, one subscription's after another's in
+// turn, and makes them pending. Only a subscription's oldest are ever looked at, however
+// many wait. The claim is not waited for on disk: a server that loses it finds the
+// deliveries queued again, and starting them twice has no effect.
+func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
+	return db.claim(ctx, `
+		WITH RECURSIVE waiting (subscription_id) AS (
+			(SELECT subscription_id FROM deliveries WHERE status = 'queued' ORDER BY subscription_id LIMIT 1)
+			UNION ALL
+			SELECT (SELECT q.subscription_id FROM deliveries q
+				WHERE q.status = 'queued' AND q.subscription_id > w.subscription_id ORDER BY q.subscription_id LIMIT 1)
+			FROM waiting w WHERE w.subscription_id IS NOT NULL
+		), turn AS (
+			SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
+			FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
+			CROSS JOIN LATERAL (
+				SELECT q.id, q.scheduled_for FROM deliveries q
+				WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
+				ORDER BY q.scheduled_for, q.id
+				LIMIT least($5::bigint, greatest(0, CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $3::bigint ELSE $4::bigint END
+					- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
+				FOR UPDATE SKIP LOCKED
+			) due
+		), batch AS (
+			SELECT id FROM turn ORDER BY place, id LIMIT $5::bigint
+		)
+		UPDATE deliveries d SET status = 'pending', lease_until = $2
+		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+		RETURNING `+claimColumns,
+		now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch)
+}
+
+// ClaimAbandoned takes over what another relay claimed and did not start within its lease.
+func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
+	return db.claim(ctx, `
+		UPDATE deliveries d SET lease_until = $2
+		WHERE d.id IN (SELECT id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
+			ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED)
+		RETURNING `+claimColumns, now, now.Add(limits.Lease), limits.Batch)
+}
+
+func (db *DB) claim(ctx context.Context, query string, args ...any) ([]app.Claim, error) {
+	rows, err := db.System().DB.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, classify(err)
+	}
+	defer rows.Close()
+	var claims []app.Claim
+	for rows.Next() {
+		var c app.Claim
+		if err := rows.Scan(&c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick); err != nil {
+			return nil, err
+		}
+		claims = append(claims, c)
+	}
+	return claims, classify(rows.Err())
+}
+
+// MarkStarted notes that the workflows of these deliveries run, so that no relay starts
+// them again.
+func (db *DB) MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error {
+	_, err := db.System().DB.ExecContext(ctx, `UPDATE deliveries SET started_at = $1
+		FROM set_config('synchronous_commit', 'off', true) WHERE id = ANY ($2) AND started_at IS NULL`, now, ids)
+	return classify(err)
+}
+
+// Unclaim gives back deliveries that could not be started, for any relay to try from then on.
+func (db *DB) Unclaim(ctx context.Context, retryAt time.Time, ids []app.DeliveryID) error {
+	_, err := db.System().DB.ExecContext(ctx, `UPDATE deliveries SET lease_until = $1
+		WHERE id = ANY ($2) AND status = 'pending' AND started_at IS NULL`, retryAt, ids)
+	return classify(err)
+}

@@ -1,0 +1,282 @@
+package persistence_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+var limits = app.ClaimLimits{Batch: 100, Quick: 200, Slow: 50, Lease: time.Minute}
+
+func (r restaurant) subscribe(t *testing.T, db *persistencetest.Database, store int, events ...app.EventType) app.Subscription {
+	t.Helper()
+	s, err := db.CreateSubscription(t.Context(), noon, r.stores[store], app.NewSubscription{
+		URL: "https://receiver.example/hook", Events: events, Secret: app.NewSecret("0123456789abcdef0123456789abcdef"),
+	}, nil, func(s app.Subscription) any { return s })
+	must(t, err)
+	return s
+}
+
+func (r restaurant) place(t *testing.T, db *persistencetest.Database, orders int) {
+	t.Helper()
+	for range orders {
+		_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+		must(t, err)
+	}
+}
+
+// claim dispatches and claims all that is due.
+func claim(t *testing.T, db *persistencetest.Database) []app.Claim {
+	t.Helper()
+	_, err := db.Dispatch(t.Context(), noon, 1000)
+	must(t, err)
+	claims, err := db.ClaimQueued(t.Context(), noon, limits)
+	must(t, err)
+	return claims
+}
+
+// attempt makes and records one attempt.
+func attempt(t *testing.T, db *persistencetest.Database, id app.DeliveryID, number int, status app.AttemptStatus, took time.Duration) {
+	t.Helper()
+	outgoing, err := db.Outgoing(t.Context(), id, number)
+	must(t, err)
+	made := app.MadeAttempt{DeliveryID: id, Outgoing: outgoing, Number: number, Status: status, StatusCode: 200, At: noon.Add(time.Duration(number) * time.Hour), Duration: took}
+	if status != app.AttemptDelivered {
+		made.StatusCode, made.Error = 503, "HTTP 503"
+	}
+	if status == app.AttemptRetrying {
+		made.RetryIn = 30 * time.Second
+	}
+	_, err = db.RecordAttempt(t.Context(), made)
+	must(t, err)
+}
+
+func TestDispatchMatchesSubscriptions(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r, other := open(t, db, "one.example"), open(t, db, "two.example")
+	want := r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.subscribe(t, db, 0, app.EventOrderCancelled)
+	r.subscribe(t, db, 1, app.EventOrderCreated)
+	other.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 1)
+	claims := claim(t, db)
+	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.stores[0] || !claims[0].Quick || claims[0].Replay {
+		t.Fatalf("claims %+v", claims)
+	}
+	outgoing, err := db.Outgoing(t.Context(), claims[0].ID, 1)
+	must(t, err)
+	if outgoing.Secret.Reveal() != "0123456789abcdef0123456789abcdef" || outgoing.Recorded != nil || !outgoing.Active {
+		t.Errorf("outgoing %+v", outgoing)
+	}
+	if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE position('0123456789abcdef'::bytea IN secret) > 0"); n != 0 {
+		t.Error("a secret stands in its table as it is")
+	}
+}
+
+func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 60)
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	seen := map[app.DeliveryID]int{}
+	for range 4 {
+		wait.Go(func() {
+			for range 20 {
+				if _, err := db.Dispatch(t.Context(), noon, 5); err != nil {
+					t.Error(err)
+				}
+				claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 5, Quick: 200, Slow: 50, Lease: time.Minute})
+				if err != nil {
+					t.Error(err)
+				}
+				lock.Lock()
+				for _, c := range claims {
+					seen[c.ID]++
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if len(seen) != 60 {
+		t.Errorf("%d deliveries of 60 were claimed", len(seen))
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was claimed %d times", id, n)
+		}
+	}
+}
+
+func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	busy := r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 10)
+	_, err := db.Dispatch(t.Context(), noon, 100)
+	must(t, err)
+	quiet := r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 1) // one delivery to each
+	_, err = db.Dispatch(t.Context(), noon, 100)
+	must(t, err)
+
+	claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 3, Quick: 4, Lease: time.Minute})
+	must(t, err)
+	got := map[app.SubscriptionID]int{}
+	for _, c := range claims {
+		got[c.SubscriptionID]++
+	}
+	if diff := cmp.Diff(map[app.SubscriptionID]int{busy.ID: 2, quiet.ID: 1}, got); diff != "" {
+		t.Error("not in turn:", diff)
+	}
+	claims, err = db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 100, Quick: 4, Lease: time.Minute})
+	must(t, err)
+	if len(claims) != 2 {
+		t.Errorf("%d more claimed, though 2 of 4 were pending", len(claims))
+	}
+	claims, err = db.ClaimAbandoned(t.Context(), noon, limits)
+	must(t, err)
+	if len(claims) != 0 {
+		t.Errorf("%d taken over within their lease", len(claims))
+	}
+	claims, err = db.ClaimAbandoned(t.Context(), noon.Add(2*time.Minute), limits)
+	must(t, err)
+	if len(claims) != 5 {
+		t.Fatalf("%d of 5 taken over after their lease", len(claims))
+	}
+	must(t, db.MarkStarted(t.Context(), noon, []app.DeliveryID{claims[0].ID}))
+	claims, err = db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), limits)
+	must(t, err)
+	if len(claims) != 4 {
+		t.Errorf("%d taken over, though one of five has started", len(claims))
+	}
+}
+
+func TestAttemptStatuses(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 1)
+	id := claim(t, db)[0].ID
+
+	check := func(status app.DeliveryStatus, failures int64, statuses ...app.AttemptStatus) {
+		t.Helper()
+		delivery, err := db.Delivery(t.Context(), r.stores[0], id)
+		must(t, err)
+		if delivery.Status != status || delivery.Attempts != len(statuses) || (delivery.NextRetryAt != nil) != (status == app.DeliveryRetrying) {
+			t.Errorf("delivery %+v, want %s", delivery, status)
+		}
+		subscription, err := db.Subscription(t.Context(), r.stores[0], s.ID)
+		must(t, err)
+		if subscription.FailureCount != failures || subscription.LastDeliveryAt == nil {
+			t.Errorf("subscription %+v, want %d failures", subscription, failures)
+		}
+		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, 1, 20)
+		must(t, err)
+		got := []app.AttemptStatus{}
+		for _, a := range attempts {
+			got = append(got, a.Status)
+			if (a.NextRetryAt != nil) != (a.Status == app.AttemptRetrying) {
+				t.Errorf("attempt %+v", a)
+			}
+		}
+		if diff := cmp.Diff(statuses, got); diff != "" || total != len(statuses) {
+			t.Error("attempts, the newest first:", diff)
+		}
+	}
+	attempt(t, db, id, 1, app.AttemptRetrying, 0)
+	check(app.DeliveryRetrying, 1, app.AttemptRetrying)
+	attempt(t, db, id, 1, app.AttemptRetrying, 0) // repeated: nothing changes
+	check(app.DeliveryRetrying, 1, app.AttemptRetrying)
+	attempt(t, db, id, 2, app.AttemptDeadLetter, 0)
+	check(app.DeliveryDeadLetter, 2, app.AttemptDeadLetter, app.AttemptFailed)
+
+	if _, err := db.Replay(t.Context(), noon, r.stores[1], id); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("replayed from the sibling store: %v", err)
+	}
+	delivery, err := db.Replay(t.Context(), noon, r.stores[0], id)
+	must(t, err)
+	if delivery.Status != app.DeliveryQueued {
+		t.Errorf("replay left %+v", delivery)
+	}
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodeDeliveryInProgress {
+		t.Errorf("replayed twice: %v", err)
+	}
+	claims := claim(t, db)
+	if len(claims) != 1 || !claims[0].Replay || claims[0].Attempts != 2 || claims[0].Quick {
+		t.Fatalf("claims %+v", claims)
+	}
+	attempt(t, db, id, 3, app.AttemptDelivered, 0)
+	check(app.DeliveryDelivered, 0, app.AttemptDelivered, app.AttemptDeadLetter, app.AttemptFailed)
+}
+
+func TestReplayRefusesWhatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 1)
+	id := claim(t, db)[0].ID
+	must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET deleted_at = now()")
+	must(t, err)
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodeConflict {
+		t.Errorf("of a deleted subscription: %v", err)
+	}
+	_, err = db.System().DB.ExecContext(t.Context(), "UPDATE outbox SET body = NULL")
+	must(t, err)
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodePayloadErased {
+		t.Errorf("of an erased body: %v", err)
+	}
+}
+
+func TestSlowReceiversLeaveTheFastLaneForAWhile(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 3)
+	claims := claim(t, db)
+	attempt(t, db, claims[0].ID, 1, app.AttemptDelivered, 1500*time.Millisecond)
+	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 1 {
+		t.Error("not slow after a slow answer")
+	}
+	attempt(t, db, claims[1].ID, 1, app.AttemptDelivered, time.Millisecond)
+	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 1 {
+		t.Error("quick again after one quick answer at once")
+	}
+	attempt(t, db, claims[2].ID, 2, app.AttemptDelivered, time.Millisecond) // an hour later
+	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 0 {
+		t.Error("still slow after an hour")
+	}
+}
+
+func TestAttemptsRecordedTogetherKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 40)
+	claims := claim(t, db)
+	var wait sync.WaitGroup
+	for _, c := range claims {
+		wait.Go(func() { attempt(t, db, c.ID, 1, app.AttemptRetrying, 0) })
+	}
+	wait.Wait()
+	subscription, err := db.Subscription(t.Context(), r.stores[0], s.ID)
+	must(t, err)
+	if subscription.FailureCount != 40 {
+		t.Errorf("%d failures in a row of 40", subscription.FailureCount)
+	}
+}

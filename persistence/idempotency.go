@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Once makes a creation happen at most once per Idempotency-Key. A nil *Once, or one
+// without a key, changes nothing.
+type Once struct {
+	Credential string // whose key it is
+	Route      string // method and path
+	Key        string // 1 to 255 visible characters; "" = none given
+	Body       []byte // of the request; another body under the same key is refused
+}
+
+// Replayed is returned instead of a result when the request was answered before: Data is
+// the data of that answer, as JSON.
+type Replayed struct{ Data []byte }
+
+// Error says that there is a stored answer.
+func (r *Replayed) Error() string { return "answered before" }
+
+// createOnce runs create in one store's transaction, with its answer stored under the
+// request's Idempotency-Key. It returns *Replayed when there is an answer already,
+// IDEMPOTENCY_KEY_REUSED when that belongs to another body, IDEMPOTENCY_KEY_IN_USE while
+// the first request is still running. render makes the data of the answer.
+func createOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
+	create func(ctx context.Context, tx bun.Tx) (T, error), render func(T) any,
+) (T, error) {
+	var result T
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		if once == nil || once.Key == "" {
+			result, err = create(ctx, tx)
+			return err
+		}
+		if err := once.begin(ctx, tx, store); err != nil {
+			return err
+		}
+		if result, err = create(ctx, tx); err != nil {
+			return err
+		}
+		data, err := json.Marshal(render(result))
+		if err != nil {
+			return err
+		}
+		hash := sha256.Sum256(once.Body)
+		_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, now).Exec(ctx)
+		return err
+	})
+	return result, err
+}
+
+// begin takes the key for this transaction, or returns why it cannot be had.
+func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
+	var free bool
+	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key
+	if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free); err != nil {
+		return err
+	}
+	if !free {
+		return &app.Error{
+			Code: app.CodeIdempotencyKeyInUse, Message: "the first request with this Idempotency-Key is still running",
+			RetryAfter: time.Second,
+		}
+	}
+	var hash, response []byte
+	err := tx.QueryRowContext(ctx, `SELECT body_hash, response FROM idempotency_keys
+		WHERE store_id = ? AND credential = ? AND route = ? AND key = ?`, store, o.Credential, o.Route, o.Key).
+		Scan(&hash, &response)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	mine := sha256.Sum256(o.Body)
+	if subtle.ConstantTimeCompare(hash, mine[:]) == 0 {
+		return app.Errorf(app.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request body")
+	}
+	return &Replayed{response}
+}

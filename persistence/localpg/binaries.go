@@ -1,0 +1,109 @@
+//go:build unix
+
+package localpg
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oldest is the first major version of PostgreSQL that will do.
+const oldest = 15
+
+// binaries is a directory with initdb and postgres of one major version.
+type binaries struct {
+	dir   string
+	major int
+}
+
+func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
+func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
+
+// places are where packages install PostgreSQL, beside the directories of PATH.
+var places = [...]string{
+	"/usr/lib/postgresql/*/bin",                          // Debian, Ubuntu
+	"/usr/pgsql-*/bin",                                   // PostgreSQL's own packages for Red Hat
+	"/opt/homebrew/opt/postgresql@*/bin",                 // Homebrew on Apple silicon
+	"/usr/local/opt/postgresql@*/bin",                    // Homebrew on Intel
+	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",    // Homebrew on Linux
+	"/Applications/Postgres.app/Contents/Versions/*/bin", // Postgres.app
+}
+
+// findBinaries returns the machine's newest PostgreSQL, or, for an existing cluster, the one of its major version. If
+// the machine has none, it is downloaded.
+func findBinaries(ctx context.Context, cluster int, h *home, log io.Writer) (binaries, error) {
+	installed, err := installedBinaries(ctx)
+	if err != nil {
+		return binaries{}, err
+	}
+	for _, found := range installed {
+		if cluster == 0 || found.major == cluster {
+			return found, nil
+		}
+	}
+	if len(installed) > 0 {
+		return binaries{}, fmt.Errorf("the data directory %s is PostgreSQL %d's and this machine has PostgreSQL %d: install PostgreSQL %d, or move the directory away to start afresh",
+			h.data(), cluster, installed[0].major, cluster)
+	}
+	return download(ctx, cluster, h, log)
+}
+
+// installedBinaries lists the machine's PostgreSQLs that are new enough, the newest first, PATH's before others of the
+// same version.
+func installedBinaries(ctx context.Context) ([]binaries, error) {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	for _, place := range places {
+		found, err := filepath.Glob(place)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, found...)
+	}
+	var installed []binaries
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if found, ok := binariesIn(ctx, dir); ok && found.major >= oldest {
+			installed = append(installed, found)
+		}
+	}
+	slices.SortStableFunc(installed, func(a, b binaries) int { return b.major - a.major })
+	return installed, ctx.Err()
+}
+
+// binariesIn looks for PostgreSQL in a directory, following links to where it is really installed. A postgres without
+// its initdb, or one that does not say its version, is none.
+func binariesIn(ctx context.Context, dir string) (binaries, bool) {
+	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+	if err != nil {
+		return binaries{}, false
+	}
+	found := binaries{dir: filepath.Dir(real)}
+	if _, err := exec.LookPath(found.initdb()); err != nil {
+		return binaries{}, false
+	}
+	text, err := exec.CommandContext(ctx, found.postgres(), "--version").Output()
+	if err != nil {
+		return binaries{}, false
+	}
+	found.major, err = majorVersion(string(text))
+	return found, err == nil
+}
+
+// majorVersion reads what postgres --version prints, such as "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)".
+func majorVersion(text string) (int, error) {
+	match := regexp.MustCompile(`\(PostgreSQL\) (\d+)`).FindStringSubmatch(text)
+	if match == nil {
+		return 0, fmt.Errorf("no version in %q", strings.TrimSpace(text))
+	}
+	return strconv.Atoi(match[1])
+}

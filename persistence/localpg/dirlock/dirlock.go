@@ -1,0 +1,82 @@
+//go:build unix
+
+// Package dirlock lets one process at a time own a directory. The lock is the kernel's, so it goes with the process
+// that holds it, however that ends.
+package dirlock
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// fileName is the file within the directory that is locked. It stays when the lock is released: removing it would let
+// two processes hold locks on two files of the same name.
+const fileName = "lock"
+
+// Lock is a directory owned by this process.
+type Lock struct{ file *os.File }
+
+// HeldError says that another holder owns the directory.
+type HeldError struct {
+	Dir string
+	PID int // of the holder; 0 when it has not yet said who it is
+}
+
+func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("directory %s is in use by another process", e.Dir)
+	}
+	return fmt.Sprintf("directory %s is in use by process %d", e.Dir, e.PID)
+}
+
+// Take makes this process the owner of dir, which must exist, until Release. If it has an owner already, the error is
+// a *HeldError.
+func Take(dir string) (*Lock, error) {
+	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &HeldError{Dir: dir, PID: holder(file)}
+		}
+		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	if err := sign(file); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &Lock{file}, nil
+}
+
+// Release gives the directory up. A second call does nothing.
+func (l *Lock) Release() { l.file.Close() }
+
+// holder reads which process signed the lock file.
+func holder(file *os.File) int {
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// sign writes this process's id into the lock file.
+func sign(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package localpg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+)
+
+// advice ends the errors of a machine without PostgreSQL.
+const advice = "install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17), or point DATABASE_URL at a server"
+
+// download fetches PostgreSQL into the user's cache directory, once.
+func download(ctx context.Context, cluster int, h *home, log io.Writer) (binaries, error) {
+	if h.who != nil {
+		return binaries{}, errors.New("this machine has no PostgreSQL, and it can be downloaded for an ordinary user only, not for root: " + advice)
+	}
+	version, major, err := downloadVersion(cluster)
+	if err != nil {
+		return binaries{}, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return binaries{}, err
+	}
+	root := filepath.Join(cache, "comanda", "postgresql-"+string(version))
+	if found, ok := binariesIn(ctx, filepath.Join(root, "bin")); ok {
+		return found, nil
+	}
+	if err := fetch(ctx, version, root, log); err != nil {
+		return binaries{}, fmt.Errorf("this machine has no PostgreSQL, and downloading it failed (%w): %s", err, advice)
+	}
+	return binaries{dir: filepath.Join(root, "bin"), major: major}, nil
+}
+
+// downloadVersion chooses what to download: the cluster's major version, or the newest if there is no cluster.
+func downloadVersion(cluster int) (version embeddedpostgres.PostgresVersion, major int, err error) {
+	switch cluster {
+	case 15:
+		return embeddedpostgres.V15, 15, nil
+	case 16:
+		return embeddedpostgres.V16, 16, nil
+	case 17:
+		return embeddedpostgres.V17, 17, nil
+	case 0, 18:
+		return embeddedpostgres.V18, 18, nil
+	default:
+		return "", 0, fmt.Errorf("the data directory is PostgreSQL %d's, which this machine does not have: install it, or move the directory away to start afresh", cluster)
+	}
+}
+
+// fetch has the library unpack its binaries in root. The library offers no download by itself, so it runs a server
+// once, in a directory thrown away afterwards, which also shows that the binaries work here.
+func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root string, log io.Writer) error {
+	scratch, err := os.MkdirTemp("", "comanda-postgres-*")
+	if err != nil {
+		return err
+	}
+	port, err := listenable(0)
+	if err != nil {
+		return err
+	}
+	trial := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+		Version(version).
+		Port(uint32(port)).
+		CachePath(filepath.Dir(root)).
+		BinariesPath(root).
+		RuntimePath(filepath.Join(scratch, "runtime")).
+		StartTimeout(time.Minute).
+		Logger(log))
+	finished := make(chan error, 1)
+	go func() {
+		err := trial.Start()
+		if err == nil {
+			err = trial.Stop()
+		}
+		finished <- errors.Join(err, os.RemoveAll(scratch))
+	}()
+	select {
+	case err := <-finished:
+		return err
+	case <-ctx.Done():
+	}
+	// A download may be abandoned; a server, which follows it within seconds, may not.
+	if _, unpacked := binariesIn(context.WithoutCancel(ctx), filepath.Join(root, "bin")); unpacked {
+		<-finished
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,179 @@
+//go:build unix
+
+// Package localpg runs a private PostgreSQL server from the machine's own binaries, for development and tests. The
+// server listens on the loopback address alone, asks for a password, and ends with the process that started it.
+//
+// Binaries are taken from PATH and the places where Linux distributions and Homebrew put them; where there are none
+// they are downloaded once. PostgreSQL refuses to run as root: a root process runs it as the user postgres, else nobody.
+package localpg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// superuser is the name of the role that owns every cluster made here.
+const superuser = "postgres"
+
+// Options says where a server keeps its data and how it runs.
+type Options struct {
+	// Dir keeps the data, the superuser's password and a lock file; it is made when missing. Where PostgreSQL runs as
+	// another user who cannot reach it, Dir becomes a symbolic link to a directory that this user can reach. If empty,
+	// the server has a temporary directory that Stop deletes.
+	Dir string
+	// Port on 127.0.0.1; 0 takes a free one.
+	Port int
+	// Durable makes a commit survive a crash of the machine. Without it writing is several times faster.
+	Durable bool
+	// Settings of the server, by their names in postgresql.conf, on top of this package's own.
+	Settings map[string]string
+	// Log receives what the server and initdb print; nil discards it.
+	Log io.Writer
+}
+
+// Server is a running PostgreSQL.
+type Server struct {
+	port     int
+	password string
+	process  *process
+	home     *home
+}
+
+// errPortTaken marks the failures that another port would mend.
+var errPortTaken = errors.New("another process listens there")
+
+// Start runs the server on o.Dir, making the database cluster if there is none yet, and returns once it accepts
+// connections. A cluster is found again by the next Start. Errors are one line and fit for a person to read: no
+// binaries, a directory in use, broken or of another version, a port taken. When ctx ends first, nothing is left
+// running.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	who, err := serverAccount()
+	if err != nil {
+		return nil, err
+	}
+	h, err := openHome(o.Dir, who)
+	if err != nil {
+		return nil, err
+	}
+	server, err := startIn(ctx, h, o)
+	if err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return server, nil
+}
+
+// startIn prepares the cluster in h and launches the server on it.
+func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
+	version, err := h.clusterVersion()
+	if err != nil {
+		return nil, err
+	}
+	bin, err := findBinaries(ctx, version, h, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	if version == 0 {
+		if err := h.initCluster(ctx, bin, o); err != nil {
+			return nil, err
+		}
+	}
+	password, err := h.password()
+	if err != nil {
+		return nil, err
+	}
+	// Between choosing a free port and listening on it somebody else may take it.
+	for attempt := 1; ; attempt++ {
+		s := &Server{password: password, home: h}
+		err := s.launch(ctx, bin, o)
+		if err == nil {
+			return s, nil
+		}
+		if o.Port != 0 || attempt == 3 || !errors.Is(err, errPortTaken) {
+			return nil, err
+		}
+	}
+}
+
+// launch runs postgres and waits until it accepts connections. Whatever fails, it leaves no process behind.
+func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
+	var err error
+	if s.port, err = listenable(o.Port); err != nil {
+		return err
+	}
+	s.process, err = spawn(s.home.command(bin.postgres(), serverArgs(s.home, s.port, o)...), o.Log)
+	if err != nil {
+		return fmt.Errorf("run PostgreSQL: %w", err)
+	}
+	if err := s.awaitReady(ctx); err != nil {
+		_ = s.process.stop(ctx) // that it had to hurry says nothing new
+		return err
+	}
+	return nil
+}
+
+// listenable returns a port on which a server can listen: the one asked for or, for 0, a free one.
+func listenable(port int) (int, error) {
+	listener, err := net.Listen("tcp", address(port))
+	if err != nil {
+		return 0, fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", port, errPortTaken)
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
+
+// awaitReady returns once a connection with our password succeeds, so that it is our server that answers.
+func (s *Server) awaitReady(ctx context.Context) error {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case <-s.process.done:
+			return s.startFailure()
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL was not ready in time: %w", ctx.Err())
+		case <-poll.C:
+		}
+		conn, err := pgx.Connect(ctx, s.URL(superuser))
+		if err == nil {
+			return conn.Close(ctx)
+		}
+	}
+}
+
+// address is where a port of this machine's loopback interface is listened on.
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Port returns the port on 127.0.0.1 on which the server listens.
+func (s *Server) Port() int { return s.port }
+
+// URL returns the connection string of the superuser for a database.
+func (s *Server) URL(database string) string {
+	u := url.URL{
+		Scheme:   "postgres",
+		User:     url.UserPassword(superuser, s.password),
+		Host:     address(s.port),
+		Path:     "/" + database,
+		RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// Done is closed when the server has ended, by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.process.done }
+
+// Stop ends the server: open transactions are rolled back, connections closed, everything committed is on disk. When
+// ctx ends before that is done, the server ends at once, repairs its files at the next start, and Stop returns ctx's
+// error. A server that has ended already is no error.
+func (s *Server) Stop(ctx context.Context) error {
+	return errors.Join(s.process.stop(ctx), s.home.close())
+}

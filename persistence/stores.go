@@ -1,0 +1,80 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// storeRules is what a store decides about its orders.
+type storeRules struct {
+	View         app.StoreView `bun:"embed:view_"`
+	Timezone     string
+	CutoffHour   int
+	TaxRatePPM   int64
+	TaxIncluded  bool
+	TaxFee       bool
+	DeliveryFees map[app.Currency]int64 `bun:"type:jsonb"`
+}
+
+// rules returns the store's rules as one of its views shows them; an unknown view is
+// VALIDATION_FAILED.
+func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreViewID) (storeRules, error) {
+	var r storeRules
+	err := tx.NewRaw(`SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
+			s.tax_delivery_fee AS tax_fee, s.delivery_fees,
+			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency, v.is_default AS view_is_default
+		FROM stores s JOIN store_views v ON v.store_id = s.id
+		WHERE s.id = ? AND v.id = ?`, store, view).Scan(ctx, &r)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, app.Invalid("storeViewId", "is not a view of this store")
+	}
+	return r, err
+}
+
+// businessDate returns the day to which now counts in the store's books: its own time
+// zone, with the hours before the cut-off still belonging to the day before.
+func (r storeRules) businessDate(now time.Time) (string, error) {
+	zone, err := time.LoadLocation(r.Timezone)
+	if err != nil {
+		return "", err
+	}
+	local := now.In(zone)
+	if local.Hour() < r.CutoffHour {
+		local = local.AddDate(0, 0, -1)
+	}
+	return local.Format(time.DateOnly), nil
+}
+
+// Resource is a table whose rows are addressed by id from outside.
+type Resource string
+
+const (
+	Orders        Resource = "orders"
+	Products      Resource = "products"
+	Subscriptions Resource = "subscriptions"
+	Deliveries    Resource = "deliveries"
+)
+
+// Elsewhere tells why a user did not find a row in its own store: STORE_MISMATCH when the
+// row belongs to another store of the same website in which the user works, so that
+// switching would help; NOT_FOUND otherwise (contract §2).
+func (db *DB) Elsewhere(ctx context.Context, resource Resource, id string, p app.Principal) error {
+	var reachable bool
+	err := db.System().NewRaw(`SELECT EXISTS (SELECT FROM ? r JOIN stores s ON s.id = r.store_id
+			JOIN memberships m ON m.store_id = s.id AND m.user_id = ?
+		WHERE r.id = ? AND s.id <> ? AND s.website_id = ?)`, bun.Ident(resource), p.UserID, id, p.StoreID, p.WebsiteID).
+		Scan(ctx, &reachable)
+	switch {
+	case err != nil:
+		return classify(err)
+	case reachable:
+		return app.StoreMismatch()
+	}
+	return app.NotFound()
+}

@@ -1,0 +1,92 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// subscriptionRow is a subscription as clients may see it: the secret stays in its table.
+type subscriptionRow struct {
+	ID             app.SubscriptionID
+	URL            string          `bun:"url"`
+	Events         []app.EventType `bun:",array"`
+	IsActive       bool
+	CreatedAt      time.Time
+	LastDeliveryAt *time.Time
+	FailureCount   int64
+}
+
+func (r subscriptionRow) subscription() app.Subscription {
+	return app.Subscription{
+		ID: r.ID, URL: r.URL, Events: r.Events, IsActive: r.IsActive, CreatedAt: app.At(r.CreatedAt),
+		LastDeliveryAt: timeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
+	}
+}
+
+func timeOrNil(t *time.Time) *app.Time {
+	if t == nil {
+		return nil
+	}
+	at := app.At(*t)
+	return &at
+}
+
+// subscriptionColumns reads subscriptionRow. The time of the last attempt is looked up in
+// attempts, so that no delivery has to write it down a second time.
+const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h.failure_count,
+	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
+	FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id
+	WHERE s.store_id = ? AND s.deleted_at IS NULL`
+
+// CreateSubscription adds a receiver to a store. More than app.MaxSubscriptions is
+// LIMIT_REACHED; render and once are as in PlaceOrder.
+func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
+	now = app.At(now).Time
+	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
+		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now}
+		var count int
+		// The store's row is locked, so that two requests cannot both be the last that fits.
+		err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ?0 FOR NO KEY UPDATE) store
+			JOIN subscriptions s ON s.store_id = store.id AND s.deleted_at IS NULL`, store).Scan(ctx, &count)
+		if err != nil {
+			return app.Subscription{}, err
+		}
+		if count >= app.MaxSubscriptions {
+			return app.Subscription{}, app.Errorf(app.CodeLimitReached, "a store can have at most %d webhooks", app.MaxSubscriptions)
+		}
+		_, err = tx.NewRaw(`WITH s AS (
+				INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at)
+				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5) RETURNING id, store_id
+			) INSERT INTO subscription_health (subscription_id, store_id) SELECT id, store_id FROM s`,
+			row.ID, store, row.URL, pgdialect.Array(in.Events), db.sealer.Seal(in.Secret, string(row.ID)), now).Exec(ctx)
+		return row.subscription(), err
+	}, render)
+}
+
+// Subscriptions returns all subscriptions of a store, the newest first.
+func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subscription, error) {
+	var rows []subscriptionRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		return tx.NewRaw("SELECT "+subscriptionColumns+" ORDER BY s.created_at DESC, s.id DESC", store).Scan(ctx, &rows)
+	})
+	subscriptions := make([]app.Subscription, len(rows))
+	for i, row := range rows {
+		subscriptions[i] = row.subscription()
+	}
+	return subscriptions, err
+}
+
+// Subscription returns one subscription of a store, NOT_FOUND if it has none of that id.
+func (db *DB) Subscription(ctx context.Context, store app.StoreID, id app.SubscriptionID) (app.Subscription, error) {
+	var row subscriptionRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewRaw("SELECT "+subscriptionColumns+" AND s.id = ?", store, id).Scan(ctx, &row)
+	})
+	return row.subscription(), err
+}
