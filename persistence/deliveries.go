@@ -184,6 +184,14 @@ func (db *DB) claim(ctx context.Context, query string, args ...any) ([]app.Claim
 	return claims, classify(rows.Err())
 }
 
+// HasDue reports whether a delivery is queued although it is due.
+func (db *DB) HasDue(ctx context.Context, now time.Time) (bool, error) {
+	var due bool
+	err := db.System().DB.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT FROM deliveries WHERE status = 'queued' AND scheduled_for <= $1)", now).Scan(&due)
+	return due, classify(err)
+}
+
 // MarkStarted notes that the workflows of these deliveries run, so that no relay starts
 // them again.
 func (db *DB) MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error {

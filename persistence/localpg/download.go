@@ -14,13 +14,16 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
+// ErrNotInstalled says that the machine has no PostgreSQL, and that none could be downloaded.
+var ErrNotInstalled = errors.New("this machine has no PostgreSQL")
+
 // advice ends the errors of a machine without PostgreSQL.
 const advice = "install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17), or point DATABASE_URL at a server"
 
 // download fetches PostgreSQL into the user's cache directory, once.
 func download(ctx context.Context, cluster int, h *home, log io.Writer) (binaries, error) {
 	if h.who != nil {
-		return binaries{}, errors.New("this machine has no PostgreSQL, and it can be downloaded for an ordinary user only, not for root: " + advice)
+		return binaries{}, fmt.Errorf("%w, and it can be downloaded for an ordinary user only, not for root: %s", ErrNotInstalled, advice)
 	}
 	version, major, err := downloadVersion(cluster)
 	if err != nil {
@@ -35,7 +38,7 @@ func download(ctx context.Context, cluster int, h *home, log io.Writer) (binarie
 		return found, nil
 	}
 	if err := fetch(ctx, version, root, log); err != nil {
-		return binaries{}, fmt.Errorf("this machine has no PostgreSQL, and downloading it failed (%w): %s", err, advice)
+		return binaries{}, fmt.Errorf("%w, and downloading it failed (%w): %s", ErrNotInstalled, err, advice)
 	}
 	return binaries{dir: filepath.Join(root, "bin"), major: major}, nil
 }

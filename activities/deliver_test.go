@@ -1,0 +1,166 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+var eventAt = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// memory is a Store that holds one delivery.
+type memory struct {
+	sync.Mutex
+	outgoing app.Outgoing
+	err      error // of loading
+	refuse   int   // how many records fail
+	made     []app.MadeAttempt
+	ended    []string
+}
+
+func (m *memory) Outgoing(context.Context, app.DeliveryID, int) (app.Outgoing, error) {
+	return m.outgoing, m.err
+}
+
+func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool, error) {
+	m.Lock()
+	defer m.Unlock()
+	if m.refuse > 0 {
+		m.refuse--
+		return false, errors.New("the database is away")
+	}
+	m.made = append(m.made, attempt)
+	return true, nil
+}
+
+func (m *memory) EndDelivery(_ context.Context, _ time.Time, _ app.DeliveryID, status app.DeliveryStatus, reason string) error {
+	m.ended = append(m.ended, string(status)+": "+reason)
+	return nil
+}
+
+func outgoing(url string) app.Outgoing {
+	return app.Outgoing{
+		Status: app.DeliveryPending, EventID: "evt_1", EventAt: eventAt, Body: []byte(`{"id":"evt_1"}`), URL: url,
+		Secret: app.NewSecret(strings.Repeat("s", 32)), Active: true,
+	}
+}
+
+func newDeliveries(e *Egress, store Store) *Deliveries {
+	return NewDeliveries(store, e, func() time.Time { return eventAt.Add(time.Second) }, prometheus.NewRegistry())
+}
+
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer int
+		in     DeliverInput
+		want   DeliverResult
+		status app.AttemptStatus
+	}{
+		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204}, app.AttemptDelivered},
+		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptRetrying},
+		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptDeadLetter},
+		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{OutcomeFailed, 301, "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.answer) })
+			store := &memory{outgoing: outgoing(url)}
+			got, err := newDeliveries(e, store).Deliver(t.Context(), test.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if made := store.made[0]; made.Status != test.status || made.RetryIn != test.in.RetryIn && made.Status == app.AttemptRetrying || made.StatusCode != test.answer {
+				t.Errorf("recorded %+v", made)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
+	t.Parallel()
+	recorded := outgoing("")
+	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
+	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
+	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
+	for name, test := range map[string]struct {
+		store *memory
+		want  DeliverResult
+		ended []string
+	}{
+		"recorded":  {&memory{outgoing: recorded}, DeliverResult{OutcomeFailed, 500, "HTTP 500"}, nil},
+		"inactive":  {&memory{outgoing: inactive}, DeliverResult{OutcomeDeadLetter, 0, app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
+		"deleted":   {&memory{outgoing: deleted}, DeliverResult{OutcomeCancelled, 0, app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
+		"erased":    {&memory{outgoing: erased}, DeliverResult{OutcomeDeadLetter, 0, "payload erased"}, []string{"dead_letter: payload erased"}},
+		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{OutcomeCancelled, 0, app.ReasonCancelled}, nil},
+		"gone":      {&memory{err: app.NotFound()}, DeliverResult{OutcomeCancelled, 0, "no longer kept"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+			test.store.outgoing.URL = url
+			got, err := newDeliveries(e, test.store).Deliver(t.Context(), DeliverInput{Attempt: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got) + cmp.Diff(test.ended, test.store.ended); diff != "" {
+				t.Error(diff)
+			}
+			if len(test.store.made) > 0 {
+				t.Error("an attempt was recorded")
+			}
+		})
+	}
+}
+
+// An attempt that was made while the database was away is recorded later, not made twice.
+func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	store := &memory{outgoing: outgoing(url), refuse: 2}
+	d := newDeliveries(e, store)
+	for try := range 3 {
+		_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
+		if (err != nil) != (try < 2) {
+			t.Errorf("try %d: %v", try, err)
+		}
+	}
+	if calls.Load() != 1 || len(store.made) != 1 {
+		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	out := outgoing("")
+	get := func(at time.Time, name string) string { return Headers(out, at).Get(name) }
+	if got := get(eventAt.Add(time.Minute), "X-Webhook-Timestamp"); got != "1773489600" {
+		t.Errorf("within a minute: %s, want the event's time", got)
+	}
+	if got := get(eventAt.Add(time.Hour), "X-Webhook-Timestamp"); got != "1773493200" {
+		t.Errorf("an hour later: %s, want the attempt's time", got)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "Comanda-Webhooks/1.0", "X-Webhook-Id": "evt_1",
+		"Webhook-Id": "evt_1", "Webhook-Timestamp": "1773489600",
+		"X-Webhook-Signature": app.Sign(out.Secret, 1773489600, out.Body),
+	} {
+		if got := get(eventAt, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+const (
+	// maxResponseBody is how much of a receiver's answer is kept, in bytes.
+	maxResponseBody = 16 << 10
+	// maxResponseHeader bounds the header of an answer, in bytes; a larger one is a failure.
+	maxResponseHeader = 16 << 10
+)
+
+// EgressConfig says whom the service may talk to, and how.
+type EgressConfig struct {
+	Allow   []netip.Prefix // private addresses that are open all the same
+	RootCAs *x509.CertPool // nil = the system's
+	Timeout time.Duration  // from the look-up of the name to the status line; 0 = 10 s
+}
+
+// Egress is the HTTP client for strangers (contract §4, Egress): certificates are
+// verified, no proxy is asked, no redirect followed, nothing decompressed, and only
+// public addresses are dialled. The address is checked as it is dialled, after the name
+// has been resolved, so a name that changes its mind gains nothing.
+type Egress struct {
+	client  *http.Client
+	timeout time.Duration
+}
+
+// NewEgress makes the client.
+func NewEgress(config EgressConfig) *Egress {
+	if config.Timeout == 0 {
+		config.Timeout = 10 * time.Second
+	}
+	var v4, v6 []netip.Prefix
+	for _, prefix := range config.Allow {
+		if prefix.Addr().Is4() {
+			v4 = append(v4, prefix)
+		} else {
+			v6 = append(v6, prefix)
+		}
+	}
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	dialer := &net.Dialer{Timeout: config.Timeout, Control: guard.Safe}
+	// HTTP/1.1 alone: every server speaks it, and a hanging answer holds one connection
+	// and not the others that would share it.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &Egress{
+		timeout: config.Timeout,
+		client: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			Transport: &http.Transport{
+				DialContext:            dialer.DialContext,
+				TLSClientConfig:        &tls.Config{RootCAs: config.RootCAs, MinVersion: tls.VersionTLS12},
+				TLSHandshakeTimeout:    config.Timeout,
+				Protocols:              protocols,
+				DisableCompression:     true,
+				MaxResponseHeaderBytes: maxResponseHeader,
+				MaxIdleConns:           2000,
+				MaxIdleConnsPerHost:    200,
+				IdleConnTimeout:        time.Minute,
+			},
+		},
+	}
+}
+
+// Response is what a receiver answered.
+type Response struct {
+	StatusCode int
+	Header     http.Header
+	Body       []byte // its first 16 KiB, as far as they came in time
+}
+
+// Post sends body to an https URL. An error says in a few words why there was no answer,
+// fit to be shown to a tenant: no text of a resolver, no internal address.
+func (e *Egress) Post(ctx context.Context, url string, header http.Header, body []byte) (Response, error) {
+	if err := app.CheckWebhookURL(url); err != nil {
+		return Response{}, fmt.Errorf("the URL %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return Response{}, errors.New("the URL cannot be used")
+	}
+	request.Header = header
+	// Not sent: it lets the transport try again on a new connection when a kept one turns
+	// out to have been closed, which would be a failed attempt otherwise.
+	request.Header["Idempotency-Key"] = []string{}
+	response, err := e.client.Do(request)
+	if err != nil {
+		return Response{}, errors.New(e.reason(ctx, err))
+	}
+	defer response.Body.Close()
+	begun, _ := io.ReadAll(io.LimitReader(response.Body, maxResponseBody)) // best effort: the status line has decided
+	return Response{response.StatusCode, response.Header, begun}, nil
+}
+
+// reason says what went wrong without saying what we know of the network.
+func (e *Egress) reason(ctx context.Context, err error) string {
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrInvalidHostPort):
+		return "the address is not public"
+	case errors.As(err, &certificate):
+		return "the certificate is not trusted"
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
+		return fmt.Sprintf("no answer within %s", e.timeout)
+	case errors.As(err, &dns):
+		return "the host name could not be resolved"
+	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "), errors.Is(err, http.ErrSchemeMismatch):
+		return "the TLS handshake failed"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the host is out of reach"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed without an answer"
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return "the response headers are too large"
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return "the answer is not HTTP"
+	}
+	return "the request failed"
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}

@@ -1,0 +1,213 @@
+package activities
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// receiver is a TLS server that answers as told, and an egress client that trusts it.
+func receiver(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (*Egress, string) {
+	server := httptest.NewTLSServer(handler)
+	t.Cleanup(server.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	return NewEgress(EgressConfig{Allow: loopback, RootCAs: pool, Timeout: timeout}), server.URL
+}
+
+func post(e *Egress, url string) (Response, error) {
+	return e.Post(context.Background(), url, http.Header{"User-Agent": {UserAgent}}, []byte(`{"id":"evt_1"}`))
+}
+
+func TestPostSendsTheBodyAsItIs(t *testing.T) {
+	t.Parallel()
+	var got []byte
+	var header http.Header
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+		got, _ = io.ReadAll(r.Body)
+		header = r.Header
+		w.Header().Set("X-Answer", "yes")
+		w.WriteHeader(http.StatusAccepted)
+		io.WriteString(w, "thanks")
+	})
+	response, err := post(e, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != `{"id":"evt_1"}` || response.StatusCode != 202 || string(response.Body) != "thanks" || response.Header.Get("X-Answer") != "yes" {
+		t.Errorf("sent %q, got %+v", got, response)
+	}
+	if len(header["Idempotency-Key"]) != 0 || header.Get("Accept-Encoding") != "" {
+		t.Errorf("sent headers %v", header)
+	}
+}
+
+func TestHostileReceivers(t *testing.T) {
+	t.Parallel()
+	hang := func(r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
+		<-r.Context().Done()
+	}
+	hijack := func(w http.ResponseWriter, answer string) {
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		io.WriteString(conn, answer)
+		if tcp, ok := conn.(interface{ NetConn() net.Conn }); ok {
+			tcp.NetConn().(*net.TCPConn).SetLinger(0)
+		}
+		conn.Close()
+	}
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	z.Write(make([]byte, 32<<20))
+	z.Close()
+
+	for name, test := range map[string]struct {
+		handler http.HandlerFunc
+		status  int
+		reason  string // of an error
+	}{
+		"redirect":        {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://example.com/", 307) }, status: 307},
+		"redirect to GET": {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", 302) }, status: 302},
+		"hang":            {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, reason: "no answer within 300ms"},
+		"endless body": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		}, status: 200},
+		"body that hangs": {handler: func(w http.ResponseWriter, r *http.Request) {
+			w.Write([]byte("begun"))
+			w.(http.Flusher).Flush()
+			hang(r)
+		}, status: 200},
+		"gzip bomb": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(bomb.Bytes())
+		}, status: 200},
+		"endless header": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("x", 64<<10))
+		}, reason: "the response headers are too large"},
+		"reset":    {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "") }, reason: "the connection was closed without an answer"},
+		"not HTTP": {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "220 smtp.example ESMTP\r\n") }, reason: "the answer is not HTTP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeout := time.Minute
+			if strings.Contains(name, "hang") {
+				timeout = 300 * time.Millisecond
+			}
+			e, url := receiver(t, timeout, test.handler)
+			response, err := post(e, url)
+			if test.reason != "" {
+				if err == nil || err.Error() != test.reason {
+					t.Errorf("got %v, want %q", err, test.reason)
+				}
+				return
+			}
+			if err != nil || response.StatusCode != test.status || len(response.Body) > maxResponseBody {
+				t.Errorf("got %d with %d bytes and %v, want %d", response.StatusCode, len(response.Body), err, test.status)
+			}
+		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		http.Redirect(w, r, "/again", http.StatusPermanentRedirect)
+	})
+	if response, err := post(e, url); err != nil || response.StatusCode != 308 || calls.Load() != 1 {
+		t.Errorf("%d calls, %+v, %v", calls.Load(), response, err)
+	}
+}
+
+func TestCertificatesAreVerified(t *testing.T) {
+	t.Parallel()
+	_, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { t.Error("a request reached the receiver") })
+	stranger := NewEgress(EgressConfig{Allow: loopback})
+	if _, err := post(stranger, url); err == nil || err.Error() != "the certificate is not trusted" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Every address is blocked as it is dialled, whatever name led to it.
+func TestPrivateAddressesAreBlocked(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Error("a connection reached the loopback address")
+			conn.Close()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	e := NewEgress(EgressConfig{Timeout: 5 * time.Second})
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1",
+		"169.254.169.254", "100.64.0.1", "[fe80::1]", "[fc00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "255.255.255.255",
+	} {
+		if _, err := post(e, "https://"+host+":"+port+"/"); err == nil || err.Error() != "the address is not public" {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
+func TestUnusableURLs(t *testing.T) {
+	t.Parallel()
+	e := NewEgress(EgressConfig{Allow: loopback, Timeout: 5 * time.Second})
+	for url, reason := range map[string]string{
+		"http://example.com/":            "the URL must be an https URL",
+		"https://user@example.com/":      "the URL must not contain a user name or password",
+		"https://does-not-exist.invalid": "the host name could not be resolved",
+		"https://127.0.0.1:1/":           "the connection was refused",
+	} {
+		if _, err := post(e, url); err == nil || err.Error() != reason {
+			t.Errorf("%s: got %v, want %q", url, err, reason)
+		}
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	if _, err := post(e, strings.Replace(plain.URL, "http:", "https:", 1)); err == nil || err.Error() != "the TLS handshake failed" {
+		t.Errorf("plain text: %v", err)
+	}
+}
+
+// A kept connection that the receiver has closed meanwhile is no failed attempt.
+func TestClosedIdleConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 2 { // on the kept connection
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+		}
+	})
+	for range 2 {
+		if response, err := post(e, url); err != nil || response.StatusCode != 200 {
+			t.Errorf("%+v, %v", response, err)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package boot
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/rs/zerolog"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Part is what a process does. Parts can be joined.
+type Part int
+
+const (
+	API    Part = 1 << iota // answers HTTP
+	Worker                  // delivers events
+)
+
+// Config is what the environment says (contract §6), checked as a whole.
+type Config struct {
+	parts Part
+
+	DatabaseURL app.Secret `env:"DATABASE_URL,required,notEmpty"`
+	SecretKeys  app.Secret `env:"COMANDA_SECRET_KEYS,required,notEmpty"`
+
+	Listen         string     `env:"COMANDA_LISTEN" envDefault:":8443"`
+	AdminListen    string     `env:"COMANDA_ADMIN_LISTEN"`
+	BaseURL        string     `env:"COMANDA_BASE_URL" envDefault:"https://localhost:8443"`
+	TLSCert        string     `env:"COMANDA_TLS_CERT"`
+	TLSKey         string     `env:"COMANDA_TLS_KEY"`
+	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
+
+	AccessTokenTTL  time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
+	RefreshTokenTTL time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
+
+	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
+	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
+	DeadLetterRetention time.Duration `env:"COMANDA_DEAD_LETTER_RETENTION" envDefault:"720h"`
+	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
+	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
+
+	LogLevel zerolog.Level `env:"COMANDA_LOG_LEVEL" envDefault:"info"`
+
+	// StopTimeout bounds how long attempts under way may take when a worker stops. It is
+	// not read from the environment; 0 = 15 s.
+	StopTimeout time.Duration `env:"-"`
+
+	keyring     app.Keyring
+	certificate *tls.Certificate // nil = plain HTTP, behind a trusted proxy
+	egressCAs   *x509.CertPool   // nil = the system's
+	temporal    client.Options
+}
+
+// prefixList is a comma-separated list of CIDRs and addresses; "none" is the empty one.
+type prefixList []netip.Prefix
+
+// UnmarshalText reads the list.
+func (l *prefixList) UnmarshalText(text []byte) error {
+	*l = nil
+	if s := strings.TrimSpace(string(text)); s == "" || s == "none" {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		part = strings.TrimSpace(part)
+		prefix, err := netip.ParsePrefix(part)
+		if err != nil {
+			address, err := netip.ParseAddr(part)
+			if err != nil {
+				return fmt.Errorf("%q is neither an address nor a CIDR", part)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		*l = append(*l, prefix.Masked())
+	}
+	return nil
+}
+
+type retrySchedule app.RetrySchedule
+
+// UnmarshalText reads comma-separated durations.
+func (s *retrySchedule) UnmarshalText(text []byte) error {
+	schedule, err := app.ParseRetrySchedule(string(text))
+	*s = retrySchedule(schedule)
+	return err
+}
+
+// Load reads the configuration of a process with those parts from its environment. The
+// error names every fault, one a line.
+func Load(environ map[string]string, parts Part) (Config, error) {
+	config := Config{parts: parts}
+	var faults []error
+	err := env.ParseWithOptions(&config, env.Options{
+		Environment: environ,
+		FuncMap: map[reflect.Type]env.ParserFunc{
+			reflect.TypeFor[app.Secret](): func(v string) (any, error) { return app.NewSecret(v), nil },
+		},
+	})
+	if aggregate, ok := errors.AsType[env.AggregateError](err); ok {
+		for _, fault := range aggregate.Errors {
+			faults = append(faults, named(fault))
+		}
+	} else if err != nil {
+		faults = append(faults, err)
+	}
+	faults = append(faults, config.check(environ)...)
+	if len(faults) > 0 {
+		return Config{}, fmt.Errorf("the configuration has faults:\n%w", errors.Join(faults...))
+	}
+	return config, nil
+}
+
+// named makes a fault of the library speak of the variable instead of the field.
+func named(fault error) error {
+	if parse, ok := errors.AsType[env.ParseError](fault); ok {
+		if field, ok := reflect.TypeFor[Config]().FieldByName(parse.Name); ok {
+			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+			return fmt.Errorf("%s: %w", name, parse.Err)
+		}
+	}
+	if missing, ok := errors.AsType[env.VarIsNotSetError](fault); ok {
+		return fmt.Errorf("%s: is required", missing.Key)
+	}
+	if empty, ok := errors.AsType[env.EmptyVarError](fault); ok {
+		return fmt.Errorf("%s: is required", empty.Key)
+	}
+	return fault
+}
+
+// check finds the faults that a type does not, and loads what the configuration names.
+func (c *Config) check(environ map[string]string) []error {
+	var faults []error
+	fault := func(name string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	var err error
+	if c.SecretKeys.Len() > 0 {
+		c.keyring, err = app.NewKeyring(c.SecretKeys)
+		fault("COMANDA_SECRET_KEYS", err)
+	}
+	if c.AdminListen == "" {
+		c.AdminListen = "127.0.0.1:8444"
+		if c.parts == Worker {
+			c.AdminListen = "127.0.0.1:8445"
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"COMANDA_ACCESS_TOKEN_TTL": c.AccessTokenTTL, "COMANDA_REFRESH_TOKEN_TTL": c.RefreshTokenTTL,
+		"COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
+	} {
+		if d <= 0 {
+			fault(name, errors.New("must be a positive duration"))
+		}
+	}
+	if c.DeliveryTimeout > time.Minute {
+		fault("COMANDA_DELIVERY_TIMEOUT", errors.New("must be at most 1m"))
+	}
+	if c.parts&API != 0 {
+		c.checkAPI(fault)
+	}
+	if c.parts&Worker != 0 {
+		c.egressCAs, err = certPool(c.EgressCAFile)
+		fault("COMANDA_EGRESS_CA_FILE", err)
+		c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
+		fault("TEMPORAL_…", err)
+	}
+	return faults
+}
+
+func (c *Config) checkAPI(fault func(string, error)) {
+	if base, err := url.Parse(c.BaseURL); err != nil || base.Scheme != "https" || base.Host == "" {
+		fault("COMANDA_BASE_URL", errors.New("must be an https URL"))
+	}
+	switch {
+	case c.TLSCert != "" && c.TLSKey != "":
+		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", err)
+		c.certificate = &certificate
+	case c.TLSCert != "" || c.TLSKey != "":
+		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("both or neither must be set"))
+	case len(c.TrustedProxies) == 0:
+		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("must be set, or COMANDA_TRUSTED_PROXIES, where a proxy speaks HTTPS for us"))
+	}
+}
+
+// certPool returns the system's authorities with those of a file; nil when there is no file.
+func certPool(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, err
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate", file)
+	}
+	return pool, nil
+}
+
+// lookup serves Temporal's settings from the same environment as ours.
+type lookup map[string]string
+
+// Environ lists the environment as os.Environ does.
+func (l lookup) Environ() []string {
+	var all []string
+	for k, v := range l {
+		all = append(all, k+"="+v)
+	}
+	return all
+}
+
+// LookupEnv finds a variable as os.LookupEnv does.
+func (l lookup) LookupEnv(key string) (string, bool) {
+	v, ok := l[key]
+	return v, ok
+}

@@ -1,0 +1,204 @@
+// Package boot joins the parts of Comanda into processes. It is the only package that
+// knows all the others.
+package boot
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+	"go.temporal.io/sdk/client"
+	temporallog "go.temporal.io/sdk/log"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/api"
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+const (
+	// patience is how long a process waits at its start for PostgreSQL and Temporal.
+	patience = time.Minute
+	// drainTimeout is how long requests under way may take when a process stops.
+	drainTimeout = 20 * time.Second
+	// recordTimeout is what an attempt may take beyond its POST, to be loaded and recorded.
+	recordTimeout = 3 * time.Second
+)
+
+// Run runs the parts of a process until ctx is done, then lets what is under way finish.
+// ready is called once all of them work; nil is fine. It returns an error when a part
+// cannot start, or breaks.
+func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) error {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer()})
+	if err != nil {
+		return fmt.Errorf("DATABASE_URL: %w", err)
+	}
+	defer db.Close()
+	if err := admit(ctx, db, log); err != nil {
+		return err
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	health := &health{checks: []func(context.Context) error{db.Ping}}
+	if config.parts&Worker != 0 {
+		if err := startWorker(ctx, group, config, db, metrics, health, log); err != nil {
+			return errors.Join(err, ignoreCancelled(group.Wait()))
+		}
+	}
+	if config.parts&API != 0 {
+		handler := api.New(api.Config{
+			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
+			TrustedProxies: config.TrustedProxies, Log: log, Metrics: metrics, Now: time.Now,
+		})
+		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
+			return err
+		}
+	}
+	if err := listen(ctx, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, api.Admin(health.ready, metrics), log); err != nil {
+		return err
+	}
+	health.started.Store(true)
+	if ready != nil {
+		ready()
+	}
+	return ignoreCancelled(group.Wait())
+}
+
+// admit waits for the database and refuses one that must not be used.
+func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
+	if err := eventually(ctx, log, "PostgreSQL", db.Ping); err != nil {
+		return err
+	}
+	if err := db.CheckSchema(ctx); err != nil {
+		return err
+	}
+	return db.CheckRole(ctx)
+}
+
+// startWorker starts both lanes, then the relay that feeds them.
+func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *persistence.DB, metrics prometheus.Registerer, health *health, log zerolog.Logger) error {
+	options := config.temporal
+	// Temporal's own log is ours to read only when something is wrong.
+	options.Logger = temporallog.NewStructuredLogger(slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel)))))
+	temporal, err := client.NewLazyClient(options)
+	if err != nil {
+		return fmt.Errorf("TEMPORAL_ADDRESS: %w", err)
+	}
+	deliveries := workflows.NewClient(temporal, workflows.Policy{
+		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: config.DeliveryTimeout + recordTimeout,
+	})
+	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
+		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(options))
+	})
+	if err != nil {
+		temporal.Close()
+		return err
+	}
+	egress := activities.NewEgress(activities.EgressConfig{Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout})
+	if config.StopTimeout == 0 {
+		config.StopTimeout = 15 * time.Second
+	}
+	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics), config.StopTimeout)
+	if err := workers.Start(); err != nil {
+		temporal.Close()
+		return fmt.Errorf("start the workers: %w", err)
+	}
+	health.checks = append(health.checks, deliveries.Ready)
+	relay := workflows.NewRelay(db, deliveries.StartDelivery, db.Listen, time.Now, log)
+	group.Go(func() error {
+		defer temporal.Close()
+		defer workers.Stop()
+		relay.Run(ctx)
+		return nil
+	})
+	return nil
+}
+
+func namespaceOf(options client.Options) string {
+	if options.Namespace == "" {
+		return client.DefaultNamespace
+	}
+	return options.Namespace
+}
+
+// listen serves a handler until ctx is done, then lets requests under way finish.
+func listen(ctx context.Context, group *errgroup.Group, name, address string, certificate *tls.Certificate, handler http.Handler, logger zerolog.Logger) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(logger.Level(zerolog.DebugLevel), "", 0), // handshakes that strangers break off
+	}
+	if certificate != nil {
+		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
+	}
+	group.Go(func() error {
+		var err error
+		if certificate != nil {
+			err = server.ServeTLS(listener, "", "")
+		} else {
+			err = server.Serve(listener)
+		}
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return err
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		return server.Shutdown(draining)
+	})
+	logger.Info().Str("address", listener.Addr().String()).Msg("listening for " + name)
+	return nil
+}
+
+// eventually tries until try succeeds, for as long as patience lasts.
+func eventually(ctx context.Context, log zerolog.Logger, what string, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for waiting := false; ; waiting = true {
+		attempt, stop := context.WithTimeout(ctx, 5*time.Second)
+		err := try(attempt)
+		stop()
+		if err == nil {
+			return nil
+		}
+		if !waiting {
+			log.Warn().Err(err).Msg("waiting for " + what)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s cannot be used: %w", what, err)
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func ignoreCancelled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+// Command comanda is the production program: the API, the workers, the schema.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app/boot"
+)
+
+const usage = `comanda: restaurant ordering with webhooks that arrive
+
+  comanda serve                     answer the REST API
+  comanda worker                    deliver events
+  comanda migrate up|down|status    change the database's schema, as its owner
+  comanda version                   say which build this is
+
+Settings come from the environment; README.md lists them. Any number of serve and
+worker processes run side by side. SIGTERM lets what is under way finish.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], env.ToMap(os.Environ()), os.Stdout, os.Stderr))
+}
+
+// run returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+func run(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) int {
+	err := command(ctx, args, environ, stdout, stderr)
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprint(stderr, usage)
+		return 2
+	case err != nil:
+		fmt.Fprintln(stderr, "comanda:", err)
+		return 1
+	}
+	return 0
+}
+
+var errUsage = errors.New("usage")
+
+func command(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) error {
+	switch strings.Join(args, " ") {
+	case "serve":
+		return start(ctx, environ, boot.API, stderr)
+	case "worker":
+		return start(ctx, environ, boot.Worker, stderr)
+	case "version":
+		fmt.Fprintln(stdout, version())
+		return nil
+	case "help", "-h", "--help":
+		fmt.Fprint(stdout, usage)
+		return nil
+	}
+	if len(args) == 2 && args[0] == "migrate" && slices.Contains(boot.MigrateDirections(), args[1]) {
+		return boot.Migrate(ctx, environ["DATABASE_URL"], args[1], stdout)
+	}
+	return errUsage
+}
+
+func start(ctx context.Context, environ map[string]string, part boot.Part, stderr io.Writer) error {
+	config, err := boot.Load(environ, part)
+	if err != nil {
+		return err
+	}
+	log := zerolog.New(stderr).Level(config.LogLevel).With().Timestamp().Str("version", version()).Logger()
+	return boot.Run(ctx, config, log, nil)
+}
+
+// version is the module's version, else the commit that the program was built from.
+func version() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := build.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,138 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Names that operators and running workflows know. None of them can change while a
+// workflow that uses it is open.
+const (
+	TaskQueue     = "deliveries"      // workflows, and the first attempts of the fast lane
+	SlowTaskQueue = "deliveries-slow" // every other attempt
+	SignalReplay  = "replay"
+	QueryState    = "state"
+
+	workflowDelivery = "Delivery"
+	activityDeliver  = "Deliver"
+	activityCancel   = "Cancel"
+)
+
+// Search attributes by which operators find deliveries (contract §4, Operators).
+var (
+	attributeStore        = temporal.NewSearchAttributeKeyKeyword("ComandaStoreId")
+	attributeSubscription = temporal.NewSearchAttributeKeyKeyword("ComandaSubscriptionId")
+	attributeEventType    = temporal.NewSearchAttributeKeyKeyword("ComandaEventType")
+	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
+)
+
+// DeliveryWorkflowID returns the id of the workflow that brings an event to a
+// subscription.
+func DeliveryWorkflowID(event app.EventID, subscription app.SubscriptionID) string {
+	return "delivery/" + string(event) + "/" + string(subscription)
+}
+
+// workflowTaskTimeout bounds how long a first attempt waits after the death of its
+// worker; longer attempts renew it (heartbeats).
+const workflowTaskTimeout = 10 * time.Second
+
+// Client starts workflows.
+type Client struct {
+	temporal client.Client
+	policy   Policy
+}
+
+// NewClient makes a client whose deliveries follow the policy.
+func NewClient(temporal client.Client, policy Policy) *Client {
+	return &Client{temporal, policy}
+}
+
+// StartDelivery hands a claimed delivery to its workflow. It is safe to repeat: an id is
+// used once, and a replay names the attempt that it begins with.
+func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
+	in := DeliveryInput{
+		DeliveryID: claim.ID, StoreID: claim.StoreID, EventID: claim.EventID, EventType: claim.EventType,
+		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay, Policy: c.policy,
+	}
+	options := client.StartWorkflowOptions{
+		ID:                  DeliveryWorkflowID(claim.EventID, claim.SubscriptionID),
+		TaskQueue:           TaskQueue,
+		WorkflowTaskTimeout: workflowTaskTimeout,
+		StaticSummary:       fmt.Sprintf("%s for %s", claim.EventType, claim.SubscriptionID),
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			attributeStore.ValueSet(string(claim.StoreID)),
+			attributeSubscription.ValueSet(string(claim.SubscriptionID)),
+			attributeEventType.ValueSet(string(claim.EventType)),
+		),
+	}
+	if claim.Replay {
+		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalReplay, ReplaySignal{Attempt: claim.Attempts + 1}, options, workflowDelivery, in)
+		return err
+	}
+	options.EnableEagerStart = in.Quick
+	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	options.WorkflowExecutionErrorWhenAlreadyStarted = true
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowDelivery, in)
+	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
+		return nil
+	}
+	return err
+}
+
+// Ready reports whether Temporal answers.
+func (c *Client) Ready(ctx context.Context) error {
+	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+// EnsureSearchAttributes registers the search attributes that are missing and returns
+// once all are known. A worker must not poll before: an unknown attribute fails the
+// workflow task that sets it, and with it repeats the attempt.
+func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+	operator := temporal.OperatorService()
+	for {
+		list, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+		if err != nil {
+			return fmt.Errorf("list the search attributes of namespace %q: %w", namespace, err)
+		}
+		missing, err := missingAttributes(list.CustomAttributes)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+		_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing})
+		if err != nil {
+			if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); !exists {
+				return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func missingAttributes(known map[string]enums.IndexedValueType) (map[string]enums.IndexedValueType, error) {
+	missing := map[string]enums.IndexedValueType{}
+	for _, key := range []temporal.SearchAttributeKey{attributeStore, attributeSubscription, attributeEventType, attributeState} {
+		switch t, ok := known[key.GetName()]; {
+		case !ok:
+			missing[key.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD
+		case t != enums.INDEXED_VALUE_TYPE_KEYWORD:
+			return nil, fmt.Errorf("the search attribute %s is a %s, not a Keyword", key.GetName(), t)
+		}
+	}
+	return missing, nil
+}

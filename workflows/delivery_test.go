@@ -1,0 +1,219 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+var start = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// script runs a delivery whose attempts end as told, and keeps what it saw.
+type script struct {
+	*testsuite.TestWorkflowEnvironment
+	outcomes []activities.DeliverResult // of the attempts in turn; the last one repeats
+	made     []activities.DeliverInput
+	at       []time.Duration // since the start
+	ended    []string        // states set as search attributes, in turn
+	failures map[int]int     // attempt number → how often the activity itself fails first
+	cancels  int
+}
+
+var (
+	delivered = activities.DeliverResult{Outcome: activities.OutcomeDelivered, StatusCode: 204}
+	refused   = activities.DeliverResult{Outcome: activities.OutcomeFailed, StatusCode: 503, Reason: "HTTP 503"}
+	inactive  = activities.DeliverResult{Outcome: activities.OutcomeDeadLetter, Reason: app.ReasonInactive}
+	deleted   = activities.DeliverResult{Outcome: activities.OutcomeCancelled, Reason: app.ReasonDeleted}
+)
+
+func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
+	var suite testsuite.WorkflowTestSuite
+	s := &script{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), outcomes: outcomes, failures: map[int]int{}}
+	s.SetStartTime(start)
+	s.SetTestTimeout(time.Minute)
+	s.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
+	s.RegisterActivityWithOptions(s.deliver, activity.RegisterOptions{Name: activityDeliver})
+	s.RegisterActivityWithOptions(func(context.Context, activities.CancelInput) error { s.cancels++; return nil },
+		activity.RegisterOptions{Name: activityCancel})
+	s.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
+		state, _ := args.Get(0).(temporal.SearchAttributes).GetKeyword(attributeState)
+		s.ended = append(s.ended, state)
+	}).Maybe()
+	t.Cleanup(func() { s.AssertExpectations(t) })
+	return s
+}
+
+func (s *script) deliver(_ context.Context, in activities.DeliverInput) (activities.DeliverResult, error) {
+	if s.failures[in.Attempt] > 0 {
+		s.failures[in.Attempt]--
+		return activities.DeliverResult{}, errors.New("the database is away")
+	}
+	s.made = append(s.made, in)
+	s.at = append(s.at, s.Now().Sub(start))
+	return s.outcomes[min(len(s.made), len(s.outcomes))-1], nil
+}
+
+func (s *script) run(quick bool) {
+	s.ExecuteWorkflow(workflowDelivery, DeliveryInput{
+		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1", Quick: quick,
+		Policy: Policy{Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second},
+	})
+}
+
+func (s *script) signal(after time.Duration, signal any) {
+	s.RegisterDelayedCallback(func() { s.SignalWorkflow(SignalReplay, signal) }, after)
+}
+
+// check compares how the workflow ended, the attempt numbers and the states shown.
+func (s *script) check(t *testing.T, final app.DeliveryStatus, attempts int, states ...string) {
+	t.Helper()
+	if !s.IsWorkflowCompleted() || s.GetWorkflowError() != nil {
+		t.Fatalf("ended: %v, with %v", s.IsWorkflowCompleted(), s.GetWorkflowError())
+	}
+	var result DeliveryState
+	if err := s.GetWorkflowResult(&result); err != nil {
+		t.Fatal(err)
+	}
+	if result.State != string(final) || result.Attempts != attempts {
+		t.Errorf("ended as %s after %d attempts, want %s after %d", result.State, result.Attempts, final, attempts)
+	}
+	if diff := cmp.Diff(states, s.ended); diff != "" {
+		t.Error("states:", diff)
+	}
+	for i, made := range s.made {
+		if made.Attempt != i+1 && s.outcomes[0] != inactive {
+			t.Errorf("attempt %d was numbered %d", i+1, made.Attempt)
+		}
+	}
+}
+
+func TestStraightPathShowsNoState(t *testing.T) {
+	for _, quick := range []bool{true, false} {
+		s := newScript(t, delivered)
+		s.run(quick)
+		s.check(t, app.DeliveryDelivered, 1)
+	}
+}
+
+func TestScheduleToTheSecond(t *testing.T) {
+	s := newScript(t, refused)
+	s.run(true)
+	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
+	// spec, Retry policy: cumulative 30s, 5m30s, 35m30s, 2h35m30s, 8h35m30s
+	want := []string{"0s", "30s", "5m30s", "35m30s", "2h35m30s", "8h35m30s"}
+	var got, retries []string
+	for i := range s.at {
+		got = append(got, s.at[i].String())
+		retries = append(retries, s.made[i].RetryIn.String())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("attempts at", diff)
+	}
+	if diff := cmp.Diff([]string{"30s", "5m0s", "30m0s", "2h0m0s", "6h0m0s", "0s"}, retries); diff != "" {
+		t.Error("told the attempts:", diff)
+	}
+	if took := s.Now().Sub(start); took != 30*24*time.Hour+8*time.Hour+35*time.Minute+30*time.Second {
+		t.Errorf("the dead letter expired after %s", took)
+	}
+}
+
+func TestDeliveredByARetry(t *testing.T) {
+	s := newScript(t, refused, refused, delivered)
+	s.RegisterDelayedCallback(func() {
+		value, err := s.QueryWorkflow(QueryState)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var state DeliveryState
+		if err := value.Get(&state); err != nil {
+			t.Fatal(err)
+		}
+		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || state.NextRetry == nil || !state.NextRetry.Equal(start.Add(5*time.Minute+30*time.Second)) {
+			t.Errorf("state after a minute: %+v", state)
+		}
+	}, time.Minute)
+	s.run(true)
+	s.check(t, app.DeliveryDelivered, 3, "retrying", "retrying", "delivered")
+}
+
+func TestReplay(t *testing.T) {
+	day20 := 20 * 24 * time.Hour
+	for name, signal := range map[string]any{"operator": nil, "empty": ReplaySignal{}, "relay": ReplaySignal{Attempt: 7}} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, refused, refused, refused, refused, refused, refused, refused, delivered)
+			s.signal(day20, signal)
+			s.run(true)
+			states := strings.Fields("retrying retrying retrying retrying retrying dead_letter retrying delivered")
+			s.check(t, app.DeliveryDelivered, 8, states...)
+			if s.at[6] != day20 || s.at[7] != day20+30*time.Second {
+				t.Errorf("the replay's attempts came at %s and %s", s.at[6], s.at[7])
+			}
+		})
+	}
+}
+
+func TestSignalsThatMustNotReplay(t *testing.T) {
+	s := newScript(t, refused)
+	s.signal(time.Minute, ReplaySignal{})                   // before it is a dead letter
+	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})     // for an attempt long made
+	s.signal(20*24*time.Hour+time.Second, ReplaySignal{99}) // for one that cannot be next
+	s.run(true)
+	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
+}
+
+func TestEarlySignalOfARelayIsNotLost(t *testing.T) {
+	s := newScript(t, refused, refused, refused, refused, refused, refused, delivered)
+	s.signal(time.Hour, ReplaySignal{Attempt: 7})
+	s.run(true)
+	s.check(t, app.DeliveryDelivered, 7, strings.Fields("retrying retrying retrying retrying retrying dead_letter delivered")...)
+}
+
+func TestOurFailureUsesUpNoAttempt(t *testing.T) {
+	for _, quick := range []bool{true, false} {
+		s := newScript(t, delivered)
+		s.failures[1] = 5
+		s.run(quick)
+		s.check(t, app.DeliveryDelivered, 1)
+	}
+}
+
+func TestInactiveSubscriptionBecomesADeadLetter(t *testing.T) {
+	s := newScript(t, inactive, delivered)
+	s.signal(time.Hour, ReplaySignal{Attempt: 1})
+	s.run(true)
+	s.check(t, app.DeliveryDelivered, 1, "dead_letter", "delivered")
+}
+
+func TestDeletedSubscriptionEndsTheDelivery(t *testing.T) {
+	s := newScript(t, refused, deleted)
+	s.run(true)
+	s.check(t, app.DeliveryCancelled, 1, "retrying", "cancelled")
+}
+
+func TestCancellation(t *testing.T) {
+	for name, after := range map[string]time.Duration{"while it waits for a retry": time.Minute, "as a dead letter": 10 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, refused)
+			s.RegisterDelayedCallback(s.CancelWorkflow, after)
+			s.run(true)
+			if !temporal.IsCanceledError(s.GetWorkflowError()) {
+				t.Errorf("ended with %v", s.GetWorkflowError())
+			}
+			if s.cancels != 1 || s.ended[len(s.ended)-1] != "cancelled" {
+				t.Errorf("recorded %d times, states %q", s.cancels, s.ended)
+			}
+		})
+	}
+}
