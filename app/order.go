@@ -123,9 +123,9 @@ type OrderItem struct {
 
 // DeliveryAddress is where an order goes.
 type DeliveryAddress struct {
-	Line1      string `json:"line1" validate:"required,max=200"`
+	Line1      string `json:"line1" validate:"required,notblank,max=200"`
 	Line2      string `json:"line2,omitempty" validate:"max=200"`
-	City       string `json:"city" validate:"required,max=100"`
+	City       string `json:"city" validate:"required,notblank,max=100"`
 	Region     string `json:"region,omitempty" validate:"max=100"`
 	PostalCode string `json:"postalCode,omitempty" validate:"max=20"`
 	Country    string `json:"country" validate:"required,iso3166_1_alpha2"`

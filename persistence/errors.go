@@ -17,9 +17,10 @@ import (
 
 // SQLSTATE codes that mean something to us.
 const (
-	stateUniqueViolation      = "23505"
-	stateSerializationFailure = "40001"
-	stateDeadlock             = "40P01"
+	stateUniqueViolation       = "23505"
+	stateSerializationFailure  = "40001"
+	stateDeadlock              = "40P01"
+	stateInsufficientPrivilege = "42501"
 )
 
 // classify turns what database/sql and PostgreSQL say into what callers act on: no row is

@@ -126,6 +126,9 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 		return ErrOldSchema
 	}
 	missing, err := migrator.MigrationsWithStatus(ctx)
+	if hasState(err, stateInsufficientPrivilege) { // the first migration grants it
+		return ErrOldSchema
+	}
 	if err != nil {
 		return classify(err)
 	}

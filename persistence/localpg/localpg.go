@@ -52,8 +52,8 @@ var errPortTaken = errors.New("another process listens there")
 
 // Start runs the server on o.Dir, making the database cluster if there is none yet, and returns once it accepts
 // connections. A cluster is found again by the next Start. Errors are one line and fit for a person to read: no
-// binaries (ErrNotInstalled), a directory in use, broken or of another version, a port taken. When ctx ends first, nothing is left
-// running.
+// binaries (ErrNotInstalled), a directory in use, broken or of another version, a port taken. When ctx ends first,
+// nothing is left running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = io.Discard

@@ -1,0 +1,73 @@
+package persistence_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+func TestMigrationsGoDownAndUpAgain(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	migrate := func(direction persistence.Direction) string {
+		t.Helper()
+		var out bytes.Buffer
+		must(t, persistence.Migrate(t.Context(), db.OwnerURL, direction, &out))
+		return out.String()
+	}
+	must(t, db.CheckSchema(t.Context()))
+	if out := migrate(persistence.Up); out != "nothing to do\n" {
+		t.Errorf("up on a new database: %q", out)
+	}
+	for range 2 {
+		migrate(persistence.Down)
+		if out := migrate(persistence.Status); !strings.Contains(out, "missing") || strings.Contains(out, "applied") {
+			t.Errorf("status after down:\n%s", out)
+		}
+		if err := db.CheckSchema(t.Context()); !errors.Is(err, persistence.ErrOldSchema) {
+			t.Errorf("schema check after down: %v", err)
+		}
+		if n := count(t, db, "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'bun_%'"); n != 0 {
+			t.Errorf("%d tables are left after down", n)
+		}
+		migrate(persistence.Up)
+		if out := migrate(persistence.Status); strings.Contains(out, "missing") {
+			t.Errorf("status after up:\n%s", out)
+		}
+	}
+	must(t, db.CheckSchema(t.Context()))
+	open(t, db, "one.example")
+}
+
+func TestPrivilegedRolesAreRefused(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	must(t, db.CheckRole(t.Context()))
+	owner, err := persistence.Open(persistence.Config{URL: db.OwnerURL})
+	must(t, err)
+	defer owner.Close()
+	if err := owner.CheckRole(t.Context()); err == nil || !strings.Contains(err.Error(), "superuser") {
+		t.Errorf("a superuser: %v", err)
+	}
+}
+
+func TestDatabaseOutOfReachIsUnavailable(t *testing.T) {
+	t.Parallel()
+	db, err := persistence.Open(persistence.Config{URL: "postgres://nobody@127.0.0.1:1/none?connect_timeout=2"})
+	must(t, err)
+	defer db.Close()
+	if err := db.Ping(t.Context()); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("ping: %v", err)
+	}
+	if _, err := db.Order(t.Context(), "sto_1", "ord_1"); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("order: %v", err)
+	}
+	if _, err := db.RecordAttempt(t.Context(), app.MadeAttempt{}); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("record: %v", err)
+	}
+}

@@ -1,0 +1,186 @@
+package persistence_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// Every method that takes a store, called for the sibling store and for a foreign one with
+// the ids of the first: none finds anything.
+func TestNoStoreSeesAnothersRows(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
+	subscription := r.subscribe(t, db, 0, app.EventOrderCreated)
+	order, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	must(t, err)
+	delivery := claim(t, db)[0].ID
+	attempt(t, db, delivery, 1, app.AttemptDeadLetter, 0)
+	orderOfMine := r.order(t, db, 0)
+
+	methods := map[string]func(store app.StoreID) (int, error){
+		"Order": func(s app.StoreID) (int, error) { _, err := db.Order(t.Context(), s, order.ID); return 1, err },
+		"Subscription": func(s app.StoreID) (int, error) {
+			_, err := db.Subscription(t.Context(), s, subscription.ID)
+			return 1, err
+		},
+		"Delivery": func(s app.StoreID) (int, error) { _, err := db.Delivery(t.Context(), s, delivery); return 1, err },
+		"Replay":   func(s app.StoreID) (int, error) { _, err := db.Replay(t.Context(), noon, s, delivery); return 1, err },
+		"Attempts": func(s app.StoreID) (int, error) {
+			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, 1, 100)
+			return len(attempts), err
+		},
+		"Products": func(s app.StoreID) (int, error) {
+			products, err := db.Products(t.Context(), s, app.ProductFilter{}, persistence.Cursor{}, 100)
+			return count1(products, func(p app.Product) bool { return p.ID == r.menu[0].ID }), err
+		},
+		"Subscriptions": func(s app.StoreID) (int, error) {
+			all, err := db.Subscriptions(t.Context(), s)
+			return len(all), err
+		},
+		"Deliveries": func(s app.StoreID) (int, error) {
+			all, err := db.Deliveries(t.Context(), s, persistence.DeliveryFilter{}, "", 100)
+			return len(all), err
+		},
+		"PlaceOrder": func(s app.StoreID) (int, error) {
+			_, err := db.PlaceOrder(t.Context(), noon, s, orderOfMine, nil, asIs)
+			return 1, err
+		},
+	}
+	for name, method := range methods {
+		if name != "Replay" { // it changes what it finds
+			if n, err := method(r.stores[0]); err != nil || n != 1 {
+				t.Errorf("%s in its own store: %d, %v", name, n, err)
+			}
+		}
+		for which, store := range map[string]app.StoreID{"sibling": r.stores[1], "foreign": foreign.stores[0], "unknown": "sto_unknown", "empty": ""} {
+			n, err := method(store)
+			if err == nil && n != 0 || err != nil && app.CodeOf(err) != app.CodeNotFound && app.CodeOf(err) != app.CodeValidationFailed {
+				t.Errorf("%s from the %s store: %d, %v", name, which, n, err)
+			}
+		}
+	}
+	if d, err := db.Delivery(t.Context(), r.stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
+		t.Errorf("another store has replayed the delivery: %+v, %v", d, err)
+	}
+	for name, test := range map[string]struct {
+		who  app.Principal
+		want app.Code
+	}{
+		"the owner of both": {app.Principal{UserID: r.owner.ID, StoreID: r.stores[1], WebsiteID: r.website}, app.CodeStoreMismatch},
+		"a stranger":        {app.Principal{UserID: foreign.owner.ID, StoreID: foreign.stores[0], WebsiteID: foreign.website}, app.CodeNotFound},
+	} {
+		if err := db.Elsewhere(t.Context(), persistence.Orders, string(order.ID), test.who); app.CodeOf(err) != test.want {
+			t.Errorf("elsewhere for %s: %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func count1[T any](all []T, f func(T) bool) (n int) {
+	for _, one := range all {
+		if f(one) {
+			n++
+		}
+	}
+	return n
+}
+
+// The second fence: with the WHERE forgotten, row-level security still holds.
+func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	rows, err := db.System().DB.QueryContext(t.Context(), `
+		SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity, (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid)
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND (a.attname = 'store_id' OR c.relname = 'stores' AND a.attname = 'id')`)
+	must(t, err)
+	defer rows.Close()
+	tables := 0
+	for rows.Next() {
+		var name string
+		var forced bool
+		var policies int
+		must(t, rows.Scan(&name, &forced, &policies))
+		if !forced || policies != 2 {
+			t.Errorf("%s: forced %v, with %d policies", name, forced, policies)
+		}
+		tables++
+	}
+	if tables < 14 {
+		t.Errorf("only %d tables have a store_id", tables)
+	}
+	r := open(t, db, "one.example")
+	r.place(t, db, 1)
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships"} {
+		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
+			t.Errorf("the test put nothing into %s", table)
+		}
+		n, err := db.CountAsApp(t.Context(), table)
+		if err != nil || n != 0 {
+			t.Errorf("without a store %s shows %d rows, %v", table, n, err)
+		}
+	}
+	for _, table := range []string{"users", "sessions", "websites"} {
+		if _, err := db.CountAsApp(t.Context(), table); err == nil {
+			t.Errorf("the role of one store reads %s", table)
+		}
+	}
+}
+
+// The doors to the role that crosses stores. Whoever adds one says here why.
+func TestWhoCrossesStores(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"Authenticate",    // the session names the store
+		"CheckSchema",     // reads no tenant's row
+		"claim",           // relay
+		"CreateUser",      // platform
+		"CreateWebsite",   // platform
+		"Dispatch",        // relay
+		"Elsewhere",       // the probe behind STORE_MISMATCH
+		"EndDelivery",     // attempt recording
+		"HasDue",          // relay
+		"LoginByEmail",    // login
+		"MarkStarted",     // relay
+		"Me",              // the session names the store
+		"Outgoing",        // attempt recording
+		"SetPasswordHash", // login
+		"StartSession",    // login
+		"Unclaim",         // relay
+		"recordAttempts",  // attempt recording
+	}
+	slices.Sort(want)
+	files := token.NewFileSet()
+	packages, err := parser.ParseDir(files, ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	must(t, err)
+	var got []string
+	for _, file := range packages["persistence"].Files {
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || function.Name.Name == "System" || function.Name.Name == "Open" || function.Name.Name == "Close" {
+				continue
+			}
+			ast.Inspect(function, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "System" || s.Sel.Name == "system") {
+					got = append(got, function.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Error(diff)
+	}
+}
