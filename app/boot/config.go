@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,13 @@ type Part int
 const (
 	API    Part = 1 << iota // answers HTTP
 	Worker                  // delivers events
+)
+
+// Where health and metrics are unless COMANDA_ADMIN_LISTEN says otherwise: apart, so that
+// the API and a worker can run side by side.
+const (
+	defaultAdminListen       = "127.0.0.1:8444"
+	defaultWorkerAdminListen = "127.0.0.1:8445"
 )
 
 // Config is what the environment says (contract §6), checked as a whole.
@@ -114,7 +122,13 @@ func Load(environ map[string]string, parts Part) (Config, error) {
 	} else if err != nil {
 		faults = append(faults, err)
 	}
-	faults = append(faults, config.check(environ)...)
+	for _, fault := range config.check(environ) {
+		name, _, _ := strings.Cut(fault.Error(), ":")
+		known := func(f error) bool { return strings.HasPrefix(f.Error(), name+":") }
+		if !slices.ContainsFunc(faults, known) { // what could not be read is its default, and not worth another line
+			faults = append(faults, fault)
+		}
+	}
 	if len(faults) > 0 {
 		return Config{}, fmt.Errorf("the configuration has faults:\n%w", errors.Join(faults...))
 	}
@@ -152,9 +166,9 @@ func (c *Config) check(environ map[string]string) []error {
 		fault("COMANDA_SECRET_KEYS", err)
 	}
 	if c.AdminListen == "" {
-		c.AdminListen = "127.0.0.1:8444"
+		c.AdminListen = defaultAdminListen
 		if c.parts == Worker {
-			c.AdminListen = "127.0.0.1:8445"
+			c.AdminListen = defaultWorkerAdminListen
 		}
 	}
 	for name, d := range map[string]time.Duration{

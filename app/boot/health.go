@@ -3,6 +3,9 @@ package boot
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"net/http"
 	"sync/atomic"
 	"time"
 )
@@ -24,6 +27,37 @@ func (h *health) ready(ctx context.Context) error {
 		if err := check(ctx); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Health asks the process on this machine whether it is ready, for a container's health
+// check: an image without a shell has nothing else to ask with.
+func Health(ctx context.Context, environ map[string]string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	address := environ["COMANDA_ADMIN_LISTEN"]
+	if address == "" {
+		address = defaultAdminListen
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("COMANDA_ADMIN_LISTEN: %w", err)
+	}
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		host = "localhost"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s", response.Status)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ const usage = `comanda: restaurant ordering with webhooks that arrive
   comanda serve                     answer the REST API
   comanda worker                    deliver events
   comanda migrate up|down|status    change the database's schema, as its owner
+  comanda health                    exit with 0 if the process on COMANDA_ADMIN_LISTEN is ready
   comanda version                   say which build this is
 
 Settings come from the environment; README.md lists them. Any number of serve and
@@ -58,6 +59,8 @@ func command(ctx context.Context, args []string, environ map[string]string, stdo
 		return start(ctx, environ, boot.API, stderr)
 	case "worker":
 		return start(ctx, environ, boot.Worker, stderr)
+	case "health":
+		return boot.Health(ctx, environ)
 	case "version":
 		fmt.Fprintln(stdout, version())
 		return nil

@@ -1,0 +1,14 @@
+# The production program in an image that holds nothing else but certificates.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN GOWORK=off go mod download
+COPY . .
+# The Temporal server is part of app/dev only, a module of its own.
+RUN GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /comanda ./app/cmd/comanda
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /comanda /comanda
+EXPOSE 8443 8444
+ENTRYPOINT ["/comanda"]
+CMD ["serve"]

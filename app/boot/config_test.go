@@ -1,0 +1,85 @@
+package boot
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var good = map[string]string{
+	"DATABASE_URL": "postgres://comanda@localhost/comanda", "COMANDA_SECRET_KEYS": strings.Repeat("k", 32),
+	"COMANDA_TRUSTED_PROXIES": "10.0.0.0/8, ::1",
+}
+
+func with(changes ...string) map[string]string {
+	environ := map[string]string{}
+	for k, v := range good {
+		environ[k] = v
+	}
+	for i := 0; i < len(changes); i += 2 {
+		environ[changes[i]] = changes[i+1]
+	}
+	return environ
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with(), API|Worker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.DeliveryTimeout != 10*time.Second || len(config.RetrySchedule) != 5 || config.RetrySchedule[4] != 6*time.Hour ||
+		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
+		len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
+		t.Errorf("%+v", config)
+	}
+}
+
+func TestEveryFaultIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		environ map[string]string
+		want    []string // one for each line of the message
+	}{
+		"nothing set": {map[string]string{}, []string{"COMANDA_SECRET_KEYS: is required", "COMANDA_TLS_CERT, COMANDA_TLS_KEY: must be set", "DATABASE_URL: is required"}},
+		"all wrong": {with("COMANDA_SECRET_KEYS", "short", "COMANDA_RETRY_SCHEDULE", "soon", "COMANDA_DELIVERY_TIMEOUT", "-1s", "COMANDA_EGRESS_ALLOW", "10.0.0.0/99",
+			"COMANDA_LOG_LEVEL", "chatty", "COMANDA_BASE_URL", "http://localhost", "COMANDA_EGRESS_CA_FILE", "/does/not/exist", "COMANDA_ACCESS_TOKEN_TTL", "soon"),
+			[]string{"COMANDA_ACCESS_TOKEN_TTL", "COMANDA_BASE_URL: must be an https URL", "COMANDA_DELIVERY_TIMEOUT: must be a positive duration", "COMANDA_EGRESS_ALLOW: \"10.0.0.0/99\"", "COMANDA_EGRESS_CA_FILE", "COMANDA_LOG_LEVEL", "COMANDA_RETRY_SCHEDULE: \"soon\"", "COMANDA_SECRET_KEYS: each key must have at least 32 bytes"}},
+		"half a certificate": {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
+	} {
+		_, err := Load(test.environ, API|Worker)
+		if err == nil {
+			t.Errorf("%s: no fault", name)
+			continue
+		}
+		for _, want := range test.want {
+			if !strings.Contains(err.Error(), "\n"+want) {
+				t.Errorf("%s: no line begins with %q in:\n%v", name, want, err)
+			}
+		}
+		if got := strings.Count(err.Error(), "\n"); got != len(test.want) {
+			t.Errorf("%s: %d faults, want %d:\n%v", name, got, len(test.want), err)
+		}
+	}
+}
+
+func TestAWorkerNeedsNoCertificate(t *testing.T) {
+	t.Parallel()
+	environ := with()
+	delete(environ, "COMANDA_TRUSTED_PROXIES")
+	if _, err := Load(environ, Worker); err != nil {
+		t.Error(err)
+	}
+	if _, err := Load(environ, API); err == nil {
+		t.Error("an API without certificate and proxy starts")
+	}
+	config, err := Load(with("COMANDA_EGRESS_ALLOW", "none"), Worker)
+	if err != nil || len(config.EgressAllow) != 0 {
+		t.Errorf("%v, %v", config.EgressAllow, err)
+	}
+	if diff := cmp.Diff("10.0.0.0/8", config.TrustedProxies[0].String()); diff != "" {
+		t.Error(diff)
+	}
+}
