@@ -1,0 +1,343 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+func TestOrderBecomesAVerifiedDelivery(t *testing.T) {
+	worker(t, nil)
+	r, h := newRestaurant(t), newHook(t, nil)
+	s := r.subscribe(h)
+	order := r.order()
+	h.await(t)
+
+	got := h.all(t)[0]
+	var envelope struct {
+		ID, Type, StoreID, Timestamp string
+		Data                         app.Order
+	}
+	must(t, json.Unmarshal([]byte(got.body), &envelope))
+	if envelope.ID != got.id || envelope.Type != "order.created" || envelope.StoreID != string(r.store) || envelope.Data.ID != order.ID || envelope.Data.TotalMinor != 1900 {
+		t.Errorf("received %+v", envelope)
+	}
+	delivery := r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	attempts := r.attempts(s)
+	if len(attempts) != 1 || attempts[0].Status != app.AttemptDelivered || attempts[0].StatusCode != 204 || attempts[0].AttemptNumber != 1 ||
+		attempts[0].DeliveryID != delivery.ID || string(attempts[0].EventID) != got.id {
+		t.Errorf("attempts %+v", attempts)
+	}
+	checkFastLane(t, delivery)
+}
+
+// checkFastLane shows in the real history that a first attempt costs six events and no
+// round trip through a task queue: the start was eager, the attempt local.
+func checkFastLane(t *testing.T, d app.Delivery) {
+	t.Helper()
+	var events []*history.HistoryEvent
+	eventually(t, "the workflow completes", func() error {
+		events = historyOf(t, d)
+		if len(events) == 0 || events[len(events)-1].EventType != enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED {
+			return errNotYet
+		}
+		return nil
+	})
+	var types []string
+	for _, e := range events {
+		types = append(types, e.EventType.String())
+	}
+	want := []string{"WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskCompleted", "MarkerRecorded", "WorkflowExecutionCompleted"}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Error("history:", diff)
+	}
+	if !events[0].GetWorkflowExecutionStartedEventAttributes().EagerExecutionAccepted {
+		t.Error("the start was not eager")
+	}
+	text := fmt.Sprint(events)
+	for _, private := range []string{"Ada", "Pizza", hookSecret, "127.0.0.1", "owner@"} {
+		if strings.Contains(text, private) {
+			t.Errorf("the history holds %q", private)
+		}
+	}
+}
+
+func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
+	t.Helper()
+	var events []*history.HistoryEvent
+	iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		must(t, err)
+		events = append(events, event)
+	}
+	return events
+}
+
+// scaled is the spec's schedule at a scale that a test can wait for.
+var scaled = map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,2s,2s,3s"}
+
+func TestSixAttemptsDeadLetterReplay(t *testing.T) {
+	worker(t, scaled)
+	var healed atomic.Bool
+	r := newRestaurant(t)
+	h := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		if !healed.Load() {
+			http.Error(w, "kitchen on fire", http.StatusServiceUnavailable)
+		}
+	})
+	s := r.subscribe(h)
+	r.order()
+
+	retrying := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	if retrying.NextRetryAt == nil {
+		t.Error("no next retry is shown")
+	}
+	status, refusal := r.call("POST", "/deliveries/"+string(retrying.ID)+"/replay", nil)
+	if status != 409 || !strings.Contains(string(refusal), "DELIVERY_IN_PROGRESS") {
+		t.Errorf("replay of a pending delivery: %d %s", status, refusal)
+	}
+	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "retrying") })
+
+	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+	got := h.all(t)
+	if len(got) != 6 || dead.Attempts != 6 {
+		t.Fatalf("%d requests, %d attempts", len(got), dead.Attempts)
+	}
+	for i, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, 3 * time.Second} {
+		if gap := got[i+1].at.Sub(got[i].at); gap < want {
+			t.Errorf("attempt %d came %s after the one before, want %s", i+2, gap, want)
+		}
+		if got[i+1].body != got[0].body || got[i+1].id != got[0].id {
+			t.Errorf("attempt %d brought another event", i+2)
+		}
+	}
+	want := []app.AttemptStatus{"failed", "failed", "failed", "failed", "failed", "dead_letter"}
+	if diff := cmp.Diff(want, statuses(r.attempts(s))); diff != "" {
+		t.Error("attempts:", diff)
+	}
+	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "dead_letter") })
+
+	healed.Store(true)
+	var replayed app.Delivery
+	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, &replayed)
+	if replayed.Status != app.DeliveryQueued {
+		t.Errorf("the replay answered %+v", replayed)
+	}
+	r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	if diff := cmp.Diff(append(want, "delivered"), statuses(r.attempts(s))); diff != "" {
+		t.Error("attempts after the replay:", diff)
+	}
+
+	// A delivered one is replayed as a new run of its workflow.
+	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, nil)
+	r.delivery("delivered again", func(d app.Delivery) bool { return d.Status == app.DeliveryDelivered && d.Attempts == 8 })
+	if n := len(h.all(t)); n != 8 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestReplayFromTheTemporalUI(t *testing.T) {
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"})
+	r := newRestaurant(t)
+	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n <= 2 {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	r.subscribe(h)
+	r.order()
+	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+	id := workflows.DeliveryWorkflowID(dead.EventID, dead.SubscriptionID)
+	eventually(t, "the workflow is a dead letter", func() error {
+		value, err := the.temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
+		if err != nil {
+			return err
+		}
+		var state workflows.DeliveryState
+		if err := value.Get(&state); err != nil || state.State != "dead_letter" {
+			return fmt.Errorf("%+v, %v", state, err)
+		}
+		return nil
+	})
+	must(t, the.temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
+	r.delivery("delivered", withStatus(app.DeliveryDelivered))
+}
+
+func statuses(attempts []app.Attempt) (all []app.AttemptStatus) {
+	for _, a := range attempts {
+		all = append(all, a.Status)
+	}
+	return all
+}
+
+// findWorkflow looks for exactly one delivery as an operator does.
+func findWorkflow(ctx context.Context, store app.StoreID, state string) error {
+	query := fmt.Sprintf("ComandaStoreId = %q AND ComandaDeliveryState = %q", store, state)
+	list, err := the.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+	if err != nil {
+		return err
+	}
+	if len(list.Executions) != 1 {
+		return fmt.Errorf("%d workflows for %s", len(list.Executions), query)
+	}
+	return nil
+}
+
+func TestWorkerKilledBetweenAttempts(t *testing.T) {
+	first := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "3s"})
+	r := newRestaurant(t)
+	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	r.subscribe(h)
+	r.order()
+	r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	first.Kill()
+	worker(t, nil)
+	r.delivery("delivered", func(d app.Delivery) bool { return d.Status == app.DeliveryDelivered && d.Attempts == 2 })
+	if n := len(h.all(t)); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestWorkerKilledInTheMiddleOfAnAttempt(t *testing.T) {
+	for _, lane := range []string{"fast", "slow"} {
+		t.Run(lane, func(t *testing.T) {
+			settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
+			first := worker(t, settings)
+			hanging := 1
+			if lane == "slow" {
+				hanging = 2 // the retry
+			}
+			r := newRestaurant(t)
+			h := newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
+				switch {
+				case n < hanging:
+					w.WriteHeader(http.StatusInternalServerError)
+				case n == hanging:
+					<-r.Context().Done() // until its sender is dead
+				}
+			})
+			s := r.subscribe(h)
+			r.order()
+			for h.await(t) < hanging {
+			}
+			first.Kill()
+			worker(t, settings)
+			restarted := time.Now()
+			r.delivery("delivered", withStatus(app.DeliveryDelivered))
+			got := h.all(t)
+			if len(got) != hanging+1 || len(r.attempts(s)) != hanging {
+				t.Fatalf("%d requests, %d attempts", len(got), len(r.attempts(s)))
+			}
+			// The promise, and the one place where a test looks at the clock.
+			if late := got[hanging].at.Sub(restarted); late > 15*time.Second {
+				t.Errorf("sent again %s after the restart", late)
+			}
+		})
+	}
+}
+
+// A worker that is stopped in order finishes the attempt under way, and nobody repeats it.
+func TestGracefulStopDoublesNothing(t *testing.T) {
+	first := worker(t, nil)
+	release := make(chan struct{})
+	r := newRestaurant(t)
+	h := newHook(t, func(int, http.ResponseWriter, *http.Request) { <-release })
+	r.subscribe(h)
+	r.order()
+	h.await(t)
+	stopped := make(chan error)
+	go func() { stopped <- first.Stop(context.Background()) }()
+	worker(t, nil)
+	close(release)
+	must(t, <-stopped)
+	r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	if n := len(h.all(t)); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// With PostgreSQL or Temporal away requests are refused or deliveries late; nothing is
+// lost, nobody has to restart anything.
+func TestOutages(t *testing.T) {
+	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
+	must(t, err)
+	postgres, err := harness.NewProxy(database.Host)
+	must(t, err)
+	t.Cleanup(postgres.Close)
+	database.Host = postgres.Address
+	temporal, err := harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
+	must(t, err)
+	t.Cleanup(temporal.Close)
+	settings := map[string]string{"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address}
+	w := worker(t, settings)
+	serve, address, err := the.serve(t.Context(), map[string]string{
+		"DATABASE_URL": database.String(), "COMANDA_BASE_URL": the.api, // whose tokens it takes
+	})
+	must(t, err)
+	t.Cleanup(serve.Kill)
+	r, h := newRestaurant(t), newHook(t, nil)
+	r.api = address
+	r.subscribe(h)
+
+	postgres.Cut()
+	if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 503 || !strings.Contains(string(refusal), "UNAVAILABLE") {
+		t.Errorf("without PostgreSQL: %d %s", status, refusal)
+	}
+	if err := health(w); err == nil {
+		t.Error("the worker is ready without PostgreSQL")
+	}
+	postgres.Mend()
+	eventually(t, "orders are taken again", func() error {
+		if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
+			return fmt.Errorf("%d %s", status, refusal)
+		}
+		return nil
+	})
+	h.await(t)
+
+	temporal.Cut()
+	r.order()
+	eventually(t, "the worker says that it is not ready", func() error {
+		if health(w) == nil {
+			return errNotYet
+		}
+		return nil
+	})
+	temporal.Mend()
+	h.await(t)
+	if n := len(h.all(t)); n != 2 {
+		t.Errorf("%d requests for 2 orders", n)
+	}
+}
+
+func health(p *harness.Process) error {
+	response, err := http.Get(p.Admin + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s", response.Status)
+	}
+	return nil
+}

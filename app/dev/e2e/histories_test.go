@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+var record = flag.Bool("record", false, "write the histories to workflows/testdata")
+
+// Each way that a delivery can take, as a real server records it, replays with the code
+// as it is. With -record the histories become the ones that the code is held to from then
+// on; workflows that are open for thirty days need the old ones to replay, too, so a change
+// adds files rather than replacing them.
+func TestHistories(t *testing.T) {
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
+	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
+		return func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n <= times {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}
+	}
+	for name, path := range map[string]struct {
+		failures int
+		then     func(r *restaurant)
+	}{
+		"delivered": {0, nil},
+		"retried":   {2, nil},
+		"expired":   {9, nil},
+		"replayed": {3, func(r *restaurant) {
+			d := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+			r.want(202, "POST", "/deliveries/"+string(d.ID)+"/replay", nil, nil)
+		}},
+		"cancelled": {9, func(r *restaurant) {
+			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+			must(t, the.temporal.CancelWorkflow(t.Context(), workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID), ""))
+			d = r.delivery("cancelled", withStatus(app.DeliveryCancelled))
+			if d.Reason != app.ReasonCancelled {
+				t.Errorf("cancelled because %q", d.Reason)
+			}
+		}},
+		"deactivated": {9, func(r *restaurant) {
+			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+			_, err := the.db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET is_active = false WHERE id = $1", d.SubscriptionID)
+			must(t, err)
+			d = r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+			if d.Reason != app.ReasonInactive || d.Attempts > 2 {
+				t.Errorf("a dead letter because %q after %d attempts", d.Reason, d.Attempts)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, h := newRestaurant(t), newHook(t, failing(path.failures))
+			r.subscribe(h)
+			r.order()
+			h.await(t)
+			if path.then != nil {
+				path.then(r)
+			}
+			d := r.delivery("there", func(app.Delivery) bool { return true })
+			var events []*history.HistoryEvent
+			eventually(t, "the workflow ends", func() error {
+				events = historyOf(t, d)
+				switch events[len(events)-1].EventType {
+				case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+					return nil
+				}
+				return errNotYet
+			})
+			replay(t, name, events)
+		})
+	}
+}
+
+// Where a history names the machine that it was recorded on: the identity of
+// its worker, and the worker's sticky queue.
+var (
+	identity    = regexp.MustCompile(`"(identity|workerInstanceKey|firstExecutionIdentity)":( *)"[^"]*"`)
+	stickyQueue = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
+)
+
+func replay(t *testing.T, name string, events []*history.HistoryEvent) {
+	t.Helper()
+	replayer := sdkworker.NewWorkflowReplayer()
+	replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
+	if err := replayer.ReplayWorkflowHistory(nil, &history.History{Events: events}); err != nil {
+		t.Error(err)
+	}
+	if !*record {
+		return
+	}
+	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(&history.History{Events: events})
+	must(t, err)
+	text = identity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
+	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
+	must(t, os.WriteFile(filepath.Join("..", "..", "..", "workflows", "testdata", "delivery_"+name+".json"), append(text, '\n'), 0o644))
+}

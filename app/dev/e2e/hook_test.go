@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+const hookSecret = "whsec_of_the_end_to_end_tests_0123456789"
+
+func slogDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// hook is a receiver that verifies what it gets as the spec tells receivers to, and
+// answers as told.
+type hook struct {
+	url    string
+	answer func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1
+
+	lock     sync.Mutex
+	received []received
+	arrived  chan int // the number of each request, as it arrives
+}
+
+type received struct {
+	at   time.Time
+	id   string
+	body string
+	flaw error // why a receiver would refuse it
+}
+
+// newHook starts a receiver. Without an answer it says 204.
+func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *hook {
+	t.Helper()
+	if answer == nil {
+		answer = func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+	}
+	h := &hook{answer: answer, arrived: make(chan int, 1000)}
+	server := httptest.NewUnstartedServer(h)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	h.url = server.URL + "/hook"
+	return h
+}
+
+// ServeHTTP verifies, notes and answers a request.
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	one := received{at: time.Now(), id: r.Header.Get("X-Webhook-Id"), body: string(body), flaw: err}
+	if err == nil {
+		one.flaw = verify(r, body, one.at)
+	}
+	h.lock.Lock()
+	h.received = append(h.received, one)
+	n := len(h.received)
+	h.lock.Unlock()
+	h.arrived <- n
+	h.answer(n, w, r)
+}
+
+// verify follows the spec, Signing and verification, without any code of ours.
+func verify(r *http.Request, body []byte, now time.Time) error {
+	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
+	if err != nil {
+		return err
+	}
+	if math.Abs(float64(now.Unix()-timestamp)) > 300 {
+		return fmt.Errorf("timestamp %d is too far from now", timestamp)
+	}
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	fmt.Fprintf(mac, "%d.%s", timestamp, body)
+	if want := hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(want), []byte(r.Header.Get("X-Webhook-Signature"))) {
+		return fmt.Errorf("signature %q, want %q", r.Header.Get("X-Webhook-Signature"), want)
+	}
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || r.UserAgent() != "Comanda-Webhooks/1.0" {
+		return fmt.Errorf("%s with headers %v", r.Method, r.Header)
+	}
+	return nil
+}
+
+// all returns what came so far; each must have verified.
+func (h *hook) all(t *testing.T) []received {
+	t.Helper()
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, one := range h.received {
+		if one.flaw != nil {
+			t.Errorf("a receiver would refuse %s: %v", one.id, one.flaw)
+		}
+	}
+	return append([]received{}, h.received...)
+}
+
+// await waits for the next request and returns its number.
+func (h *hook) await(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-h.arrived:
+		return n
+	case <-time.After(90 * time.Second):
+		t.Fatal("nothing arrived")
+		return 0
+	}
+}

@@ -1,0 +1,309 @@
+// Package e2e tests the real programs against a real PostgreSQL and a real Temporal.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	temporallog "go.temporal.io/sdk/log"
+
+	"github.com/comanda-dev/comanda/api"
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// world is what all tests share: the infrastructure and one API. Workers belong to tests,
+// which therefore run one after another.
+type world struct {
+	programs harness.Programs
+	infra    *harness.Infra
+	api      string
+	client   *http.Client
+	tls      tls.Certificate // of the development CA, for receivers
+	db       *persistence.DB
+	temporal client.Client
+}
+
+var the world
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of Temporal takes minutes
+	defer cancel()
+	dir, err := os.MkdirTemp("", "comanda-e2e-*")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	stop, err := the.start(ctx, dir)
+	defer stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		if os.Getenv("CI") != "true" && strings.Contains(err.Error(), "PostgreSQL is not installed") {
+			fmt.Fprintln(os.Stderr, "the end-to-end tests are skipped")
+			return 0
+		}
+		return 1
+	}
+	return m.Run()
+}
+
+// start starts the infrastructure and an API. What was started is stopped by the function
+// returned, also after an error.
+func (w *world) start(ctx context.Context, dir string) (stop func(), err error) {
+	var stops []func()
+	stop = func() {
+		for i := len(stops) - 1; i >= 0; i-- {
+			stops[i]()
+		}
+	}
+	graceful := func(p *harness.Process) func() {
+		return func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			defer cancel()
+			if err := p.Stop(ctx); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+	}
+	if w.programs, err = harness.Build(ctx, dir); err != nil {
+		return stop, err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
+		return stop, err
+	}
+	if w.infra, err = w.programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
+		return stop, err
+	}
+	stops = append(stops, graceful(w.infra.Process))
+	if err := w.connect(); err != nil {
+		return stop, err
+	}
+	stops = append(stops, w.temporal.Close, func() { w.db.Close() })
+	serve, url, err := w.serve(ctx, nil)
+	if err != nil {
+		return stop, err
+	}
+	w.api = url
+	stops = append(stops, graceful(serve))
+	return stop, nil
+}
+
+func (w *world) connect() error {
+	env := w.infra.Ready.Env
+	authority, err := os.ReadFile(w.infra.Ready.CAFile)
+	if err != nil {
+		return err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	w.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	if w.tls, err = tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"]); err != nil {
+		return err
+	}
+	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
+	if err != nil {
+		return err
+	}
+	if w.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()}); err != nil {
+		return err
+	}
+	quiet := temporallog.NewStructuredLogger(slogDiscard())
+	w.temporal, err = client.Dial(client.Options{HostPort: env["TEMPORAL_ADDRESS"], Namespace: env["TEMPORAL_NAMESPACE"], Logger: quiet})
+	return err
+}
+
+// serve starts an API on a free port and returns its URL.
+func (w *world) serve(ctx context.Context, settings map[string]string) (*harness.Process, string, error) {
+	address, err := harness.FreeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	all := map[string]string{"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address}
+	for k, v := range settings {
+		all[k] = v
+	}
+	process, err := w.programs.StartComanda(ctx, w.infra, "serve", all)
+	return process, "https://" + address, err
+}
+
+// worker starts a worker that ends with the test, if not before.
+func worker(t *testing.T, settings map[string]string) *harness.Process {
+	t.Helper()
+	process, err := the.programs.StartComanda(t.Context(), the.infra, "worker", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Kill)
+	return process
+}
+
+// restaurant is a website of one store with an owner who is logged in.
+type restaurant struct {
+	t       *testing.T
+	api     string
+	token   string
+	store   app.StoreID
+	product app.ProductID
+}
+
+const ownerPassword = "a password of the tests"
+
+func newRestaurant(t *testing.T) *restaurant {
+	t.Helper()
+	now := time.Now()
+	domain := string(app.NewID[app.WebsiteID](now))
+	_, stores, err := the.db.CreateWebsite(t.Context(), now, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
+		persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
+	must(t, err)
+	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
+	must(t, err)
+	email := "owner@" + domain + ".example"
+	_, err = the.db.CreateUser(t.Context(), now, persistence.NewUser{Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner}})
+	must(t, err)
+	product, err := the.db.CreateProduct(t.Context(), now, stores[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+	must(t, err)
+	r := &restaurant{t: t, api: the.api, store: stores[0], product: product.ID}
+	var login struct{ AccessToken string }
+	r.want(200, "POST", "/auth/login", map[string]string{"email": email, "password": ownerPassword}, &login)
+	r.token = login.AccessToken
+	return r
+}
+
+// call makes a request and returns the status and the data of the answer, or its error.
+func (r *restaurant) call(method, path string, body any) (int, json.RawMessage) {
+	r.t.Helper()
+	var reader io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		must(r.t, err)
+		reader = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.api+path, reader)
+	must(r.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	if r.token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	response, err := the.client.Do(request)
+	must(r.t, err)
+	defer response.Body.Close()
+	var answer struct{ Data, Error json.RawMessage }
+	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
+	if answer.Error != nil {
+		return response.StatusCode, answer.Error
+	}
+	return response.StatusCode, answer.Data
+}
+
+// want makes a request that must answer with a status, and decodes its data into out.
+func (r *restaurant) want(status int, method, path string, body, out any) {
+	r.t.Helper()
+	got, data := r.call(method, path, body)
+	if got != status {
+		r.t.Fatalf("%s %s: %d instead of %d: %s", method, path, got, status, data)
+	}
+	if out != nil {
+		must(r.t, json.Unmarshal(data, out))
+	}
+}
+
+func (r *restaurant) order() app.Order {
+	r.t.Helper()
+	var order app.Order
+	r.want(201, "POST", "/orders", r.newOrder(), &order)
+	return order
+}
+
+func (r *restaurant) newOrder() any {
+	return map[string]any{
+		"items": []any{map[string]any{"productId": r.product, "quantity": 2}}, "fulfillmentType": "PICKUP",
+		"customer": map[string]string{"name": "Ada Lovelace"},
+	}
+}
+
+func (r *restaurant) subscribe(h *hook, events ...string) app.Subscription {
+	r.t.Helper()
+	if events == nil {
+		events = []string{"order.created"}
+	}
+	var s app.Subscription
+	r.want(201, "POST", "/webhooks", map[string]any{"url": h.url, "events": events, "secret": hookSecret}, &s)
+	return s
+}
+
+// deliveries waits until the store has one delivery that satisfies a condition, and
+// returns it.
+func (r *restaurant) delivery(what string, satisfied func(app.Delivery) bool) app.Delivery {
+	r.t.Helper()
+	var list []app.Delivery
+	eventually(r.t, what, func() error {
+		r.want(200, "GET", "/deliveries", nil, &list)
+		if len(list) != 1 || !satisfied(list[0]) {
+			return fmt.Errorf("deliveries: %+v", list)
+		}
+		return nil
+	})
+	return list[0]
+}
+
+func withStatus(status app.DeliveryStatus) func(app.Delivery) bool {
+	return func(d app.Delivery) bool { return d.Status == status }
+}
+
+// attempts returns a subscription's attempts, the oldest first.
+func (r *restaurant) attempts(s app.Subscription) []app.Attempt {
+	r.t.Helper()
+	var attempts []app.Attempt
+	r.want(200, "GET", "/webhooks/"+string(s.ID)+"/deliveries?limit=100", nil, &attempts)
+	for i, j := 0, len(attempts)-1; i < j; i, j = i+1, j-1 {
+		attempts[i], attempts[j] = attempts[j], attempts[i]
+	}
+	return attempts
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually tries until there is no error, and fails the test with the last one.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	deadline := time.After(90 * time.Second)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s: %v", what, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+var errNotYet = errors.New("not yet")

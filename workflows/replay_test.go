@@ -1,0 +1,81 @@
+package workflows
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Every history that was ever recorded replays: a delivery can be open for thirty days,
+// over many releases.
+func TestRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/delivery_*.json")
+	if err != nil || len(files) < 6 {
+		t.Fatalf("%d histories, %v", len(files), err)
+	}
+	for _, file := range files {
+		replayer := worker.NewWorkflowReplayer()
+		replayer.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
+		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// The fast lane: a first attempt that succeeds is one eager workflow task with one local
+// activity, six events in all and no search attribute but those of its start. A retry and
+// its replay take the slow lane.
+func TestLanesInRecordedHistories(t *testing.T) {
+	t.Parallel()
+	fast := events(t, "testdata/delivery_delivered.json")
+	want := []string{
+		"WORKFLOW_EXECUTION_STARTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_COMPLETED",
+		"MARKER_RECORDED", "WORKFLOW_EXECUTION_COMPLETED",
+	}
+	if diff := cmp.Diff(want, fast); diff != "" {
+		t.Error(diff)
+	}
+	for file, attempts := range map[string]int{"retried": 2, "replayed": 3} {
+		all := events(t, "testdata/delivery_"+file+".json")
+		slow := 0
+		for _, event := range all {
+			if event == "ACTIVITY_TASK_SCHEDULED" {
+				slow++
+			}
+		}
+		if local := len(all) - len(slices.DeleteFunc(slices.Clone(all), func(e string) bool { return e == "MARKER_RECORDED" })); slow != attempts || local != 1 {
+			t.Errorf("%s: %d attempts in the slow lane and %d in the fast one", file, slow, local)
+		}
+	}
+}
+
+func events(t *testing.T, file string) (types []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var history struct {
+		Events []struct {
+			EventType  string
+			Attributes struct{ EagerExecutionAccepted bool } `json:"workflowExecutionStartedEventAttributes"`
+		}
+	}
+	if err := json.Unmarshal(text, &history); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range history.Events {
+		types = append(types, e.EventType[len("EVENT_TYPE_"):])
+	}
+	if !history.Events[0].Attributes.EagerExecutionAccepted {
+		t.Errorf("%s: the start was not eager", file)
+	}
+	return types
+}
