@@ -111,8 +111,16 @@ type Claim struct {
 
 // ClaimLimits bounds what a relay takes on at once.
 type ClaimLimits struct {
-	Batch int           // deliveries in all
-	Quick int           // deliveries of one healthy subscription that may be pending
-	Slow  int           // the same for a failing or slow one
-	Lease time.Duration // after which another relay may take over what is not marked as started
+	Events int           // events that are turned into deliveries
+	Batch  int           // deliveries in all
+	Quick  int           // deliveries of one healthy subscription that may be pending
+	Slow   int           // the same for a failing or slow one
+	Lease  time.Duration // after which another relay may take over what is not marked as started
+}
+
+// Dispatched is what became of waiting events.
+type Dispatched struct {
+	Events int     // taken
+	Queued int     // deliveries that are left for later
+	Claims []Claim // deliveries to start now
 }

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -62,37 +63,77 @@ func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.Subscripti
 	return attempts, total, err
 }
 
-// Outgoing loads what an attempt needs, in one query. NOT_FOUND when the delivery's rows
-// are gone.
+// attemptKey names an attempt.
+type attemptKey struct {
+	delivery app.DeliveryID
+	number   int
+}
+
+// Outgoing loads what an attempt needs; NOT_FOUND when the delivery's rows are gone. It
+// shares its query with the attempts that begin at the same moment.
 func (db *DB) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
+	o, err := db.loader.do(ctx, attemptKey{delivery, number})
+	if err == nil && o == nil {
+		return app.Outgoing{}, app.NotFound()
+	}
+	if err != nil {
+		return app.Outgoing{}, classify(err)
+	}
+	return *o, nil
+}
+
+// outgoing loads many; what is gone is nil.
+func (db *DB) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing, error) {
+	deliveries, numbers := make([]app.DeliveryID, len(keys)), make([]int32, len(keys))
+	for i, key := range keys {
+		deliveries[i], numbers[i] = key.delivery, int32(key.number)
+	}
+	rows, err := db.System().DB.QueryContext(ctx, `
+		SELECT k.place, d.status, d.store_id, d.event_type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
+			a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at
+		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
+			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id JOIN subscriptions s ON s.id = d.subscription_id
+			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	loaded := make([]*app.Outgoing, len(keys))
+	for rows.Next() {
+		place, o, err := db.scanOutgoing(rows)
+		if err != nil {
+			return nil, err
+		}
+		if o.Recorded != nil {
+			o.Recorded.AttemptNumber = keys[place-1].number
+		}
+		loaded[place-1] = o
+	}
+	return loaded, rows.Err()
+}
+
+func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, err error) {
 	var o app.Outgoing
-	var body *string
+	var body, reason *string
 	var sealed []byte
 	var status *app.AttemptStatus
 	var code, ms *int64
-	var reason *string
 	var attemptedAt *time.Time
-	err := db.System().DB.QueryRowContext(ctx, `
-		SELECT d.status, d.store_id, d.event_type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
-			a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at
-		FROM deliveries d JOIN outbox e ON e.id = d.event_id JOIN subscriptions s ON s.id = d.subscription_id
-			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = $2
-		WHERE d.id = $1`, delivery, number).Scan(&o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body,
-		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted, &status, &code, &ms, &reason, &attemptedAt)
+	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
+		&status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
-		return o, classify(err)
+		return place, nil, err
 	}
 	if body != nil {
 		o.Body = []byte(*body)
 	}
 	if status != nil {
 		o.Recorded = &app.Attempt{
-			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, AttemptNumber: number, DeliveredAt: app.At(*attemptedAt),
+			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, DeliveredAt: app.At(*attemptedAt),
 		}
-		return o, nil
 	}
 	o.Secret, err = db.sealer.Open(sealed, string(o.SubscriptionID))
-	return o, err
+	return place, &o, err
 }
 
 // RecordAttempt writes down an attempt, what it means for its delivery, the attempt before

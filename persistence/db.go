@@ -38,6 +38,7 @@ type DB struct {
 	url    string
 	sealer app.Sealer
 
+	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
 }
 
@@ -60,12 +61,14 @@ func Open(config Config) (*DB, error) {
 		sqldb.SetMaxIdleConns(config.MaxConns)
 		*pool = bun.NewDB(sqldb, pgdialect.New())
 	}
+	db.loader = newGrouper(maxGroup, db.outgoing)
 	db.recorder = newGrouper(maxGroup, db.recordAttempts)
 	return db, nil
 }
 
 // Close closes the pools.
 func (db *DB) Close() error {
+	db.loader.close()
 	db.recorder.close()
 	return errors.Join(db.app.Close(), db.system.Close())
 }

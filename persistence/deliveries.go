@@ -193,10 +193,10 @@ func (db *DB) HasDue(ctx context.Context, now time.Time) (bool, error) {
 }
 
 // MarkStarted notes that the workflows of these deliveries run, so that no relay starts
-// them again.
+// them again. Those whose attempt has been recorded already need no mark.
 func (db *DB) MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error {
 	_, err := db.System().DB.ExecContext(ctx, `UPDATE deliveries SET started_at = $1
-		FROM set_config('synchronous_commit', 'off', true) WHERE id = ANY ($2) AND started_at IS NULL`, now, ids)
+		FROM set_config('synchronous_commit', 'off', true) WHERE id = ANY ($2) AND status = 'pending' AND started_at IS NULL`, now, ids)
 	return classify(err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-var limits = app.ClaimLimits{Batch: 100, Quick: 200, Slow: 50, Lease: time.Minute}
+var limits = app.ClaimLimits{Events: 1000, Batch: 100, Quick: 200, Slow: 50, Lease: time.Minute}
 
 func (r restaurant) subscribe(t *testing.T, db *persistencetest.Database, store int, events ...app.EventType) app.Subscription {
 	t.Helper()
@@ -33,11 +33,11 @@ func (r restaurant) place(t *testing.T, db *persistencetest.Database, orders int
 // claim dispatches and claims all that is due.
 func claim(t *testing.T, db *persistencetest.Database) []app.Claim {
 	t.Helper()
-	_, err := db.Dispatch(t.Context(), noon, 1000)
+	dispatched, err := db.Dispatch(t.Context(), noon, limits)
 	must(t, err)
-	claims, err := db.ClaimQueued(t.Context(), noon, limits)
+	queued, err := db.ClaimQueued(t.Context(), noon, limits)
 	must(t, err)
-	return claims
+	return append(dispatched.Claims, queued...)
 }
 
 // attempt makes and records one attempt.
@@ -91,15 +91,17 @@ func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for range 20 {
-				if _, err := db.Dispatch(t.Context(), noon, 5); err != nil {
+				few := app.ClaimLimits{Events: 5, Batch: 3, Quick: 200, Slow: 50, Lease: time.Minute}
+				dispatched, err := db.Dispatch(t.Context(), noon, few)
+				if err != nil {
 					t.Error(err)
 				}
-				claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 5, Quick: 200, Slow: 50, Lease: time.Minute})
+				claims, err := db.ClaimQueued(t.Context(), noon, few)
 				if err != nil {
 					t.Error(err)
 				}
 				lock.Lock()
-				for _, c := range claims {
+				for _, c := range append(dispatched.Claims, claims...) {
 					seen[c.ID]++
 				}
 				lock.Unlock()
@@ -123,11 +125,12 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	r := open(t, db, "one.example")
 	busy := r.subscribe(t, db, 0, app.EventOrderCreated)
 	r.place(t, db, 10)
-	_, err := db.Dispatch(t.Context(), noon, 100)
+	noneClaimed := app.ClaimLimits{Events: 100, Lease: time.Minute}
+	_, err := db.Dispatch(t.Context(), noon, noneClaimed)
 	must(t, err)
 	quiet := r.subscribe(t, db, 0, app.EventOrderCreated)
 	r.place(t, db, 1) // one delivery to each
-	_, err = db.Dispatch(t.Context(), noon, 100)
+	_, err = db.Dispatch(t.Context(), noon, noneClaimed)
 	must(t, err)
 
 	claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 3, Quick: 4, Lease: time.Minute})
@@ -160,6 +163,31 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	if len(claims) != 4 {
 		t.Errorf("%d taken over, though one of five has started", len(claims))
 	}
+}
+
+// Dispatching claims at once what the limits allow, and never past what is queued already.
+func TestDispatchClaimsWithinItsLimits(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	dispatch := func(orders int, l app.ClaimLimits, claims, queued int) {
+		t.Helper()
+		r.place(t, db, orders)
+		got, err := db.Dispatch(t.Context(), noon, l)
+		must(t, err)
+		// each first order of a guest is one more event, which nobody asked for
+		if len(got.Claims) != claims || got.Queued != queued || got.Events < orders {
+			t.Errorf("claimed %d, queued %d of %d events, want %d and %d", len(got.Claims), got.Queued, got.Events, claims, queued)
+		}
+	}
+	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
+	dispatch(1, limits, 0, 1)                                                                 // one is queued before it
+	if n := len(claim(t, db)); n != 2 {
+		t.Errorf("%d of 2 queued ones claimed", n)
+	}
+	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
+	dispatch(0, limits, 0, 0)
 }
 
 func TestAttemptStatuses(t *testing.T) {

@@ -154,7 +154,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"LoginByEmail",    // login
 		"MarkStarted",     // relay
 		"Me",              // the session names the store
-		"Outgoing",        // attempt recording
+		"outgoing",        // attempt recording
 		"SetPasswordHash", // login
 		"StartSession",    // login
 		"Unclaim",         // relay

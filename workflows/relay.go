@@ -12,7 +12,7 @@ import (
 
 // RelayStore is what a relay needs of the database.
 type RelayStore interface {
-	Dispatch(ctx context.Context, now time.Time, limit int) (events int, err error)
+	Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Dispatched, error)
 	ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error)
 	ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error)
 	MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error
@@ -33,6 +33,7 @@ const (
 	drainTimeout  = 5 * time.Second // for the last starts of a relay that ends
 	idlePoll      = time.Second     // when no notification comes
 	heldBackPoll  = 25 * time.Millisecond
+	markEvery     = 2 * time.Second // well within the lease
 )
 
 // Relay turns events into deliveries and deliveries into workflows. Any number of relays
@@ -122,23 +123,31 @@ type progress struct {
 	heldBack bool // deliveries wait although they are due
 }
 
-// round does one step. Whether deliveries are held back is asked only when there can be some.
+// round does one step: new events, and what is queued when there are none of these or
+// when some were left waiting before.
 func (r *Relay) round(ctx context.Context, heldBack bool) (progress, error) {
-	events, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
-	if err != nil {
-		return progress{}, err
-	}
 	free := cap(r.claims) - len(r.claims)
 	if free == 0 {
 		return progress{claimed: 1, heldBack: true}, nil // the starters are at work
 	}
-	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(free))
+	events, err := r.store.Dispatch(ctx, r.now(), limits(free))
 	if err != nil {
 		return progress{}, err
 	}
-	r.hand(claims)
-	did := progress{claimed: len(claims), full: events == dispatchLimit || len(claims) == free}
-	if !did.full && (events > 0 || len(claims) > 0 || heldBack) {
+	r.hand(events.Claims)
+	did := progress{claimed: len(events.Claims), full: events.Events == dispatchLimit, heldBack: events.Queued > 0}
+	free = cap(r.claims) - len(r.claims)
+	if events.Events > 0 && !heldBack || free == 0 {
+		return did, nil
+	}
+	queued, err := r.store.ClaimQueued(ctx, r.now(), limits(free))
+	if err != nil {
+		return progress{}, err
+	}
+	r.hand(queued)
+	did.claimed += len(queued)
+	did.full = did.full || len(queued) == free
+	if !did.full && (heldBack || len(queued) > 0) {
 		did.heldBack, err = r.store.HasDue(ctx, r.now())
 	}
 	return did, err
@@ -157,7 +166,7 @@ func (r *Relay) takeOver(ctx context.Context) {
 }
 
 func limits(batch int) app.ClaimLimits {
-	return app.ClaimLimits{Batch: batch, Quick: quickPending, Slow: slowPending, Lease: claimLease}
+	return app.ClaimLimits{Events: dispatchLimit, Batch: batch, Quick: quickPending, Slow: slowPending, Lease: claimLease}
 }
 
 func (r *Relay) hand(claims []app.Claim) {
@@ -181,23 +190,28 @@ func (r *Relay) starter(ctx context.Context) {
 	}
 }
 
-// marker writes down which deliveries have started, many in one statement.
+// marker writes down which deliveries have started, some time later and many in one
+// statement: by then most have been delivered and need no mark.
 func (r *Relay) marker() {
-	for result := range r.results {
-		var started, failed []app.DeliveryID
-		for more := true; more; {
-			if result.err == nil {
-				started = append(started, result.id)
-			} else {
+	var started, failed []app.DeliveryID
+	tick := time.NewTicker(markEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case result, more := <-r.results:
+			switch {
+			case !more:
+				r.mark(started, failed)
+				return
+			case result.err != nil:
 				failed = append(failed, result.id)
-			}
-			select {
-			case result, more = <-r.results:
 			default:
-				more = false
+				started = append(started, result.id)
 			}
+		case <-tick.C:
+			r.mark(started, failed)
+			started, failed = nil, nil
 		}
-		r.mark(started, failed)
 	}
 }
 

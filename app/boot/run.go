@@ -93,6 +93,10 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	options := config.temporal
 	// Temporal's own log is ours to read only when something is wrong.
 	options.Logger = temporallog.NewStructuredLogger(slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel)))))
+	if options.ConnectionOptions.TLS == nil {
+		// A server spoken to in plain text is near; compressing costs more than it saves.
+		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
+	}
 	temporal, err := client.NewLazyClient(options)
 	if err != nil {
 		return fmt.Errorf("TEMPORAL_ADDRESS: %w", err)

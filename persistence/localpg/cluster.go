@@ -24,11 +24,11 @@ func (h *home) initCluster(ctx context.Context, bin binaries, o Options) error {
 	if err := os.RemoveAll(fresh); err != nil {
 		return err
 	}
-	p, err := spawn(h.command(bin.initdb(), initArgs(fresh, h.passwordFile(), o)...), o.Log)
+	p, err := spawn(h.command(ctx, bin.initdb(), initArgs(fresh, h.passwordFile(), o)...), o.Log)
 	if err != nil {
 		return fmt.Errorf("run initdb: %w", err)
 	}
-	if err := p.run(ctx); err != nil {
+	if err := p.wait(); err != nil {
 		return fmt.Errorf("initdb failed: %w", err)
 	}
 	return os.Rename(fresh, h.data())
@@ -86,7 +86,7 @@ func (s *Server) startFailure() error {
 	case log.contains("could not create any TCP/IP sockets"):
 		return fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", s.port, errPortTaken)
 	default:
-		return fmt.Errorf("PostgreSQL did not start on %s: %s", h.data(), log.lastLines(3))
+		return fmt.Errorf("PostgreSQL did not start on %s: %s", h.data(), log.reason())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
@@ -38,7 +39,9 @@ func download(ctx context.Context, cluster int, h *home, log io.Writer) (binarie
 		return found, nil
 	}
 	if err := fetch(ctx, version, root, log); err != nil {
-		return binaries{}, fmt.Errorf("%w, and downloading it failed (%w): %s", ErrNotInstalled, err, advice)
+		reason, output, _ := strings.Cut(err.Error(), "\n")
+		fmt.Fprintln(log, output)
+		return binaries{}, fmt.Errorf("%w, and downloading it failed (%s): %s", ErrNotInstalled, reason, advice)
 	}
 	return binaries{dir: filepath.Join(root, "bin"), major: major}, nil
 }
@@ -62,11 +65,11 @@ func downloadVersion(cluster int) (version embeddedpostgres.PostgresVersion, maj
 // fetch has the library unpack its binaries in root. The library offers no download by itself, so it runs a server
 // once, in a directory thrown away afterwards, which also shows that the binaries work here.
 func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root string, log io.Writer) error {
-	scratch, err := os.MkdirTemp("", "comanda-postgres-*")
+	port, err := listenable(ctx, 0)
 	if err != nil {
 		return err
 	}
-	port, err := listenable(0)
+	scratch, err := os.MkdirTemp("", "comanda-postgres-*")
 	if err != nil {
 		return err
 	}
@@ -76,6 +79,7 @@ func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root s
 		CachePath(filepath.Dir(root)).
 		BinariesPath(root).
 		RuntimePath(filepath.Join(scratch, "runtime")).
+		StartParameters(map[string]string{"listen_addresses": "localhost", "unix_socket_directories": ""}).
 		StartTimeout(time.Minute).
 		Logger(log))
 	finished := make(chan error, 1)
@@ -93,7 +97,7 @@ func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root s
 	}
 	// A download may be abandoned; a server, which follows it within seconds, may not.
 	if _, unpacked := binariesIn(context.WithoutCancel(ctx), filepath.Join(root, "bin")); unpacked {
-		<-finished
+		return errors.Join(ctx.Err(), <-finished)
 	}
 	return ctx.Err()
 }

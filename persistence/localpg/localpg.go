@@ -108,10 +108,11 @@ func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
 // launch runs postgres and waits until it accepts connections. Whatever fails, it leaves no process behind.
 func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
 	var err error
-	if s.port, err = listenable(o.Port); err != nil {
+	if s.port, err = listenable(ctx, o.Port); err != nil {
 		return err
 	}
-	s.process, err = spawn(s.home.command(bin.postgres(), serverArgs(s.home, s.port, o)...), o.Log)
+	cmd := s.home.command(context.WithoutCancel(ctx), bin.postgres(), serverArgs(s.home, s.port, o)...) // Stop ends it
+	s.process, err = spawn(cmd, o.Log)
 	if err != nil {
 		return fmt.Errorf("run PostgreSQL: %w", err)
 	}
@@ -123,8 +124,12 @@ func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
 }
 
 // listenable returns a port on which a server can listen: the one asked for or, for 0, a free one.
-func listenable(port int) (int, error) {
-	listener, err := net.Listen("tcp", address(port))
+func listenable(ctx context.Context, port int) (int, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address(port))
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
 	if err != nil {
 		return 0, fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", port, errPortTaken)
 	}

@@ -25,10 +25,11 @@ type process struct {
 	err  error         // how it ended; to be read after done
 }
 
-// command prepares a program that runs as the home's account and is not told by the caller's environment how to
-// behave.
-func (h *home) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
+// command prepares a program that runs as the home's account, is not told by the caller's environment how to behave,
+// and is killed with its children when ctx ends.
+func (h *home) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = h.path
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PG")
@@ -86,17 +87,11 @@ func (p *process) stop(ctx context.Context) error {
 	return fmt.Errorf("PostgreSQL was stopped in haste: %w", ctx.Err())
 }
 
-// run waits for a program that ends by itself, and kills it and its children when ctx ends first.
-func (p *process) run(ctx context.Context) error {
-	select {
-	case <-p.done:
-	case <-ctx.Done():
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		<-p.done
-		return ctx.Err()
-	}
+// wait waits for a program that ends by itself, and says why it failed if it did.
+func (p *process) wait() error {
+	<-p.done
 	if p.err != nil {
-		return fmt.Errorf("%w: %s", p.err, p.tail.lastLines(3))
+		return fmt.Errorf("%w: %s", p.err, p.tail.reason())
 	}
 	return nil
 }
@@ -127,12 +122,20 @@ func (t *tail) contains(text string) bool {
 	return bytes.Contains(t.text, []byte(text))
 }
 
-// lastLines returns the last n lines on one line, without the time and process id with which the server begins each.
-func (t *tail) lastLines(n int) string {
+// reason returns on one line why a program gave up: the lines from its first fatal error on, else the last ones, without
+// the time and process id with which the server begins each.
+func (t *tail) reason() string {
+	const most = 3
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
-	lines = lines[max(0, len(lines)-n):]
+	start := slices.IndexFunc(lines, func(line string) bool {
+		return strings.Contains(line, "FATAL:") || strings.Contains(line, "PANIC:") || strings.Contains(line, "initdb: error:")
+	})
+	if start < 0 {
+		start = max(0, len(lines)-most)
+	}
+	lines = lines[start:min(len(lines), start+most)]
 	for i, line := range lines {
 		if _, message, found := strings.Cut(line, "] "); found {
 			line = message

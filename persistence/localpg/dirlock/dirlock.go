@@ -35,29 +35,29 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("directory %s is in use by process %d", e.Dir, e.PID)
 }
 
-// Take makes this process the owner of dir, which must exist, until Release. If it has an owner already, the error is
-// a *HeldError.
+// Take makes this process the owner of dir, which must exist, until Release. If it has an owner already, the error
+// holds a *HeldError.
 func Take(dir string) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &HeldError{Dir: dir, PID: holder(file)}
+			err = &HeldError{Dir: dir, PID: holder(file)}
 		}
-		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+		return nil, errors.Join(err, file.Close())
 	}
 	if err := sign(file); err != nil {
-		file.Close()
-		return nil, err
+		return nil, errors.Join(err, file.Close())
 	}
 	return &Lock{file}, nil
 }
 
 // Release gives the directory up. A second call does nothing.
-func (l *Lock) Release() { l.file.Close() }
+func (l *Lock) Release() {
+	_ = l.file.Close() // it fails only when the file is closed, and unlocked, already
+}
 
 // holder reads which process signed the lock file.
 func holder(file *os.File) int {

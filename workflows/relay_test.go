@@ -1,0 +1,148 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// queue is a RelayStore in memory.
+type queue struct {
+	sync.Mutex
+	events  int // waiting, each for one delivery
+	queued  []app.Claim
+	next    int
+	started []app.DeliveryID
+	failed  []app.DeliveryID
+	down    int // how many dispatches fail
+}
+
+func newQueue(events int) *queue { return &queue{events: events} }
+
+func (q *queue) claim() app.Claim {
+	q.next++
+	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next))}
+}
+
+func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d app.Dispatched, err error) {
+	q.Lock()
+	defer q.Unlock()
+	if q.down > 0 {
+		q.down--
+		return d, errors.New("the database is away")
+	}
+	for ; q.events > 0 && d.Events < l.Events; d.Events++ {
+		q.events--
+		if len(d.Claims) < min(l.Batch, 5) { // the rest is queued, to be claimed later
+			d.Claims = append(d.Claims, q.claim())
+		} else {
+			q.queued = append(q.queued, q.claim())
+			d.Queued++
+		}
+	}
+	return d, nil
+}
+
+func (q *queue) ClaimQueued(_ context.Context, _ time.Time, l app.ClaimLimits) ([]app.Claim, error) {
+	q.Lock()
+	defer q.Unlock()
+	n := min(l.Batch, len(q.queued))
+	claims := slices.Clone(q.queued[:n])
+	q.queued = q.queued[n:]
+	return claims, nil
+}
+
+func (q *queue) ClaimAbandoned(context.Context, time.Time, app.ClaimLimits) ([]app.Claim, error) {
+	return nil, nil
+}
+
+func (q *queue) MarkStarted(_ context.Context, _ time.Time, ids []app.DeliveryID) error {
+	q.Lock()
+	defer q.Unlock()
+	q.started = append(q.started, ids...)
+	return nil
+}
+
+func (q *queue) Unclaim(_ context.Context, _ time.Time, ids []app.DeliveryID) error {
+	q.Lock()
+	defer q.Unlock()
+	q.failed = append(q.failed, ids...)
+	return nil
+}
+
+func (q *queue) HasDue(context.Context, time.Time) (bool, error) {
+	q.Lock()
+	defer q.Unlock()
+	return len(q.queued) > 0, nil
+}
+
+// run runs a relay until n workflows have been started, and returns which.
+func (q *queue) run(t *testing.T, n int, fails func(app.Claim) bool) []app.DeliveryID {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var lock sync.Mutex
+	var started []app.DeliveryID
+	start := func(_ context.Context, c app.Claim) error {
+		lock.Lock()
+		defer lock.Unlock()
+		if started = append(started, c.ID); len(started) == n {
+			cancel()
+		}
+		if fails != nil && fails(c) {
+			return errors.New("Temporal is away")
+		}
+		return nil
+	}
+	listens := 0
+	listen := func(ctx context.Context, wake func()) error {
+		if listens++; listens == 1 {
+			return errors.New("the connection broke")
+		}
+		wake()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	NewRelay(q, start, listen, time.Now, zerolog.Nop()).Run(ctx)
+	return started
+}
+
+func TestRelayStartsEverythingOnce(t *testing.T) {
+	t.Parallel()
+	q := newQueue(3 * dispatchLimit)
+	started := q.run(t, 3*dispatchLimit, nil)
+	slices.Sort(started)
+	if n := len(slices.Compact(slices.Clone(started))); n != 3*dispatchLimit || len(started) != n {
+		t.Errorf("started %d, of these %d different", len(started), n)
+	}
+	slices.Sort(q.started)
+	if !slices.Equal(started, q.started) || len(q.failed) > 0 {
+		t.Errorf("%d started, %d marked, %d given back", len(started), len(q.started), len(q.failed))
+	}
+}
+
+func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
+	t.Parallel()
+	q := newQueue(10)
+	q.run(t, 10, func(c app.Claim) bool { return c.ID == "3" || c.ID == "7" })
+	slices.Sort(q.failed)
+	if !slices.Equal(q.failed, []app.DeliveryID{"3", "7"}) || len(q.started) != 8 {
+		t.Errorf("gave back %q, marked %d", q.failed, len(q.started))
+	}
+}
+
+func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
+	t.Parallel()
+	q := newQueue(1)
+	q.down = 2
+	if started := q.run(t, 1, nil); len(started) != 1 {
+		t.Errorf("started %d", len(started))
+	}
+}
