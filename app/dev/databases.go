@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Roles. The product connects as loginRole, which has no rights but to become one of the two that follow it; the
+// migrations run as ownerRole, which owns the product's tables.
+const (
+	loginRole    = "comanda"
+	appRole      = "comanda_app"
+	systemRole   = "comanda_system"
+	ownerRole    = "comanda_owner"
+	temporalRole = "temporal"
+)
+
+// roles are all of them with their attributes. Those that log in get a password, too.
+var roles = [...]struct{ name, attributes string }{
+	{appRole, "NOLOGIN"},
+	{systemRole, "NOLOGIN"},
+	{loginRole, "LOGIN NOINHERIT"},
+	{ownerRole, "LOGIN"},
+	{temporalRole, "LOGIN"},
+}
+
+const (
+	productDatabase    = "comanda"
+	temporalDatabase   = "temporal"
+	visibilityDatabase = "temporal_visibility"
+)
+
+// databases are the URLs with which each part reaches its own.
+type databases struct {
+	product, owner                    string
+	temporalStore, temporalVisibility string
+}
+
+// setUpDatabases makes what a PostgreSQL server lacks of roles and databases and gives the roles that log in their
+// passwords, which are kept in a file. The URL's user must be able to create roles and databases.
+func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databases, error) {
+	admin, err := url.Parse(adminURL)
+	if err != nil || admin.Scheme != "postgres" && admin.Scheme != "postgresql" {
+		return databases{}, errors.New("DATABASE_URL must be a URL such as postgres://user:password@host:5432/postgres")
+	}
+	passwords, err := rolePasswords(passwordFile, ownerRole, loginRole, temporalRole)
+	if err != nil {
+		return databases{}, err
+	}
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return databases{}, fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := createAll(ctx, conn, passwords); err != nil {
+		if refusal, ok := errors.AsType[*pgconn.PgError](err); ok && refusal.Code == "42501" {
+			return databases{}, fmt.Errorf("DATABASE_URL's user %s must be able to create roles and databases: %w", admin.User.Username(), err)
+		}
+		return databases{}, fmt.Errorf("set up PostgreSQL's roles and databases: %w", err)
+	}
+	as := func(role, database string) string {
+		u := *admin
+		u.User, u.Path = url.UserPassword(role, passwords[role]), "/"+database
+		return u.String()
+	}
+	return databases{
+		product:            as(loginRole, productDatabase),
+		owner:              as(ownerRole, productDatabase),
+		temporalStore:      as(temporalRole, temporalDatabase),
+		temporalVisibility: as(temporalRole, visibilityDatabase),
+	}, nil
+}
+
+// createAll makes the roles and databases. Everything it does can be repeated.
+func createAll(ctx context.Context, conn *pgx.Conn, passwords map[string]string) error {
+	for _, role := range roles {
+		if err := createRole(ctx, conn, role.name, role.attributes, passwords[role.name]); err != nil {
+			return err
+		}
+	}
+	if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s, %s TO %s", appRole, systemRole, loginRole)); err != nil {
+		return err
+	}
+	for database, owner := range map[string]string{
+		productDatabase: ownerRole, temporalDatabase: temporalRole, visibilityDatabase: temporalRole,
+	} {
+		if err := createDatabase(ctx, conn, database, owner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createRole makes a role, or gives an existing one its password.
+func createRole(ctx context.Context, conn *pgx.Conn, name, attributes, password string) error {
+	exists, err := found(ctx, conn, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name)
+	if err != nil {
+		return err
+	}
+	verb := "ALTER"
+	if !exists {
+		verb = "CREATE"
+	}
+	statement := fmt.Sprintf("%s ROLE %s %s", verb, name, attributes)
+	if password != "" {
+		statement += " PASSWORD '" + password + "'" // one of ours, of letters and digits
+	}
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// createDatabase makes a database of an owner's.
+func createDatabase(ctx context.Context, conn *pgx.Conn, name, owner string) error {
+	exists, err := found(ctx, conn, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name)
+	if err != nil || exists {
+		return err
+	}
+	// Who is not a superuser may give a database only to a role that it can become.
+	superuser, err := found(ctx, conn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+	if err != nil {
+		return err
+	}
+	if !superuser {
+		if _, err := conn.Exec(ctx, "GRANT "+owner+" TO CURRENT_USER"); err != nil {
+			return err
+		}
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+name+" OWNER "+owner+" TEMPLATE template0 ENCODING 'UTF8'")
+	return err
+}
+
+// found runs a query that answers yes or no.
+func found(ctx context.Context, conn *pgx.Conn, query string, args ...any) (yes bool, err error) {
+	err = conn.QueryRow(ctx, query, args...).Scan(&yes)
+	return yes, err
+}
+
+// rolePasswords reads the roles' passwords from a file, choosing those that it lacks.
+func rolePasswords(file string, roles ...string) (map[string]string, error) {
+	passwords := map[string]string{}
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if err := json.Unmarshal(text, &passwords); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	for _, role := range roles {
+		if passwords[role] == "" {
+			passwords[role] = rand.Text()
+		}
+	}
+	return passwords, writeJSON(file, passwords)
+}

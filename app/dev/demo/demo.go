@@ -1,0 +1,220 @@
+// Package demo fills an installation with data to try it with: a restaurant with two stores and a menu, somebody to
+// log in as for every role, and another restaurant that must see nothing of the first.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/comanda-dev/comanda/api"
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// Password is every demo user's.
+const Password = "comanda-demo-2026"
+
+// Demo is what there is to try.
+type Demo struct {
+	Users         []User
+	Stores        []Store
+	PlatformAdmin Account
+}
+
+// Account is what somebody logs in with.
+type Account struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+}
+
+// User is a user of stores.
+type User struct {
+	Account
+	Role     app.Role      `json:"role"`
+	StoreIDs []app.StoreID `json:"storeIds"`
+}
+
+// Store is a store of the demo.
+type Store struct {
+	StoreID   app.StoreID   `json:"storeId"`
+	StoreName string        `json:"storeName"`
+	WebsiteID app.WebsiteID `json:"websiteId"`
+}
+
+// Options says where to put the demo.
+type Options struct {
+	DatabaseURL string // of the product's login role
+	Keyring     app.Keyring
+	Now         func() time.Time
+
+	// ReceiverURL is subscribed to all events of the first store, signed with Secret; none if empty.
+	ReceiverURL string
+	Secret      app.Secret
+}
+
+// Seed makes what the database lacks of the demo. What is there stays as it is, but for the receiver's URL and secret.
+func Seed(ctx context.Context, o Options) (Demo, error) {
+	db, err := persistence.Open(persistence.Config{URL: o.DatabaseURL, MaxConns: 2, Sealer: o.Keyring.Sealer()})
+	if err != nil {
+		return Demo{}, err
+	}
+	defer func() { _ = db.Close() }()
+	conn, err := connect(ctx, o.DatabaseURL)
+	if err != nil {
+		return Demo{}, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	s := &seeder{Options: o, db: db, conn: conn, hash: sync.OnceValues(func() (string, error) {
+		return api.HashPassword(app.NewSecret(Password))
+	})}
+	return s.seed(ctx)
+}
+
+// connect opens a connection that sees every store, for what persistence has no method for.
+func connect(ctx context.Context, url string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.RuntimeParams["role"] = "comanda_system"
+	return pgx.ConnectConfig(ctx, config)
+}
+
+type seeder struct {
+	Options
+	db   *persistence.DB
+	conn *pgx.Conn
+	hash func() (string, error) // Password's
+}
+
+func (s *seeder) seed(ctx context.Context) (Demo, error) {
+	var demo Demo
+	for _, r := range restaurants() {
+		stores, err := s.open(ctx, r)
+		if err != nil {
+			return Demo{}, fmt.Errorf("%s: %w", r.website.Name, err)
+		}
+		users, err := s.hire(ctx, r.staff, stores)
+		if err != nil {
+			return Demo{}, fmt.Errorf("%s: %w", r.website.Name, err)
+		}
+		if err := s.fill(ctx, stores[0].StoreID, r.menu); err != nil {
+			return Demo{}, fmt.Errorf("menu of %s: %w", r.website.Name, err)
+		}
+		demo.Stores = append(demo.Stores, stores...)
+		demo.Users = append(demo.Users, users...)
+	}
+	if err := s.subscribe(ctx, demo.Stores[0].StoreID); err != nil {
+		return Demo{}, fmt.Errorf("webhook: %w", err)
+	}
+	demo.PlatformAdmin = Account{platformAdmin, Password}
+	role := "ADMIN"
+	return demo, s.addUser(ctx, persistence.NewUser{Email: platformAdmin, Name: "Platform admin", PlatformRole: &role})
+}
+
+// open makes a website with its stores, or finds them.
+func (s *seeder) open(ctx context.Context, r restaurant) ([]Store, error) {
+	_, _, err := s.db.CreateWebsite(ctx, s.Now(), r.website, r.stores...)
+	if err != nil && app.CodeOf(err) != app.CodeConflict {
+		return nil, err
+	}
+	rows, err := s.conn.Query(ctx, `SELECT s.id, s.name, s.website_id FROM stores s JOIN websites w ON w.id = s.website_id
+		WHERE w.domain = $1`, r.website.Domain)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Store])
+	if err != nil {
+		return nil, err
+	}
+	var stores []Store // in the demo's order, without those that were added since
+	for _, store := range r.stores {
+		i := slices.IndexFunc(found, func(f Store) bool { return f.StoreName == store.Name })
+		if i < 0 {
+			return nil, fmt.Errorf("the store %q is gone", store.Name)
+		}
+		stores = append(stores, found[i])
+	}
+	return stores, nil
+}
+
+// hire makes a restaurant's users.
+func (s *seeder) hire(ctx context.Context, staff []worker, stores []Store) ([]User, error) {
+	var users []User
+	for _, w := range staff {
+		roles := map[app.StoreID]app.Role{}
+		user := User{Account: Account{w.email, Password}, Role: w.role}
+		for _, store := range stores[:w.stores] {
+			roles[store.StoreID] = w.role
+			user.StoreIDs = append(user.StoreIDs, store.StoreID)
+		}
+		if err := s.addUser(ctx, persistence.NewUser{Email: w.email, Name: w.name, Roles: roles}); err != nil {
+			return nil, err
+		}
+		users = append(users, user)
+	}
+	return users, nil
+}
+
+// addUser makes a user who is not there yet.
+func (s *seeder) addUser(ctx context.Context, user persistence.NewUser) error {
+	_, err := s.db.LoginByEmail(ctx, user.Email)
+	if app.CodeOf(err) != app.CodeNotFound {
+		return err
+	}
+	if user.PasswordHash, err = s.hash(); err != nil {
+		return err
+	}
+	_, err = s.db.CreateUser(ctx, s.Now(), user)
+	return err
+}
+
+// fill puts the dishes on a store's menu that were never on it: one that was deleted stays deleted.
+func (s *seeder) fill(ctx context.Context, store app.StoreID, menu []app.Product) error {
+	rows, err := s.conn.Query(ctx, `SELECT sku FROM products WHERE store_id = $1`, store)
+	if err != nil {
+		return err
+	}
+	known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, dish := range menu {
+		if slices.Contains(known, dish.SKU) {
+			continue
+		}
+		if _, err := s.db.CreateProduct(ctx, s.Now(), store, dish); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subscribe makes the receiver a subscriber of a store, or tells an earlier subscription where the receiver is now and
+// what it verifies with.
+func (s *seeder) subscribe(ctx context.Context, store app.StoreID) error {
+	if s.ReceiverURL == "" {
+		return nil
+	}
+	var id app.SubscriptionID
+	err := s.conn.QueryRow(ctx, `SELECT id FROM subscriptions WHERE store_id = $1 AND deleted_at IS NULL AND url ~ $2
+		ORDER BY created_at LIMIT 1`, store, receiverPattern).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		_, err = s.db.CreateSubscription(ctx, s.Now(), store, app.NewSubscription{
+			URL: s.ReceiverURL, Events: app.EventTypes[:], Secret: s.Secret,
+		}, nil, nil)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.conn.Exec(ctx, `UPDATE subscriptions SET url = $2, secret = $3, version = version + 1, updated_at = $4 WHERE id = $1`,
+		id, s.ReceiverURL, s.Keyring.Sealer().Seal(s.Secret, string(id)), s.Now())
+	return err
+}

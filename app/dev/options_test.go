@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]Options{
+		"":                             {Data: ".dev", Port: 8443},
+		"--data x --port 0 --no-demo":  {Data: "x", NoDemo: true},
+		"--infra --quiet --port 65527": {Data: ".dev", Port: 65527, Infra: true, Quiet: true},
+	} {
+		got, err := parseFlags(strings.Fields(args), io.Discard)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v (-want +got):\n%s", args, err, diff)
+		}
+	}
+	for _, args := range []string{"--port 65528", "--port -1", "--port x", "--data=", "serve", "--unknown"} {
+		if got, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
+			t.Errorf("%q is accepted: %+v", args, got)
+		}
+	}
+	if _, err := parseFlags([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("-h: %v", err)
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]int{"-h": 0, "--unknown": 2, "serve": 2} {
+		var stderr bytes.Buffer
+		if got := run(nil, []string{args}, nil, io.Discard, &stderr); got != want || stderr.Len() == 0 {
+			t.Errorf("%s: exit code %d, want %d: %s", args, got, want, stderr.String())
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	o := Options{Environ: []string{"COMANDA_A=ours=a", "COMANDA_B=ours", "COMANDA_C=ours", "DATABASE_URL=ours", "HOME=ours"}}
+	got := o.settings(
+		map[string]string{"COMANDA_B": "decided", "DATABASE_URL": "decided"},
+		map[string]string{"COMANDA_C": "default", "COMANDA_D": "default"},
+	)
+	want := map[string]string{
+		"COMANDA_A": "ours=a", "COMANDA_B": "decided", "COMANDA_C": "ours", "COMANDA_D": "default", "DATABASE_URL": "decided",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTrustedAuthorities(t *testing.T) {
+	t.Parallel()
+	data := dataDir(t.TempDir())
+	own, others := data.file("own.pem"), filepath.Join(t.TempDir(), "others.pem")
+	for path, text := range map[string]string{own: "own\n", others: "others"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := data.trusted(own, ""); err != nil || got != own {
+		t.Errorf("without others: %q, %v", got, err)
+	}
+	both, err := data.trusted(own, others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(both); err != nil || string(text) != "others\nown\n" {
+		t.Errorf("with others: %q, %v", text, err)
+	}
+	if _, err := data.trusted(own, "/missing.pem"); err == nil {
+		t.Error("a missing file is no error")
+	}
+}
+
+func TestSecretIsKept(t *testing.T) {
+	t.Parallel()
+	data := dataDir(t.TempDir())
+	first, err := data.secret("key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := data.secret("key"); err != nil || again != first || len(first) < 32 {
+		t.Errorf("%q, then %q, %v", first, again, err)
+	}
+}
+
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	uses := Options{}.uses()
+	p, err := reservePorts(t.Context(), 0, uses...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.release()
+	seen := map[int]bool{0: true}
+	for _, u := range uses {
+		if number := p.numbers[u]; seen[number] {
+			t.Errorf("%v has port %d", u, number)
+		} else {
+			seen[number] = true
+		}
+	}
+	if len(uses) != int(portCount) {
+		t.Errorf("%d ports, want %d", len(uses), portCount)
+	}
+	number := p.take(apiPort)
+	if _, err := reservePorts(t.Context(), number-int(adminPort), adminPort); err != nil {
+		t.Errorf("a port that was taken over is not free: %v", err)
+	}
+	if _, err := reservePorts(t.Context(), p.numbers[uiPort]-int(adminPort), adminPort); err == nil {
+		t.Error("a port that is held is free")
+	}
+}

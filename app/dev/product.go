@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/boot"
+	"github.com/comanda-dev/comanda/app/dev/demo"
+	"github.com/comanda-dev/comanda/app/dev/localca"
+	"github.com/comanda-dev/comanda/app/dev/receiver"
+)
+
+const (
+	// attemptStopTime is how long webhooks under way may take when the product stops.
+	attemptStopTime = 4 * time.Second
+	// productStopTime is how much of the time to stop everything the product may use.
+	productStopTime = 6 * time.Second
+)
+
+// startProduct starts what is Comanda itself: it migrates the database and fills it with the demo data, then runs the
+// API and a worker, and the receiver beside them. With --infra it says what these need instead.
+func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error {
+	files, err := localca.Open(string(s.data), time.Now())
+	if err != nil {
+		return err
+	}
+	settings, err := s.settings(o, d, files)
+	if err != nil {
+		return err
+	}
+	if err := boot.Migrate(ctx, d.owner, "up", io.Discard); err != nil {
+		return fmt.Errorf("migrate the database: %w", err)
+	}
+	s.Ready = Ready{
+		APIURL:            settings["COMANDA_BASE_URL"],
+		TemporalUIURL:     s.ports.url("http", uiPort),
+		TemporalAddress:   settings["TEMPORAL_ADDRESS"],
+		TemporalNamespace: settings["TEMPORAL_NAMESPACE"],
+		DatabaseURL:       d.product,
+		CAFile:            files.CA,
+	}
+	if o.Infra {
+		s.Ready.OwnerDatabaseURL, s.Ready.Env = d.owner, settings
+	} else if err := s.startReceiver(files, o.Out); err != nil {
+		return err
+	}
+	if !o.NoDemo {
+		if err := s.seed(ctx, settings); err != nil {
+			return fmt.Errorf("demo data: %w", err)
+		}
+	}
+	if o.Infra {
+		return nil
+	}
+	s.Ready.AdminURL = s.ports.url("http", adminPort)
+	settings["COMANDA_ADMIN_LISTEN"] = s.ports.address(adminPort)
+	return s.run(ctx, settings)
+}
+
+// settings are the product's environment.
+func (s *Stack) settings(o Options, d databases, files localca.Files) (map[string]string, error) {
+	key, err := s.data.secret("secret.key")
+	if err != nil {
+		return nil, fmt.Errorf("secret key: %w", err)
+	}
+	trusted, err := s.data.trusted(files.CA, o.env("COMANDA_EGRESS_CA_FILE"))
+	if err != nil {
+		return nil, fmt.Errorf("COMANDA_EGRESS_CA_FILE: %w", err)
+	}
+	decided := map[string]string{
+		"DATABASE_URL":           d.product,
+		"TEMPORAL_ADDRESS":       s.ports.address(frontendPort),
+		"TEMPORAL_NAMESPACE":     namespace,
+		"COMANDA_LISTEN":         s.ports.address(apiPort),
+		"COMANDA_EGRESS_CA_FILE": trusted,
+	}
+	defaults := map[string]string{
+		"COMANDA_BASE_URL":     s.ports.url("https", apiPort),
+		"COMANDA_TLS_CERT":     files.Cert,
+		"COMANDA_TLS_KEY":      files.Key,
+		"COMANDA_SECRET_KEYS":  key,
+		"COMANDA_EGRESS_ALLOW": "127.0.0.0/8,::1/128",
+	}
+	return o.settings(decided, defaults), nil
+}
+
+// startReceiver starts the webhook receiver.
+func (s *Stack) startReceiver(files localca.Files, out io.Writer) error {
+	secret, err := s.data.secret("webhook.secret")
+	if err != nil {
+		return err
+	}
+	server := receiver.Start(s.ports.listener(receiverPort), files.Cert, files.Key, receiver.Options{Secret: secret, Out: out})
+	s.add("webhook receiver", server.Stop)
+	s.watch("webhook receiver", server.Failed())
+	s.Ready.ReceiverURL, s.Ready.ReceiverSecret = s.ports.url("https", receiverPort)+receiver.Path, secret
+	return nil
+}
+
+// seed makes what is missing of the demo data.
+func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
+	keyring, err := app.NewKeyring(app.NewSecret(settings["COMANDA_SECRET_KEYS"]))
+	if err != nil {
+		return fmt.Errorf("COMANDA_SECRET_KEYS: %w", err)
+	}
+	made, err := demo.Seed(ctx, demo.Options{
+		DatabaseURL: settings["DATABASE_URL"],
+		Keyring:     keyring,
+		Now:         time.Now,
+		ReceiverURL: s.Ready.ReceiverURL,
+		Secret:      app.NewSecret(s.Ready.ReceiverSecret),
+	})
+	if err != nil {
+		return err
+	}
+	s.Ready.Users, s.Ready.Stores, s.Ready.PlatformAdmin = made.Users, made.Stores, &made.PlatformAdmin
+	return nil
+}
+
+// run runs the API and a worker in this process, and returns when both work.
+func (s *Stack) run(ctx context.Context, settings map[string]string) error {
+	config, err := boot.Load(settings, boot.API|boot.Worker)
+	if err != nil {
+		return err
+	}
+	config.StopTimeout = attemptStopTime
+	file, err := s.log("comanda.log")
+	if err != nil {
+		return err
+	}
+	log := zerolog.New(file).Level(config.LogLevel).With().Timestamp().Logger()
+	s.ports.take(apiPort)
+	s.ports.take(adminPort)
+
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ready, ended, done := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		ended <- boot.Run(running, config, log, func() { close(ready) })
+	}()
+	s.add("Comanda", func(ctx context.Context) error {
+		ctx, release := context.WithTimeout(ctx, productStopTime)
+		defer release()
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("not ended in time: %w", ctx.Err())
+		}
+	})
+	select {
+	case <-ready:
+		s.watch("Comanda", ended)
+		return nil
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

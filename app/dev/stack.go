@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/comanda-dev/comanda/app/dev/temporaldev"
+	"github.com/comanda-dev/comanda/persistence/localpg"
+	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
+)
+
+const (
+	// namespace is Temporal's for the product.
+	namespace = "default"
+	// retention is how long Temporal keeps workflows that have ended.
+	retention = 24 * time.Hour
+	// readyFile is removed as soon as not everything is up.
+	readyFile = "ready.json"
+)
+
+// Stack is everything, running.
+type Stack struct {
+	Ready  Ready
+	data   dataDir
+	ports  *ports
+	parts  []part     // in the order of their start
+	failed chan error // why a part ended by itself
+	done   chan struct{}
+}
+
+// part is something that runs.
+type part struct {
+	name string
+	stop func(context.Context) error
+}
+
+// Start starts everything in order and returns when all of it is up. If a part does not start, or ctx ends first, what
+// runs already is stopped again.
+func Start(ctx context.Context, o Options) (*Stack, error) {
+	data, err := filepath.Abs(o.Data)
+	if err != nil {
+		return nil, err
+	}
+	if o.Out == nil {
+		o.Out = io.Discard
+	}
+	s := &Stack{data: dataDir(data), failed: make(chan error, 1), done: make(chan struct{})}
+	if err := s.start(ctx, o); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+		defer cancel()
+		return nil, errors.Join(err, s.Stop(ctx))
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context, o Options) error {
+	if err := s.open(ctx, o); err != nil {
+		return err
+	}
+	defer s.ports.release()
+	databases, err := s.startPostgres(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := s.startTemporal(ctx, databases); err != nil {
+		return err
+	}
+	if err := s.startProduct(ctx, o, databases); err != nil {
+		return err
+	}
+	s.add(readyFile, func(context.Context) error { return s.removeReady() })
+	return writeJSON(s.data.file(readyFile), s.Ready)
+}
+
+// open takes possession of the data directory and the ports.
+func (s *Stack) open(ctx context.Context, o Options) error {
+	// PostgreSQL may have to run as a user who must be able to enter; what is secret is in files of mode 0600.
+	if err := os.MkdirAll(string(s.data), 0o755); err != nil {
+		return err
+	}
+	lock, err := dirlock.Take(string(s.data))
+	if err != nil {
+		return err
+	}
+	s.add("data directory", func(context.Context) error {
+		lock.Release()
+		return nil
+	})
+	if err := s.removeReady(); err != nil {
+		return err
+	}
+	s.ports, err = reservePorts(ctx, o.Port, o.uses()...)
+	return err
+}
+
+// uses lists what ports are needed for. With fixed ports those of programs that are started beside us may be taken: by
+// these programs.
+func (o Options) uses() []use {
+	uses := []use{frontendPort, uiPort, historyPort, matchingPort, workerPort}
+	if o.env("DATABASE_URL") == "" {
+		uses = append(uses, postgresPort)
+	}
+	if !o.Infra || o.Port == 0 {
+		uses = append(uses, apiPort, adminPort)
+	}
+	if !o.Infra {
+		uses = append(uses, receiverPort)
+	}
+	return uses
+}
+
+// add notes a part that runs, to be stopped.
+func (s *Stack) add(name string, stop func(context.Context) error) {
+	s.parts = append(s.parts, part{name, stop})
+}
+
+// log opens a part's log file for this run, in place of the last one's. It is to be opened before the part starts, so
+// that it is closed after the part has ended.
+func (s *Stack) log(name string) (*os.File, error) {
+	file, err := os.OpenFile(s.data.file(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s.add(name, func(context.Context) error { return file.Close() })
+	return file, nil
+}
+
+// watch reports the failure of a part that ends by itself. Its channel yields why, or is closed.
+func (s *Stack) watch(name string, failed <-chan error) {
+	go func() {
+		select {
+		case err := <-failed:
+			if err == nil {
+				err = fmt.Errorf("%s ended by itself", name)
+			}
+			select {
+			case s.failed <- err:
+			default: // the first failure is the one that tells
+			}
+		case <-s.done:
+		}
+	}()
+}
+
+// Failed yields an error when a part ends by itself.
+func (s *Stack) Failed() <-chan error { return s.failed }
+
+// Stop ends everything, the newest part first. When ctx ends, the rest is stopped in haste; nothing committed is lost.
+func (s *Stack) Stop(ctx context.Context) error {
+	close(s.done)
+	var errs []error
+	for _, part := range slices.Backward(s.parts) {
+		if err := part.stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", part.name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeReady takes back the word that all is up.
+func (s *Stack) removeReady() error {
+	if err := os.Remove(s.data.file(readyFile)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// startPostgres starts the private server, unless DATABASE_URL names another one, and makes the databases.
+func (s *Stack) startPostgres(ctx context.Context, o Options) (databases, error) {
+	url := o.env("DATABASE_URL")
+	if url == "" {
+		log, err := s.log("postgres.log")
+		if err != nil {
+			return databases{}, err
+		}
+		server, err := localpg.Start(ctx, localpg.Options{
+			Dir:     s.data.file("postgres"),
+			Port:    s.ports.take(postgresPort),
+			Durable: true,
+			// Each of Temporal's four services has two pools of up to twenty connections.
+			Settings: map[string]string{"max_connections": "300"},
+			Log:      log,
+		})
+		if err != nil {
+			return databases{}, err
+		}
+		s.add("PostgreSQL", server.Stop)
+		s.watch("PostgreSQL", ended(server.Done()))
+		url = server.URL("postgres")
+	}
+	return setUpDatabases(ctx, url, s.data.file("roles.json"))
+}
+
+// ended turns a channel that is closed into one that yields nil.
+func ended(done <-chan struct{}) <-chan error {
+	failed := make(chan error)
+	go func() {
+		<-done
+		close(failed)
+	}()
+	return failed
+}
+
+// startTemporal starts the Temporal server and its Web UI.
+func (s *Stack) startTemporal(ctx context.Context, d databases) error {
+	log, err := s.log("temporal.log")
+	if err != nil {
+		return err
+	}
+	server, err := temporaldev.Start(ctx, temporaldev.Options{
+		StoreURL:      d.temporalStore,
+		VisibilityURL: d.temporalVisibility,
+		Ports: temporaldev.Ports{
+			Frontend: s.ports.take(frontendPort),
+			History:  s.ports.take(historyPort),
+			Matching: s.ports.take(matchingPort),
+			Worker:   s.ports.take(workerPort),
+		},
+		Namespace: namespace,
+		Retention: retention,
+		Log:       log,
+	})
+	if err != nil {
+		return err
+	}
+	s.add("Temporal", server.Stop)
+	s.watch("Temporal", server.Failed())
+	ui, err := temporaldev.StartUI(ctx, s.ports.take(uiPort), s.ports.numbers[frontendPort], namespace)
+	if err != nil {
+		return err
+	}
+	s.add("Temporal's Web UI", func(context.Context) error { ui.Stop(); return nil })
+	return nil
+}

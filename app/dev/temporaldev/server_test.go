@@ -1,0 +1,117 @@
+package temporaldev
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log/tag"
+
+	"github.com/comanda-dev/comanda/persistence/localpg"
+)
+
+// TestPortTaken shows that what the server would end the process for is an error of Start.
+func TestPortTaken(t *testing.T) {
+	t.Parallel()
+	o := Options{Namespace: "default", Retention: 24 * time.Hour, Log: io.Discard}
+	o.StoreURL, o.VisibilityURL = databases(t)
+	for _, port := range []*int{&o.Ports.Frontend, &o.Ports.History, &o.Ports.Matching, &o.Ports.Worker} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*port = listener.Addr().(*net.TCPAddr).Port
+		if port == &o.Ports.Matching {
+			t.Cleanup(func() { listener.Close() })
+		} else {
+			listener.Close()
+		}
+	}
+	server, err := Start(t.Context(), o)
+	if err == nil {
+		t.Fatal("the server started", server.Stop(t.Context()))
+	}
+	if !strings.Contains(err.Error(), address(o.Ports.Matching)) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("error %q names no port", err)
+	}
+}
+
+// databases returns the URLs of two empty databases.
+func databases(t *testing.T) (store, visibility string) {
+	t.Helper()
+	server, err := localpg.Start(t.Context(), localpg.Options{})
+	if errors.Is(err, localpg.ErrNotInstalled) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := pgx.Connect(t.Context(), server.URL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for _, name := range []string{"store", "visibility"} {
+		if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server.URL("store"), server.URL("visibility")
+}
+
+func TestParseURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]config.SQL{
+		"postgres://u:p@h:1/d?sslmode=require&application_name=a": {
+			User: "u", Password: "p", ConnectAddr: "h:1", DatabaseName: "d",
+			ConnectAttributes: map[string]string{"sslmode": "require", "application_name": "a"},
+		},
+		"postgres://a%40b:p%2Fq@h/d": {
+			User: "a@b", Password: "p/q", ConnectAddr: "h", DatabaseName: "d",
+			ConnectAttributes: map[string]string{"sslmode": "prefer"},
+		},
+	} {
+		want.PluginName, want.ConnectProtocol = "postgres12_pgx", "tcp"
+		want.MaxConns, want.MaxIdleConns = storeConnections, storeConnections
+		got, err := parseURL(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	failed := make(chan error, 1)
+	logger := newLogger(&out, failed)
+	logger.Info("chatter")
+	logger.Warn("warning")
+	go func() {
+		logger.Fatal("fatal", tag.Error(errors.New("cause")))
+		t.Error("a fatal error was survived")
+	}()
+	if err := <-failed; err.Error() != "the Temporal server: fatal: cause" {
+		t.Errorf("reported %q", err)
+	}
+	if text := out.String(); strings.Contains(text, "chatter") || !strings.Contains(text, "warning") {
+		t.Errorf("logged %q", text)
+	}
+}
