@@ -41,8 +41,9 @@ func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsi
 			return err
 		}
 		storeIDs = nil
-		for _, store := range stores {
-			storeID, err := createStore(ctx, tx, now, id, store)
+		for i, store := range stores {
+			// A millisecond apart: lists of stores are in the order of their making.
+			storeID, err := createStore(ctx, tx, now.Add(time.Duration(i)*time.Millisecond), id, store)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -97,31 +98,51 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // EnsureSearchAttributes registers the search attributes that are missing and returns
-// once all are known. A worker must not poll before: an unknown attribute fails the
-// workflow task that sets it, and with it repeats the attempt.
+// once all of them can be used. A worker must not poll before: an unknown attribute fails
+// the workflow task that sets it, and with it repeats the attempt.
 func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	operator := temporal.OperatorService()
-	for {
-		list, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-		if err != nil {
-			return fmt.Errorf("list the search attributes of namespace %q: %w", namespace, err)
-		}
-		missing, err := missingAttributes(list.CustomAttributes)
-		if err != nil || len(missing) == 0 {
-			return err
-		}
+	list, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	if err != nil {
+		return fmt.Errorf("list the search attributes of namespace %q: %w", namespace, err)
+	}
+	missing, err := missingAttributes(list.CustomAttributes)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
 		_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing})
-		if err != nil {
-			if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); !exists {
-				return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !exists {
+			return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
 		}
 	}
+	return awaitAttributes(ctx, temporal, namespace)
+}
+
+// awaitAttributes waits until a query may name the attributes: a server that has been told
+// of them takes about a second to map them. It asks as often as a query must succeed for
+// each of several frontends to have answered one.
+func awaitAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+	query := fmt.Sprintf("%s = '' AND %s = '' AND %s = '' AND %s = ''",
+		attributeStore.GetName(), attributeSubscription.GetName(), attributeEventType.GetName(), attributeState.GetName())
+	const enough = 3
+	for succeeded := 0; succeeded < enough; {
+		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query})
+		if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); err != nil && !unknown {
+			return fmt.Errorf("query by search attributes: %w", err)
+		}
+		if err == nil {
+			succeeded++
+			continue
+		}
+		succeeded = 0
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the search attributes cannot be used yet: %w", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 func missingAttributes(known map[string]enums.IndexedValueType) (map[string]enums.IndexedValueType, error) {
