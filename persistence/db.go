@@ -56,6 +56,9 @@ func Open(config Config) (*DB, error) {
 		c.RuntimeParams["role"] = role
 		c.RuntimeParams["application_name"] = role
 		c.RuntimeParams["timezone"] = "UTC"
+		// The few statements that run all the time look rows up by index whatever their
+		// arguments are; planning them anew costs as much as running them.
+		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		sqldb := stdlib.OpenDB(*c)
 		sqldb.SetMaxOpenConns(config.MaxConns)
 		sqldb.SetMaxIdleConns(config.MaxConns)

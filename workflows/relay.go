@@ -127,8 +127,8 @@ type progress struct {
 // when some were left waiting before.
 func (r *Relay) round(ctx context.Context, heldBack bool) (progress, error) {
 	free := cap(r.claims) - len(r.claims)
-	if free == 0 {
-		return progress{claimed: 1, heldBack: true}, nil // the starters are at work
+	if free < cap(r.claims)/2 { // the starters have work; few large batches cost less than many small ones
+		return progress{claimed: 1, heldBack: true}, nil
 	}
 	events, err := r.store.Dispatch(ctx, r.now(), limits(free))
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *Relay) round(ctx context.Context, heldBack bool) (progress, error) {
 	r.hand(events.Claims)
 	did := progress{claimed: len(events.Claims), full: events.Events == dispatchLimit, heldBack: events.Queued > 0}
 	free = cap(r.claims) - len(r.claims)
-	if events.Events > 0 && !heldBack || free == 0 {
+	if events.Events > 0 && !heldBack || free < cap(r.claims)/2 {
 		return did, nil
 	}
 	queued, err := r.store.ClaimQueued(ctx, r.now(), limits(free))
