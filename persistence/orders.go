@@ -133,7 +133,7 @@ func takeProducts(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 	for i, item := range wanted {
 		ids[i] = item.ProductID
 	}
-	err := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL AND p.id IN (?)", store, bun.In(ids)).
+	err := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL AND p.id IN (?)", store, bun.List(ids)).
 		OrderExpr("p.id").Scan(ctx)
 	if err != nil {
 		return nil, err

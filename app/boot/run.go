@@ -3,6 +3,7 @@
 package boot
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -140,7 +141,7 @@ func namespaceOf(options client.Options) string {
 
 // listen serves a handler until ctx is done, then lets requests under way finish.
 func listen(ctx context.Context, group *errgroup.Group, name, address string, certificate *tls.Certificate, handler http.Handler, logger zerolog.Logger) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -151,7 +152,7 @@ func listen(ctx context.Context, group *errgroup.Group, name, address string, ce
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(logger.Level(zerolog.DebugLevel), "", 0), // handshakes that strangers break off
+		ErrorLog:          log.New(debugLines{logger}, "", 0), // handshakes that strangers break off
 	}
 	if certificate != nil {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
@@ -176,6 +177,15 @@ func listen(ctx context.Context, group *errgroup.Group, name, address string, ce
 	})
 	logger.Info().Str("address", listener.Addr().String()).Msg("listening for " + name)
 	return nil
+}
+
+// debugLines logs what is written to it, a line at a time.
+type debugLines struct{ log zerolog.Logger }
+
+// Write logs one line.
+func (d debugLines) Write(line []byte) (int, error) {
+	d.log.Debug().Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 // eventually tries until try succeeds, for as long as patience lasts.

@@ -161,7 +161,7 @@ func (s *server) prepare(ctx context.Context) error {
 func (s *server) exec(statement string) error {
 	s.creating.Lock() // a template in use cannot be copied
 	defer s.creating.Unlock()
-	_, err := s.db.Exec(statement)
+	_, err := s.db.ExecContext(context.Background(), statement)
 	return err
 }
 
