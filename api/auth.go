@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// authenticate finds out who calls. The session, the user and the membership are looked up
+// for every request, so that their end bites at once.
+func (s *Server) authenticate(ctx context.Context, c *call) error {
+	if c.route.permission == public {
+		return nil
+	}
+	raw, err := bearer(c.request.Header)
+	if err != nil {
+		return err
+	}
+	// An API key ("svc_…") is no token; keys will be looked up here.
+	token, err := s.tokens.parse(c.now, raw, realmsOf(c.route.permission))
+	if err != nil {
+		return err
+	}
+	c.principal, err = s.db.Authenticate(ctx, token.SessionID, token.Subject, token.StoreID)
+	c.exchange.principal = c.principal
+	return err
+}
+
+// authorize checks the permission of the route.
+func (s *Server) authorize(_ context.Context, c *call) error {
+	if c.route.permission == public {
+		return nil
+	}
+	return c.principal.Can(c.route.permission)
+}
+
+// realmsOf returns the realms whose tokens can have a permission.
+func realmsOf(permission app.Permission) []app.Realm {
+	grant := app.Permissions[permission]
+	var realms []app.Realm
+	for realm, granted := range map[app.Realm]bool{
+		app.RealmTenant: grant.Role != "", app.RealmCustomer: grant.Own, app.RealmPlatform: grant.Platform,
+	} {
+		if granted {
+			realms = append(realms, realm)
+		}
+	}
+	return realms
+}
+
+// bearer returns the credential of the one Authorization header.
+func bearer(header http.Header) (string, error) {
+	values := header.Values("Authorization")
+	if len(values) != 1 {
+		return "", app.TokenInvalid()
+	}
+	scheme, credential, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", app.TokenInvalid()
+	}
+	return credential, nil
+}
+
+type loginIn struct {
+	Email    string      `json:"email" validate:"required,max=320" example:"owner@example.com"`
+	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
+	StoreID  app.StoreID `json:"storeId" validate:"omitempty,id" description:"The store to work in. By default the one last used, else the first."`
+}
+
+type loginOut struct {
+	AccessToken string           `json:"accessToken"` // a JWT, for the Authorization header
+	User        app.User         `json:"user"`
+	Stores      []app.StoreEntry `json:"stores"`
+}
+
+// login begins a session. Whether the address is unknown, the password wrong, the user
+// disabled or without any store: the answer is the same, and so is the time it takes.
+func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, error) {
+	refused := app.Errorf(app.CodeInvalidCredentials, "the e-mail address or the password is not right")
+	login, err := s.db.LoginByEmail(ctx, in.Email)
+	if err != nil && app.CodeOf(err) != app.CodeNotFound {
+		return loginOut{}, err
+	}
+	ok, fresh, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	if err != nil {
+		return loginOut{}, err
+	}
+	if !ok || login.Disabled {
+		return loginOut{}, refused
+	}
+	if fresh != "" {
+		if err := s.db.SetPasswordHash(ctx, login.User.ID, login.PasswordHash, fresh); err != nil {
+			return loginOut{}, err
+		}
+	}
+	session, err := s.db.StartSession(ctx, c.now, login.User, in.StoreID, s.tokens.refreshTTL)
+	if app.CodeOf(err) == app.CodeNotFound {
+		return loginOut{}, refused
+	}
+	if err != nil {
+		return loginOut{}, err
+	}
+	realm := app.RealmTenant
+	if login.User.PlatformRole != nil {
+		realm = app.RealmPlatform
+	}
+	token, err := s.tokens.mint(c.now, claims{
+		Subject: login.User.ID, Email: login.User.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
+	})
+	if err != nil {
+		return loginOut{}, err
+	}
+	c.setRefreshToken(s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	return loginOut{AccessToken: token, User: login.User, Stores: session.Stores}, nil
+}
+
+// setRefreshToken sets the cookie with the attributes that the spec gives it.
+func (c *call) setRefreshToken(token string, ttl time.Duration) {
+	http.SetCookie(c.exchange, &http.Cookie{
+		Name: "refreshToken", Value: token, Path: "/", MaxAge: int(ttl / time.Second),
+		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+type noIn struct{}
+
+type meOut struct {
+	User  meUser            `json:"user"`
+	Store *app.StoreContext `json:"store,omitempty"` // the active store; absent for platform administrators
+}
+
+type meUser struct {
+	ID    app.UserID `json:"id"`
+	Email string     `json:"email"`
+	Name  string     `json:"name"`
+}
+
+func (s *Server) me(ctx context.Context, c *call, _ noIn) (meOut, error) {
+	user, store, err := s.db.Me(ctx, c.principal)
+	return meOut{User: meUser{user.ID, user.Email, user.Name}, Store: store}, err
+}

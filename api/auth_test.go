@@ -1,0 +1,300 @@
+package api
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+const password = "correct horse battery staple"
+
+func credentials(email, password string) map[string]any {
+	return map[string]any{"email": email, "password": password}
+}
+
+// withPassword adds a user who can log in.
+func (w *world) withPassword(name string, platform *string, stores ...string) {
+	w.Helper()
+	hash, err := HashPassword(app.NewSecret(password))
+	w.must(err)
+	roles := map[app.StoreID]app.Role{}
+	for _, store := range stores {
+		roles[w.stores[store].id] = app.RoleManager
+	}
+	w.addUser(name, hash, platform, roles)
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.withPassword("ada", nil, "own")
+
+	var data loginOut
+	a := w.do("POST", "/auth/login", "", credentials("ADA@example.com", password)).ok(200, &data)
+	if data.User != w.users["ada"] || len(data.Stores) != 1 {
+		t.Errorf("logged in as %+v in %d stores", data.User, len(data.Stores))
+	}
+	want := app.StoreEntry{
+		StoreID: w.stores["own"].id, StoreName: "own", WebsiteName: "one.test", WebsiteDomain: "one.test", Role: app.RoleManager, CountryCode: "DE",
+		WebsiteID: data.Stores[0].WebsiteID, StoreViews: data.Stores[0].StoreViews,
+	}
+	if diff := cmp.Diff(want, data.Stores[0]); diff != "" || len(want.StoreViews) != 2 || !want.StoreViews[0].IsDefault {
+		t.Errorf("store: %s %+v", diff, want.StoreViews)
+	}
+
+	// Cookie and claims exactly as the spec has them.
+	cookie := a.Header().Get("Set-Cookie")
+	value, attributes, _ := strings.Cut(cookie, ";")
+	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" || len(a.Header().Values("Set-Cookie")) != 1 {
+		t.Errorf("cookie: %s", cookie)
+	}
+	var c jwt.MapClaims
+	token, _, err := jwt.NewParser().ParseUnverified(data.AccessToken, &c)
+	w.must(err)
+	session, _ := c["sid"].(string)
+	wantClaims := jwt.MapClaims{
+		"sub": string(w.users["ada"].ID), "email": "ada@example.com", "storeId": string(w.stores["own"].id), "role": "MANAGER", "aud": "tenant",
+		"iat": float64(noon.Unix()), "exp": float64(noon.Unix() + 900), "iss": issuer, "sid": session,
+	}
+	if diff := cmp.Diff(wantClaims, c); diff != "" || token.Header["alg"] != "HS256" || !strings.HasPrefix(session, "ses_") {
+		t.Errorf("claims: %s", diff)
+	}
+	mac := hmac.New(sha256.New, w.server.tokens.refresh[app.RealmTenant][0].Bytes)
+	mac.Write([]byte(session + ".0"))
+	if value != "refreshToken="+session+".0."+base64.RawURLEncoding.EncodeToString(mac.Sum(nil)) {
+		t.Errorf("refresh token: %s", value)
+	}
+
+	var me meOut
+	w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, &me)
+	wantMe := meOut{
+		User: meUser{w.users["ada"].ID, "ada@example.com", "ada"},
+		Store: &app.StoreContext{
+			StoreID: w.stores["own"].id, StoreName: "own", WebsiteID: want.WebsiteID, Role: app.RoleManager, CountryCode: "DE",
+			Locale: "de-DE", Currency: "EUR", Timezone: "Europe/Berlin",
+		},
+	}
+	if diff := cmp.Diff(wantMe, me); diff != "" {
+		t.Error("GET /auth/me:", diff)
+	}
+	for _, secret := range []string{password, data.AccessToken, value} {
+		if strings.Contains(w.log.String(), secret) {
+			t.Errorf("%.12s… is in the log", secret)
+		}
+	}
+}
+
+func TestLoginChoosesTheStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.withPassword("ada", nil, "own", "sibling")
+	login := func(store string) *answer {
+		body := credentials("ada@example.com", password)
+		if store != "" {
+			body["storeId"] = w.stores[store].id
+		}
+		return w.do("POST", "/auth/login", "", body)
+	}
+	at := func(a *answer) string {
+		t.Helper()
+		var data loginOut
+		a.ok(200, &data)
+		var me meOut
+		w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, &me)
+		return me.Store.StoreName
+	}
+	var data loginOut
+	login("").ok(200, &data)
+	if got := at(login("")); got != data.Stores[0].StoreName || len(data.Stores) != 2 {
+		t.Errorf("first: %s of %+v", got, data.Stores)
+	}
+	if got := at(login("own")); got != "own" {
+		t.Errorf("wanted: %s", got)
+	}
+	if got := at(login("sibling")); got != "sibling" {
+		t.Errorf("wanted: %s", got)
+	}
+	if got := at(login("")); got != "sibling" {
+		t.Errorf("last used: %s", got)
+	}
+	if a := login("foreign").refused(app.CodeStoreMismatch); a.Header().Get("Set-Cookie") != "" {
+		t.Error("a refused login sets a cookie")
+	}
+}
+
+func TestPlatformLogin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	role := app.PlatformAdmin
+	w.withPassword("root", &role)
+	var data loginOut
+	a := w.do("POST", "/auth/login", "", credentials("root@example.com", password)).ok(200, &data)
+	if data.User.PlatformRole == nil || *data.User.PlatformRole != "ADMIN" || !strings.Contains(string(a.body.Data), `"stores":[]`) {
+		t.Errorf("platform login: %s", a.body.Data)
+	}
+	var c jwt.MapClaims
+	_, _, err := jwt.NewParser().ParseUnverified(data.AccessToken, &c)
+	w.must(err)
+	if _, store := c["storeId"]; store || c["role"] != nil || c["aud"] != "platform-admin" {
+		t.Errorf("claims: %v", c)
+	}
+	if me := w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, nil); strings.Contains(string(me.body.Data), "store") {
+		t.Errorf("GET /auth/me: %s", me.body.Data)
+	}
+	w.do("GET", "/products", data.AccessToken, nil).refused(app.CodeTokenInvalid)
+}
+
+// TestRefusedLoginsLookTheSame: whoever tries addresses and passwords learns nothing from
+// the answer, and each try runs the hash once.
+func TestRefusedLoginsLookTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.withPassword("ada", nil, "own")
+	w.withPassword("disabled", nil, "own")
+	w.withPassword("homeless", nil)
+	_, err := w.db.System().DB.ExecContext(t.Context(), "UPDATE users SET disabled_at = now() WHERE id = $1", w.users["disabled"].ID)
+	w.must(err)
+	var runs atomic.Int64
+	w.server.passwords.runs = func() { runs.Add(1) }
+	seen := map[string]string{}
+	for name, body := range map[string]map[string]any{
+		"unknown address":     credentials("nobody@example.com", password),
+		"wrong password":      credentials("ada@example.com", password+"!"),
+		"disabled user":       credentials("disabled@example.com", password),
+		"no store":            credentials("homeless@example.com", password),
+		"no usable hash":      credentials("owner@example.com", "-"),
+		"the longest":         credentials("ada@example.com", strings.Repeat("x", maxPassword)),
+		"white space matters": credentials("ada@example.com", password+" "),
+		"an odd address":      credentials("Robert'); DROP TABLE users;--", "x"),
+	} {
+		before := runs.Load()
+		a := w.do("POST", "/auth/login", "", body).refused(app.CodeInvalidCredentials)
+		if n := runs.Load() - before; n != 1 {
+			t.Errorf("%s: the hash ran %d times", name, n)
+		}
+		headers := a.Header().Clone()
+		headers.Del("X-Request-Id")
+		for name := range headers {
+			if name == "Set-Cookie" {
+				t.Errorf("%s: sets a cookie", name)
+			}
+		}
+		seen[a.same()] = name
+	}
+	if len(seen) != 1 {
+		t.Errorf("the answers differ: %q", seen)
+	}
+	before := runs.Load()
+	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
+	if n := runs.Load() - before; n != 1 {
+		t.Errorf("a good login runs the hash %d times", n)
+	}
+}
+
+// TestRehash: a hash with weaker parameters is replaced when its password is given.
+func TestRehash(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	weak, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	w.must(err)
+	w.addUser("ada", weak, nil, map[app.StoreID]app.Role{w.stores["own"].id: app.RoleStaff})
+	hash := func() string {
+		login, err := w.db.LoginByEmail(t.Context(), "ada@example.com")
+		w.must(err)
+		return login.PasswordHash
+	}
+	w.do("POST", "/auth/login", "", credentials("ada@example.com", "wrong")).refused(app.CodeInvalidCredentials)
+	if hash() != weak {
+		t.Error("a wrong password replaced the hash")
+	}
+	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
+	strong := hash()
+	if !strings.HasPrefix(strong, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("the hash is %s", strong)
+	}
+	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
+	if hash() != strong {
+		t.Error("a hash that was good was replaced")
+	}
+}
+
+// TestHashingIsBounded: no more runs at once than processors; who comes when the queue is
+// full or whose turn does not come is told to come back.
+func TestHashingIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newPasswords()
+	var running, most atomic.Int64
+	started, release := make(chan struct{}, 100), make(chan struct{})
+	p.runs = func() {
+		most.Store(max(most.Load(), running.Add(1)))
+		started <- struct{}{}
+		<-release
+		running.Add(-1)
+	}
+	var wait sync.WaitGroup
+	for range cap(p.running) * 3 {
+		wait.Go(func() {
+			if _, _, err := p.check(t.Context(), app.NewSecret("x"), ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range cap(p.running) {
+		<-started
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := p.check(gone, app.NewSecret("x"), ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("gone: %v", err)
+	}
+	close(release)
+	wait.Wait()
+	if most.Load() > int64(cap(p.running)) {
+		t.Errorf("%d ran at once", most.Load())
+	}
+
+	full := newPasswords()
+	for range cap(full.waiting) {
+		full.waiting <- struct{}{}
+	}
+	if _, _, err := full.check(t.Context(), app.NewSecret("x"), ""); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("full: %v", err)
+	}
+}
+
+func TestBadLogins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for body, paths := range map[string]string{
+		`{}`:                                                                    "email|password",
+		`{"email":"","password":""}`:                                            "email|password",
+		`{"email":1,"password":true}`:                                           "email|password",
+		`{"email":null,"password":"x"}`:                                         "email",
+		`{"email":["a"],"password":{}}`:                                         "email|password",
+		`{"Email":"a","password":"x"}`:                                          "Email|email",
+		`{"email":"a","password":"x","remember":true}`:                          "remember",
+		`{"email":"a","password":"x","storeId":"no id!"}`:                       "storeId",
+		`{"email":"` + strings.Repeat("é", 321) + `","password":"x"}`:           "email",
+		`{"email":"a","password":"` + strings.Repeat("x", maxPassword+1) + `"}`: "password",
+		`{"email":"a","password":"` + strings.Repeat("é", 513) + `"}`:           "password",
+	} {
+		w.do("POST", "/auth/login", "", body).refused(app.CodeValidationFailed, strings.Split(paths, "|")...)
+	}
+	w.do("POST", "/auth/login?x=1", "", credentials("a", "b")).refused(app.CodeValidationFailed, "x")
+	w.do("POST", "/auth/login", "", `{"email":"`+strings.Repeat("é", 320)+`","password":"x"}`).refused(app.CodeInvalidCredentials)
+	w.do("GET", "/auth/me?store=1", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "store")
+	w.do("GET", "/auth/me", w.tokens["STAFF"], `{"a":1}`).refused(app.CodeValidationFailed, "a")
+	w.do("GET", "/auth/me", w.tokens["STAFF"], `{}`).ok(200, nil)
+}

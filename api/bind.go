@@ -1,0 +1,322 @@
+package api
+
+import (
+	"bytes"
+	"maps"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// checked is implemented by In types with rules that tags cannot say.
+type checked interface{ check() []app.Detail }
+
+// demanding is implemented by In types whose content decides about a further permission;
+// "" = none.
+type demanding interface{ demands() app.Permission }
+
+// bind fills the struct that in points to and refuses it for its content: validation, then
+// what permission the content needs, then the store that it names.
+func (c *call) bind(in any) error {
+	v := reflect.ValueOf(in).Elem()
+	var b binder
+	b.path(v, c)
+	b.query(v, c.request.URL.RawQuery)
+	if c.body != nil {
+		b.body(v, c.body)
+	}
+	b.idempotencyKey(c)
+	b.validate(in)
+	if in, ok := in.(checked); ok && !b.mistyped {
+		for _, d := range in.check() {
+			b.fault(d.Path, d.Message)
+		}
+	}
+	if len(b.faults) > 0 {
+		return app.InvalidAll(b.faults)
+	}
+	if in, ok := in.(demanding); ok && in.demands() != "" {
+		if err := c.principal.Can(in.demands()); err != nil {
+			return err
+		}
+	}
+	if field := c.route.endpoint.withStore; field >= 0 && c.route.permission != public {
+		if store := v.Field(field).String(); store != "" && store != string(c.principal.StoreID) {
+			return app.StoreMismatch()
+		}
+	}
+	return nil
+}
+
+// Bounds of an answer that lists faults.
+const (
+	maxFaults    = 50
+	maxPathBytes = 200
+)
+
+// binder collects the faults of one request.
+type binder struct {
+	faults   []app.Detail
+	mistyped bool // something has the wrong type, so that rules about the whole say nothing
+}
+
+// fault notes a fault, unless the path or what contains it has one.
+func (b *binder) fault(path, message string) {
+	for _, f := range b.faults {
+		if rest, ok := strings.CutPrefix(path, f.Path); ok && (rest == "" || f.Path == "" || rest[0] == '.' || rest[0] == '[') {
+			return
+		}
+	}
+	if len(b.faults) < maxFaults {
+		b.faults = append(b.faults, app.Detail{Path: cut(strings.ToValidUTF8(path, "�"), maxPathBytes), Message: message})
+	}
+}
+
+func (b *binder) wrongType(path, message string) {
+	b.mistyped = true
+	b.fault(path, message)
+}
+
+// member appends a member's name to a path.
+func member(path, name string) string {
+	switch {
+	case name == "":
+		return path + `[""]`
+	case path == "":
+		return name
+	}
+	return path + "." + name
+}
+
+// fieldsOf returns the fields of a struct by the names in one kind of tag.
+func fieldsOf(v reflect.Value, tag string) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for i := range v.NumField() {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get(tag), ","); name != "" {
+			fields[name] = v.Field(i)
+		}
+	}
+	return fields
+}
+
+// path binds {id}; what can be no id is bound as "", which names nothing.
+func (b *binder) path(v reflect.Value, c *call) {
+	if field, ok := fieldsOf(v, "path")["id"]; ok {
+		field.SetString(c.id())
+	}
+}
+
+// query binds the query parameters. Each is given at most once and never empty.
+func (b *binder) query(v reflect.Value, raw string) {
+	for i := range v.NumField() {
+		if value, ok := v.Type().Field(i).Tag.Lookup("default"); ok {
+			b.parameter(v.Field(i), v.Type().Field(i).Name, value)
+		}
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		b.wrongType("", "the query string is malformed")
+		return
+	}
+	fields := fieldsOf(v, "query")
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		field, known := fields[name]
+		switch {
+		case !known:
+			b.fault(member("", name), "is not a parameter of this operation")
+		case len(values[name]) > 1:
+			b.wrongType(name, "is given twice")
+		case values[name][0] == "":
+			b.wrongType(name, "must not be empty")
+		default:
+			b.parameter(field, name, values[name][0])
+		}
+	}
+}
+
+// parameter binds one value of a query.
+func (b *binder) parameter(v reflect.Value, name, text string) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch kind := kindOf(v.Type()); kind {
+	case aString, aTime:
+		b.text(v, name, text)
+	case anInteger:
+		b.integer(v, name, text)
+	case aBoolean:
+		if text != "true" && text != "false" {
+			b.wrongType(name, kind.must())
+		}
+		v.SetBool(text == "true")
+	default:
+		panic("a query parameter cannot be " + string(kind))
+	}
+}
+
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+
+// text sets a string, a secret or a time.
+func (b *binder) text(v reflect.Value, path, text string) {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		b.wrongType(path, "must be UTF-8 without NUL")
+		return
+	}
+	switch field := v.Addr().Interface().(type) {
+	case *app.Secret:
+		*field = app.NewSecret(text)
+	case *app.Time:
+		t, err := time.Parse(time.RFC3339, text) // which takes more than RFC 3339 has
+		if err != nil || !rfc3339.MatchString(text) || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
+			b.wrongType(path, aTime.must())
+		}
+		*field = app.At(t)
+	default:
+		v.SetString(text)
+	}
+}
+
+func (b *binder) integer(v reflect.Value, path, text string) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || text[0] == '+' {
+		b.wrongType(path, anInteger.must())
+	}
+	v.SetInt(n)
+}
+
+// kind is how a Go type stands on the wire.
+type kind string
+
+const (
+	anObject  kind = "an object"
+	anArray   kind = "an array"
+	aString   kind = "a string"
+	aTime     kind = "a time as in RFC 3339"
+	anInteger kind = "an integer"
+	aBoolean  kind = "true or false"
+)
+
+func (k kind) must() string { return "must be " + string(k) }
+
+// starts says with which tokens a value of each kind can begin.
+var starts = map[kind][]jsontext.Kind{
+	anObject: {'{'}, anArray: {'['}, aString: {'"'}, aTime: {'"'}, anInteger: {'0'}, aBoolean: {'t', 'f'},
+}
+
+func kindOf(t reflect.Type) kind {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[app.Time]():
+		return aTime
+	case reflect.TypeFor[app.Secret]():
+		return aString
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return anObject
+	case reflect.Slice:
+		return anArray
+	case reflect.String:
+		return aString
+	case reflect.Int, reflect.Int64:
+		return anInteger
+	case reflect.Bool:
+		return aBoolean
+	}
+	panic("requests cannot have a " + t.String())
+}
+
+// body binds the members of a body whose syntax has been checked. Members are matched
+// exactly; null is no value of any type.
+func (b *binder) body(v reflect.Value, body []byte) {
+	b.value(jsontext.NewDecoder(bytes.NewBuffer(body)), v, "")
+}
+
+func (b *binder) value(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	kind := kindOf(v.Type())
+	if !slices.Contains(starts[kind], decoder.PeekKind()) {
+		b.wrongType(path, kind.must())
+		decoder.SkipValue()
+		return
+	}
+	switch kind {
+	case anObject:
+		b.object(decoder, v, path)
+		return
+	case anArray:
+		b.array(decoder, v, path)
+		return
+	}
+	token, _ := decoder.ReadToken()
+	switch kind {
+	case aString, aTime:
+		b.text(v, path, token.String())
+	case anInteger:
+		b.integer(v, path, token.String())
+	case aBoolean:
+		v.SetBool(token.Bool())
+	}
+}
+
+func (b *binder) array(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	decoder.ReadToken()
+	for i := 0; decoder.PeekKind() != ']'; i++ {
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		b.value(decoder, v.Index(i), path+"["+strconv.Itoa(i)+"]")
+	}
+	decoder.ReadToken()
+}
+
+func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	fields := fieldsOf(v, "json")
+	decoder.ReadToken()
+	for decoder.PeekKind() != '}' {
+		token, _ := decoder.ReadToken()
+		name := token.String()
+		if field, known := fields[name]; known {
+			b.value(decoder, field, member(path, name))
+			continue
+		}
+		b.fault(member(path, name), "is not a member of this request")
+		decoder.SkipValue()
+	}
+	decoder.ReadToken()
+}
+
+// idempotencyKey takes the header of operations that create something.
+func (b *binder) idempotencyKey(c *call) {
+	const name = "Idempotency-Key"
+	keys := c.request.Header.Values(name)
+	if !c.route.once {
+		return
+	}
+	c.once = &persistence.Once{
+		Credential: string(c.principal.UserID), Route: c.request.Method + " " + c.request.URL.Path, Body: c.body,
+	}
+	if len(keys) == 0 {
+		return
+	}
+	c.once.Key = keys[0]
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	if len(keys) > 1 || keys[0] == "" || len(keys[0]) > 255 || strings.ContainsFunc(keys[0], invisible) {
+		b.fault(name, "must be given once, with 1 to 255 visible ASCII characters")
+	}
+}

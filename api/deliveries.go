@@ -1,0 +1,52 @@
+package api
+
+import (
+	"context"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+type deliveriesIn struct {
+	StoreID   app.StoreID        `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	WebhookID app.SubscriptionID `query:"webhookId" validate:"omitempty,id"`
+	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
+	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
+	Status    app.DeliveryStatus `query:"status" validate:"omitempty,enum"`
+	From      *app.Time          `query:"from" description:"Made at that time or later."`
+	To        *app.Time          `query:"to" description:"Made before that time."`
+	Limit     int                `query:"limit" default:"20" validate:"min=1,max=100"`
+	Cursor    string             `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+}
+
+func (in deliveriesIn) check() []app.Detail {
+	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
+		return []app.Detail{{Path: "to", Message: "must be after from"}}
+	}
+	return nil
+}
+
+func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list[app.Delivery, cursorMeta], error) {
+	after, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.Delivery, cursorMeta]{}, err
+	}
+	filter := persistence.DeliveryFilter{
+		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, From: in.From, To: in.To,
+	}
+	found, err := s.db.Deliveries(ctx, c.principal.StoreID, filter, app.DeliveryID(after), in.Limit+1)
+	return paged(s, c, found, in.Limit, func(d app.Delivery) string { return string(d.ID) }), err
+}
+
+type deliveryIn struct {
+	ID app.DeliveryID `path:"id"`
+}
+
+func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
+	return s.db.Delivery(ctx, c.principal.StoreID, in.ID)
+}
+
+// replayDelivery queues the delivery; a relay hands it to its workflow.
+func (s *Server) replayDelivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
+	return s.db.Replay(ctx, c.now, c.principal.StoreID, in.ID)
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// encrypted reports whether the client spoke HTTPS: to us, or to a trusted proxy that says
+// so. What a trusted proxy says counts even if it speaks TLS to us itself; what anybody
+// else says does not count (contract §1).
+func (s *Server) encrypted(r *http.Request) bool {
+	if protocols := r.Header.Values("X-Forwarded-Proto"); len(protocols) > 0 && s.trusted(peer(r)) {
+		return len(protocols) == 1 && strings.EqualFold(protocols[0], "https")
+	}
+	return r.TLS != nil
+}
+
+// clientAddr returns the address of the client: the peer's, or, read from the right, the
+// first in X-Forwarded-For that is not a trusted proxy's. Whatever stands left of that may
+// be forged.
+func (s *Server) clientAddr(r *http.Request) netip.Addr {
+	client := peer(r)
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && s.trusted(client); i-- {
+		hop, ok := parseAddr(strings.TrimSpace(hops[i]))
+		if !ok {
+			break
+		}
+		client = hop
+	}
+	return client
+}
+
+func (s *Server) trusted(address netip.Addr) bool {
+	for _, prefix := range s.proxies {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+func peer(r *http.Request) netip.Addr {
+	address, _ := parseAddr(r.RemoteAddr)
+	return address
+}
+
+// parseAddr reads an address with or without a port. IPv4 within IPv6 becomes IPv4.
+func parseAddr(s string) (netip.Addr, bool) {
+	if both, err := netip.ParseAddrPort(s); err == nil {
+		return both.Addr().Unmap().WithZone(""), true
+	}
+	address, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return address.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// claims are those of an access token (spec, Access token claims; contract §0, 6).
+type claims struct {
+	Subject   app.UserID    `json:"sub"`
+	Email     string        `json:"email"`
+	StoreID   app.StoreID   `json:"storeId,omitempty"` // not in the platform realm
+	Role      app.Role      `json:"role,omitempty"`    // for the client; what counts is the database's
+	Audience  app.Realm     `json:"aud"`
+	Issuer    string        `json:"iss"`
+	SessionID app.SessionID `json:"sid"`
+	IssuedAt  int64         `json:"iat"` // Unix seconds
+	ExpiresAt int64         `json:"exp"` // Unix seconds
+}
+
+// plainClaims are claims without methods.
+type plainClaims claims
+
+// UnmarshalJSON matches names exactly and refuses a claim that is there twice, unlike
+// encoding/json.
+func (c *claims) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*plainClaims)(c)) }
+
+// What jwt.Claims asks for. Nothing of it is used: tokens.check looks at the claims.
+func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return nil, errors.ErrUnsupported }
+func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, errors.ErrUnsupported }
+func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return nil, errors.ErrUnsupported }
+func (c *claims) GetIssuer() (string, error)                   { return "", errors.ErrUnsupported }
+func (c *claims) GetSubject() (string, error)                  { return "", errors.ErrUnsupported }
+func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, errors.ErrUnsupported }
+
+const (
+	// maxToken bounds an access token, in bytes. Ours have about 600.
+	maxToken = 4096
+	// clockSkew is by how much the clocks of our own servers may differ.
+	clockSkew = 5 * time.Second
+)
+
+// tokens makes and reads access tokens, and makes refresh tokens. Each realm has keys of
+// its own.
+type tokens struct {
+	access     map[app.Realm][]app.DerivedKey
+	refresh    map[app.Realm][]app.DerivedKey
+	parser     *jwt.Parser
+	issuer     string
+	accessTTL  time.Duration
+	refreshTTL time.Duration
+}
+
+func newTokens(c Config) tokens {
+	return tokens{
+		access: map[app.Realm][]app.DerivedKey{
+			app.RealmTenant:   c.Keyring.Derive("tenant access token"),
+			app.RealmPlatform: c.Keyring.Derive("platform access token"),
+		},
+		refresh: map[app.Realm][]app.DerivedKey{
+			app.RealmTenant:   c.Keyring.Derive("tenant refresh token"),
+			app.RealmPlatform: c.Keyring.Derive("platform refresh token"),
+		},
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation()),
+		issuer: c.Issuer, accessTTL: c.AccessTTL, refreshTTL: c.RefreshTTL,
+	}
+}
+
+// mint signs an access token; issuer and times are set here.
+func (t tokens) mint(now time.Time, c claims) (string, error) {
+	c.Issuer, c.IssuedAt = t.issuer, now.Unix()
+	c.ExpiresAt = c.IssuedAt + int64(t.accessTTL/time.Second)
+	key := t.access[c.Audience][0]
+	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &c)
+	token.Header["kid"] = key.ID
+	return token.SignedString(key.Bytes)
+}
+
+// parse returns the claims of a valid token of one of the realms. TOKEN_EXPIRED when
+// nothing is wrong with it but its age, TOKEN_INVALID otherwise.
+func (t tokens) parse(now time.Time, raw string, realms []app.Realm) (claims, error) {
+	var c claims
+	if len(raw) > maxToken || strings.ContainsAny(raw, "\r\n") { // which base64 would skip
+		return c, app.TokenInvalid()
+	}
+	_, err := t.parser.ParseWithClaims(raw, &c, func(token *jwt.Token) (any, error) { return t.key(token, c.Audience) })
+	if err != nil || !slices.Contains(realms, c.Audience) || !t.sound(now, c) {
+		return c, app.TokenInvalid()
+	}
+	if now.Unix() >= c.ExpiresAt {
+		return c, app.Errorf(app.CodeTokenExpired, "the access token has expired; use POST /auth/refresh")
+	}
+	return c, nil
+}
+
+// key returns the key that a token says to be signed with. Its header has what ours have
+// and nothing else, no "crit" above all.
+func (t tokens) key(token *jwt.Token, realm app.Realm) (any, error) {
+	for name, value := range token.Header {
+		if name != "alg" && name != "kid" && (name != "typ" || value != "JWT") {
+			return nil, errors.New("unknown header")
+		}
+	}
+	for _, key := range t.access[realm] {
+		if key.ID == token.Header["kid"] {
+			return key.Bytes, nil
+		}
+	}
+	return nil, errors.New("unknown key")
+}
+
+// sound reports whether the claims of a signed token are such as we make them, apart from
+// its age.
+func (t tokens) sound(now time.Time, c claims) bool {
+	lifetime := c.ExpiresAt - c.IssuedAt
+	return c.Issuer == t.issuer && c.Subject != "" && c.SessionID != "" &&
+		(c.StoreID != "") == (c.Audience == app.RealmTenant) &&
+		c.IssuedAt > 0 && c.IssuedAt <= now.Add(clockSkew).Unix() &&
+		lifetime > 0 && lifetime <= int64(t.accessTTL/time.Second)
+}
+
+// mintRefresh makes a refresh token: session id, counter and a MAC over both. The database
+// keeps the counter and no token.
+func (t tokens) mintRefresh(realm app.Realm, session app.SessionID, counter int64) string {
+	token := string(session) + "." + strconv.FormatInt(counter, 10)
+	mac := hmac.New(sha256.New, t.refresh[realm][0].Bytes)
+	mac.Write([]byte(token))
+	return token + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}

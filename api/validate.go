@@ -1,0 +1,133 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// enums lists the values of the types that have only some: for the validation of what
+// comes in and for the document. A type is in it or takes any string.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[app.EventType]():      texts(app.EventTypes[:]),
+	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
+	reflect.TypeFor[app.AttemptStatus]():  texts([]app.AttemptStatus{app.AttemptDelivered, app.AttemptFailed, app.AttemptRetrying, app.AttemptDeadLetter}),
+	reflect.TypeFor[app.Role]():           texts(app.Roles[:]),
+	reflect.TypeFor[app.OrderStatus](): texts([]app.OrderStatus{
+		app.OrderReceived, app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderOutForDelivery, app.OrderCompleted, app.OrderCancelled,
+	}),
+	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
+	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
+		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
+	}),
+}
+
+func texts[T ~string](values []T) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = string(v)
+	}
+	return list
+}
+
+// phonePattern is E.164 with its leading +.
+const phonePattern = `^\+[1-9][0-9]{6,14}$`
+
+var phone = regexp.MustCompile(phonePattern)
+
+// newValidator makes the validator of the validate tags of In types. Tags of our own:
+//
+//	notblank  more than white space
+//	bytes=n   at most n bytes
+//	enum      one of the type's values, see enums
+//	id        can be an id at all
+//	phone     E.164
+var newValidator = sync.OnceValue(func() *validator.Validate {
+	v := validator.New(validator.WithRequiredStructEnabled())
+	v.RegisterTagNameFunc(func(field reflect.StructField) string {
+		for _, tag := range []string{"json", "query", "path"} {
+			if name, _, _ := strings.Cut(field.Tag.Get(tag), ","); name != "" {
+				return name
+			}
+		}
+		return ""
+	})
+	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(app.Secret).Reveal() }, app.Secret{})
+	for tag, check := range map[string]func(text, param string, t reflect.Type) bool{
+		"notblank": func(text, _ string, _ reflect.Type) bool { return strings.TrimSpace(text) != "" },
+		"bytes": func(text, most string, _ reflect.Type) bool {
+			n, _ := strconv.Atoi(most)
+			return len(text) <= n
+		},
+		"enum":  func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
+		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
+		"phone": func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+	} {
+		must(v.RegisterValidation(tag, func(f validator.FieldLevel) bool {
+			return check(f.Field().String(), f.Param(), f.Field().Type())
+		}))
+	}
+	return v
+})
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// messages ends a sentence about a value that fails a tag; %s is the tag's parameter.
+var messages = map[string]string{
+	"required":         "is required",
+	"required number":  "is required and must not be 0",
+	"notblank":         "must not be blank",
+	"bytes":            "must have at most %s bytes",
+	"id":               "is not an id",
+	"phone":            "must be a phone number in international format with a leading +",
+	"email":            "must be an e-mail address",
+	"iso3166_1_alpha2": "must be a country code of two upper-case letters",
+	"unique":           "must not name anything twice",
+	"min string":       "must have at least %s characters",
+	"max string":       "must have at most %s characters",
+	"min slice":        "must have at least %s elements",
+	"max slice":        "must have at most %s elements",
+	"min number":       "must be at least %s",
+	"max number":       "must be at most %s",
+}
+
+// validate checks the tags of a bound struct.
+func (b *binder) validate(in any) {
+	err := newValidator().Struct(in)
+	found, ok := errors.AsType[validator.ValidationErrors](err)
+	if err != nil && !ok {
+		panic(err) // In is no struct
+	}
+	for _, f := range found {
+		_, path, _ := strings.Cut(f.Namespace(), ".")
+		b.fault(path, messageOf(f.Tag(), f.Param(), f.Type()))
+	}
+}
+
+func messageOf(tag, param string, t reflect.Type) string {
+	if tag == "enum" {
+		return "must be one of " + strings.Join(enums[t], ", ")
+	}
+	if tag == "min" || tag == "max" || tag == "required" && kindOf(t) == anInteger {
+		tag += map[kind]string{aString: " string", anArray: " slice", anInteger: " number"}[kindOf(t)]
+	}
+	message := messages[tag]
+	if strings.Contains(message, "%s") {
+		return fmt.Sprintf(message, param)
+	}
+	return message
+}
