@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -34,10 +35,16 @@ type Deliveries struct {
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
 
+	// underWay joins a try to one that still runs though it was given up as too slow.
+	underWay singleflight.Group
 	// unrecorded holds attempts that were made and could not be recorded, by attemptKey:
 	// the next try records them instead of making them again.
 	unrecorded sync.Map
 }
+
+// loadTimeout bounds the loading of an attempt, so that the POST that follows ends within
+// the time that the workflow gives to the whole.
+const loadTimeout = 2 * time.Second
 
 // NewDeliveries joins what attempts need.
 func NewDeliveries(store Store, egress *Egress, now func() time.Time, metrics prometheus.Registerer) *Deliveries {
@@ -91,10 +98,17 @@ func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResul
 	// is cancelled; the POST has its own time limit.
 	ctx = context.WithoutCancel(ctx)
 	key := attemptKey{in.DeliveryID, in.Attempt}
+	result, err, _ := d.underWay.Do(fmt.Sprint(key), func() (any, error) { return d.deliver(ctx, key, in) })
+	return result.(DeliverResult), err
+}
+
+func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInput) (DeliverResult, error) {
 	if made, ok := d.unrecorded.Load(key); ok {
 		return d.record(ctx, key, made.(app.MadeAttempt))
 	}
-	outgoing, err := d.store.Outgoing(ctx, in.DeliveryID, in.Attempt)
+	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
+	loaded()
 	switch {
 	case app.CodeOf(err) == app.CodeNotFound:
 		return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil

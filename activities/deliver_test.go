@@ -28,8 +28,16 @@ type memory struct {
 	ended    []string
 }
 
-func (m *memory) Outgoing(context.Context, app.DeliveryID, int) (app.Outgoing, error) {
-	return m.outgoing, m.err
+func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.Outgoing, error) {
+	m.Lock()
+	defer m.Unlock()
+	outgoing := m.outgoing
+	for _, made := range m.made {
+		if made.Number == number {
+			outgoing.Recorded = &app.Attempt{Status: made.Status, StatusCode: made.StatusCode, Error: made.Error}
+		}
+	}
+	return outgoing, m.err
 }
 
 func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool, error) {
@@ -141,6 +149,36 @@ func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
 	}
 	if calls.Load() != 1 || len(store.made) != 1 {
 		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	}
+}
+
+// A try that comes while another still runs joins it.
+func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	arrived, release := make(chan struct{}), make(chan struct{})
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {
+		if calls.Add(1) == 1 {
+			close(arrived)
+		}
+		<-release
+	})
+	d := newDeliveries(e, &memory{outgoing: outgoing(url)})
+	var wait sync.WaitGroup
+	try := func() {
+		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	wait.Go(try)
+	<-arrived
+	for range 5 {
+		wait.Go(try)
+	}
+	close(release)
+	wait.Wait()
+	if calls.Load() != 1 {
+		t.Errorf("%d POSTs", calls.Load())
 	}
 }
 
