@@ -72,14 +72,15 @@ type binder struct {
 
 // fault notes a fault, unless the path or what contains it has one.
 func (b *binder) fault(path, message string) {
+	if len(b.faults) == maxFaults {
+		return
+	}
 	for _, f := range b.faults {
 		if rest, ok := strings.CutPrefix(path, f.Path); ok && (rest == "" || f.Path == "" || rest[0] == '.' || rest[0] == '[') {
 			return
 		}
 	}
-	if len(b.faults) < maxFaults {
-		b.faults = append(b.faults, app.Detail{Path: cut(strings.ToValidUTF8(path, "�"), maxPathBytes), Message: message})
-	}
+	b.faults = append(b.faults, app.Detail{Path: strings.ToValidUTF8(cut(path, maxPathBytes), "�"), Message: message})
 }
 
 func (b *binder) wrongType(path, message string) {

@@ -68,13 +68,11 @@ func (s *Server) refuse(x *exchange, r *http.Request, err error) {
 	refusal := s.explain(x, r.Context(), err)
 	x.code = refusal.Code
 	status := statuses[refusal.Code]
-	switch status {
-	case http.StatusUnauthorized:
+	if status == http.StatusUnauthorized {
 		x.Header().Set("WWW-Authenticate", "Bearer")
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusConflict:
-		if refusal.RetryAfter > 0 {
-			x.Header().Set("Retry-After", strconv.FormatInt(int64((refusal.RetryAfter+time.Second-1)/time.Second), 10))
-		}
+	}
+	if refusal.RetryAfter > 0 {
+		x.Header().Set("Retry-After", strconv.FormatInt(int64((refusal.RetryAfter+time.Second-1)/time.Second), 10))
 	}
 	body, err := encode(failure{Error: errorBody{
 		StatusCode: status, Code: refusal.Code, Message: refusal.Message, Details: refusal.Details, RequestID: x.id,

@@ -148,8 +148,11 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	s.durations.WithLabelValues(route, method, strconv.Itoa(x.status)).Observe(took.Seconds())
 
 	event := x.log.Info()
-	if x.status >= http.StatusInternalServerError {
+	switch x.status {
+	case http.StatusInternalServerError:
 		event = x.log.Error()
+	case http.StatusServiceUnavailable:
+		event = x.log.Warn()
 	}
 	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(r.URL.Path, 256)).Str("route", route).Int("status", x.status).
 		Dur("took", took).Stringer("client", x.client)

@@ -4,6 +4,7 @@ package localpg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // initCluster makes a new database cluster. It appears under its name only when it is whole, so that an interrupted
@@ -82,7 +85,7 @@ func (s *Server) startFailure() error {
 	log, h := s.process.tail, s.home
 	switch {
 	case log.contains(`lock file "postmaster.pid" already exists`):
-		return fmt.Errorf("PostgreSQL's data directory %s is in use by process %s", h.data(), h.postmaster())
+		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %s", h.data(), errInUse, h.postmaster())
 	case log.contains("could not create any TCP/IP sockets"):
 		return fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", s.port, errPortTaken)
 	default:
@@ -98,4 +101,15 @@ func (h *home) postmaster() string {
 	}
 	pid, _, _ := strings.Cut(string(text), "\n")
 	return pid
+}
+
+// postmasterRuns tells whether the process that last ran on the cluster still does. A server that crashed leaves its id
+// behind, which for a moment may be another process's.
+func (h *home) postmasterRuns() bool {
+	pid, err := strconv.Atoi(h.postmaster())
+	if err != nil {
+		return false
+	}
+	time.Sleep(100 * time.Millisecond)
+	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

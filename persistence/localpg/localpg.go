@@ -50,6 +50,9 @@ type Server struct {
 // errPortTaken marks the failures that another port would mend.
 var errPortTaken = errors.New("another process listens there")
 
+// errInUse marks the failures for which a server that runs on the same cluster is to blame.
+var errInUse = errors.New("in use")
+
 // Start runs the server on o.Dir, making the database cluster if there is none yet, and returns once it accepts
 // connections. A cluster is found again by the next Start. Errors are one line and fit for a person to read: no
 // binaries (ErrNotInstalled), a directory in use, broken or of another version, a port taken. When ctx ends first,
@@ -99,7 +102,8 @@ func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		if o.Port != 0 || attempt == 3 || !errors.Is(err, errPortTaken) {
+		again := errors.Is(err, errPortTaken) && o.Port == 0 || errors.Is(err, errInUse) && !h.postmasterRuns()
+		if attempt == 3 || !again {
 			return nil, err
 		}
 	}
