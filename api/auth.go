@@ -96,25 +96,32 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	session, err := s.db.StartSession(ctx, c.now, login.User, in.StoreID, s.tokens.refreshTTL)
+	out, err := s.startSession(ctx, c, login.User, in.StoreID)
 	if app.CodeOf(err) == app.CodeNotFound {
 		return loginOut{}, refused
 	}
+	return out, err
+}
+
+// startSession logs a user in whose password has been checked. Errors are those of
+// persistence.DB.StartSession.
+func (s *Server) startSession(ctx context.Context, c *call, user app.User, store app.StoreID) (loginOut, error) {
+	session, err := s.db.StartSession(ctx, c.now, user, store, s.tokens.refreshTTL)
 	if err != nil {
 		return loginOut{}, err
 	}
 	realm := app.RealmTenant
-	if login.User.PlatformRole != nil {
+	if user.PlatformRole != nil {
 		realm = app.RealmPlatform
 	}
 	token, err := s.tokens.mint(c.now, claims{
-		Subject: login.User.ID, Email: login.User.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
+		Subject: user.ID, Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
 	})
 	if err != nil {
 		return loginOut{}, err
 	}
 	c.setRefreshToken(s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
-	return loginOut{AccessToken: token, User: login.User, Stores: session.Stores}, nil
+	return loginOut{AccessToken: token, User: user, Stores: session.Stores}, nil
 }
 
 // setRefreshToken sets the cookie with the attributes that the spec gives it.

@@ -45,6 +45,7 @@ var meanings = map[app.Code]string{
 	app.CodeNotFound:             "there is nothing of that id",
 	app.CodeMethodNotAllowed:     "the path has no such method; Allow names those it has",
 	app.CodeConflict:             "the state of things does not allow this",
+	app.CodeLastOwner:            "a store must keep an OWNER",
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
@@ -193,7 +194,9 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 			Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" description:"Repeating a request with its key and body within 24 hours has the first one's answer and no further effect."`
 		}{})
 	}
-	reflector.InlineDefinition(rt.endpoint.answer)
+	if rt.endpoint.answer != nil {
+		reflector.InlineDefinition(rt.endpoint.answer)
+	}
 	oc.AddRespStructure(rt.endpoint.answer, openapi.WithHTTPStatus(rt.status), func(cu *openapi.ContentUnit) { cu.Description = "Done." })
 	failures := []int{400, 403, 500, 503}
 	if rt.method != http.MethodGet {

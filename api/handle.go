@@ -86,6 +86,11 @@ type success[T any] struct {
 	Data    T    `json:"data"`
 }
 
+// nothing is the answer of operations that have none: 204, without a body.
+type nothing struct{}
+
+func (nothing) envelop() any { return nil }
+
 // enveloped is implemented by what is more than the data of an answer.
 type enveloped interface{ envelop() any }
 
@@ -103,6 +108,10 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	answer, err := s.answer(r.Context(), c)
 	if err != nil {
 		s.refuse(x, r, err)
+		return
+	}
+	if answer == nil {
+		x.WriteHeader(rt.status)
 		return
 	}
 	body, err := encode(answer)
@@ -232,12 +241,9 @@ func pathOf(pointer jsontext.Pointer) string {
 	return path
 }
 
-// encode makes the bytes of an answer. Lists are never null. What HTML and JavaScript give
-// a meaning to is escaped as encoding/json does, so that an answer stored for an
+// encode makes the bytes of an answer. Lists are never null, and what was stored for an
 // Idempotency-Key has the same bytes as the first time.
-func encode(v any) ([]byte, error) {
-	return json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
-}
+func encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
 
 // stored is an answer's data as it is kept for an Idempotency-Key.
 type stored struct{ data any }

@@ -5,8 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 )
 
 // list is an answer that is a list with its meta.
@@ -101,4 +105,16 @@ func paged[T any](s *Server, c *call, rows []T, limit int, position func(T) stri
 		meta.NextCursor = &next
 	}
 	return list[T, cursorMeta]{rows, meta}
+}
+
+// timePosition is where a row stands in a list in the order of a time and an id, timeCursor
+// the reverse.
+func timePosition(at app.Time, id string) string {
+	return strconv.FormatInt(at.UnixMicro(), 10) + " " + id
+}
+
+func timeCursor(position string) persistence.Cursor {
+	micros, id, _ := strings.Cut(position, " ")
+	at, _ := strconv.ParseInt(micros, 10, 64) // no cursor is ours unless it is a number
+	return persistence.Cursor{At: time.UnixMicro(at).UTC(), ID: id}
 }

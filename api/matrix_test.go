@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 )
 
 // permitted is the spec's permission table and contract §3's additions a second time, by
@@ -13,6 +14,11 @@ import (
 var permitted = map[string]string{
 	"POST /auth/login":              "everybody",
 	"GET /auth/me":                  "OWNER ADMIN MANAGER STAFF PLATFORM",
+	"POST /auth/accept-invite":      "everybody",
+	"GET /users":                    "OWNER",
+	"POST /users":                   "OWNER",
+	"PATCH /users/{id}":             "OWNER",
+	"DELETE /users/{id}":            "OWNER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
 	"GET /webhooks/{id}":            "OWNER ADMIN",
@@ -30,19 +36,43 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
 	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID)}
-	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
-	var body any
-	switch rt.method + " " + rt.path {
-	case "POST /auth/login":
-		body = map[string]any{"email": "nobody@example.com", "password": "x"}
-	case "POST /webhooks":
-		body = webhookBody()
-	case "POST /orders":
-		body = w.orderBody("own")
-	case "POST /deliveries/{id}/replay":
+	if strings.HasPrefix(rt.path, "/users/") {
+		ids["users"] = string(w.addMember(s.id))
+	}
+	if rt.path == "/deliveries/{id}/replay" {
 		w.must(w.db.EndDelivery(w.Context(), noon, s.delivery.ID, app.DeliveryDeadLetter, "test"))
 	}
-	return w.do(rt.method, path, token, body)
+	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
+	return w.do(rt.method, path, token, w.body(rt))
+}
+
+// body is a valid one for a route, nil if it takes none.
+func (w *world) body(rt route) any {
+	switch rt.method + " " + rt.path {
+	case "POST /auth/login":
+		return map[string]any{"email": "nobody@example.com", "password": "x"}
+	case "POST /auth/accept-invite":
+		return map[string]any{"token": "unknown", "password": "a password of somebody"}
+	case "POST /users":
+		return map[string]any{"email": "new@example.com", "name": "New", "role": "STAFF"}
+	case "PATCH /users/{id}":
+		return map[string]any{"role": "ADMIN"}
+	case "POST /webhooks":
+		return webhookBody()
+	case "POST /orders":
+		return w.orderBody("own")
+	}
+	return nil
+}
+
+// addMember makes a user who works in one store.
+func (w *world) addMember(store app.StoreID) app.UserID {
+	w.Helper()
+	id, err := w.db.CreateUser(w.Context(), noon, persistence.NewUser{
+		Email: string(app.NewID[app.UserID](noon)) + "@example.com", Name: "Member", PasswordHash: "-", Roles: map[app.StoreID]app.Role{store: app.RoleStaff},
+	})
+	w.must(err)
+	return id
 }
 
 func TestWhoMayCallWhat(t *testing.T) {
@@ -62,6 +92,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 			want := app.CodeTokenInvalid
 			if who == "everybody" {
 				want = app.CodeInvalidCredentials
+				if rt.path == "/auth/accept-invite" {
+					want = app.CodeTokenInvalid
+				}
 			}
 			a := w.attempt(rt, "own", token)
 			a.what += " by " + name
@@ -71,6 +104,8 @@ func TestWhoMayCallWhat(t *testing.T) {
 			a := w.attempt(rt, "own", w.tokens[name])
 			a.what += " by " + name
 			switch {
+			case rt.path == "/auth/accept-invite":
+				a.refused(app.CodeTokenInvalid)
 			case who == "everybody":
 				a.refused(app.CodeInvalidCredentials)
 			case strings.Contains(who, name):
@@ -113,9 +148,9 @@ func TestOtherStores(t *testing.T) {
 			t.Errorf("%s has {id} and no resource", rt.path)
 		}
 		with++
-		unknown := w.do(rt.method, strings.Replace(rt.path, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], nil).refused(app.CodeNotFound).same()
+		unknown := w.do(rt.method, strings.Replace(rt.path, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound).same()
 		for name, path := range map[string]string{"of no form": "%27%20or%201=1", "too long": strings.Repeat("a", 65), "encoded": "a%2Fb", "dots": "...", "NUL": "%00"} {
-			a := w.do(rt.method, strings.Replace(rt.path, "{id}", path, 1), w.tokens["OWNER"], nil).refused(app.CodeNotFound)
+			a := w.do(rt.method, strings.Replace(rt.path, "{id}", path, 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound)
 			if a.same() != unknown {
 				t.Errorf("%s: an id %s has another answer: %s", a.what, name, a.Body)
 			}

@@ -17,6 +17,7 @@ import (
 var hashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 const (
+	minPassword = 8               // bytes, of a new one
 	maxPassword = 1024            // bytes
 	maxQueue    = 256             // logins that wait for their turn to hash
 	maxWait     = 5 * time.Second // of one of them

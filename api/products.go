@@ -2,12 +2,8 @@ package api
 
 import (
 	"context"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
 type productsIn struct {
@@ -27,20 +23,9 @@ func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app
 		return list[app.Product, cursorMeta]{}, err
 	}
 	filter := app.ProductFilter{Category: in.Category, IsAvailable: in.IsAvailable, Query: in.Query, UpdatedSince: in.UpdatedSince}
-	found, err := s.db.Products(ctx, c.principal.StoreID, filter, productCursor(position), in.Limit+1)
+	found, err := s.db.Products(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
 	for i := range found {
 		found[i] = found[i].In(c.principal.View)
 	}
-	return paged(s, c, found, in.Limit, productPosition), err
-}
-
-// productPosition is where a product stands in the list, productCursor the reverse.
-func productPosition(p app.Product) string {
-	return strconv.FormatInt(p.CreatedAt.UnixMicro(), 10) + " " + string(p.ID)
-}
-
-func productCursor(position string) persistence.Cursor {
-	micros, id, _ := strings.Cut(position, " ")
-	at, _ := strconv.ParseInt(micros, 10, 64) // no cursor is ours unless it is a number
-	return persistence.Cursor{At: time.UnixMicro(at).UTC(), ID: id}
+	return paged(s, c, found, in.Limit, func(p app.Product) string { return timePosition(p.CreatedAt, string(p.ID)) }), err
 }

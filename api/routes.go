@@ -29,12 +29,22 @@ const public app.Permission = "public"
 // routes is the whole surface.
 func routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
-	const webhooks, deliveries, orders = persistence.Subscriptions, persistence.Deliveries, persistence.Orders
+	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
 	const once = true
 	return []route{
 		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
 			handle((*Server).login, app.CodeInvalidCredentials, app.CodeStoreMismatch)},
 		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
+
+		{post, "/auth/accept-invite", public, "", !once, 200, "Accept an invitation and log in",
+			handle((*Server).acceptInvite, app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeConflict)},
+
+		{get, "/users", app.ManageUsers, "", !once, 200, "List the store's users, the last to join first", handle((*Server).users)},
+		{post, "/users", app.ManageUsers, "", !once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
+		{http.MethodPatch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
+			handle((*Server).changeRole, app.CodeLastOwner)},
+		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
+			handle((*Server).removeUser, app.CodeLastOwner)},
 
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},

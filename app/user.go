@@ -10,3 +10,23 @@ type User struct {
 
 // PlatformAdmin is the only platform role.
 const PlatformAdmin = "ADMIN"
+
+// Member is a user as the owner of a store sees it.
+type Member struct {
+	ID       UserID `json:"id"`
+	Email    string `json:"email"`
+	Name     string `json:"name"`
+	Role     Role   `json:"role"`     // in this store
+	JoinedAt Time   `json:"joinedAt"` // this store
+}
+
+// Invitation asks somebody to join stores of one website in one role.
+type Invitation struct {
+	ID        InvitationID `json:"id"`
+	Email     string       `json:"email"`
+	Name      string       `json:"name"`
+	Role      Role         `json:"role"`
+	StoreIDs  []StoreID    `json:"storeIds"`
+	CreatedAt Time         `json:"createdAt"`
+	ExpiresAt Time         `json:"expiresAt"`
+}

@@ -59,7 +59,16 @@ const (
 	Products      Resource = "products"
 	Subscriptions Resource = "subscriptions"
 	Deliveries    Resource = "deliveries"
+	Members       Resource = "memberships" // by the user's id
 )
+
+// idColumn is what a resource's rows are addressed by.
+func (r Resource) idColumn() string {
+	if r == Members {
+		return "user_id"
+	}
+	return "id"
+}
 
 // Elsewhere tells why a user did not find a row in its own store: STORE_MISMATCH when the
 // row belongs to another store of the same website in which the user works, so that
@@ -68,7 +77,8 @@ func (db *DB) Elsewhere(ctx context.Context, resource Resource, id string, p app
 	var reachable bool
 	err := db.System().NewRaw(`SELECT EXISTS (SELECT FROM ? r JOIN stores s ON s.id = r.store_id
 			JOIN memberships m ON m.store_id = s.id AND m.user_id = ?
-		WHERE r.id = ? AND s.id <> ? AND s.website_id = ?)`, bun.Ident(resource), p.UserID, id, p.StoreID, p.WebsiteID).
+		WHERE r.? = ? AND s.id <> ? AND s.website_id = ?)`,
+		bun.Ident(resource), p.UserID, bun.Ident(resource.idColumn()), id, p.StoreID, p.WebsiteID).
 		Scan(ctx, &reachable)
 	switch {
 	case err != nil:
