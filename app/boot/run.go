@@ -52,11 +52,16 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		return err
 	}
 
+	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
+	defer func() { // ends what has started when another part cannot
+		stop()
+		_ = group.Wait()
+	}()
 	health := &health{checks: []func(context.Context) error{db.Ping}}
 	if config.parts&Worker != 0 {
 		if err := startWorker(ctx, group, config, db, metrics, health, log); err != nil {
-			return errors.Join(err, ignoreCancelled(group.Wait()))
+			return err
 		}
 	}
 	if config.parts&API != 0 {
