@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+)
+
+// In the middle of a burst workers are killed, and PostgreSQL and Temporal go away and
+// come back, while a tenth of the attempts fails. Afterwards every event has arrived, and
+// none is unaccounted for.
+func TestNothingIsLost(t *testing.T) {
+	const orders = 200
+	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
+	must(t, err)
+	postgres, err := harness.NewProxy(database.Host)
+	must(t, err)
+	t.Cleanup(postgres.Close)
+	database.Host = postgres.Address
+	temporal, err := harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
+	must(t, err)
+	t.Cleanup(temporal.Close)
+	settings := map[string]string{
+		"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address, "COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,1s,1s,1s,1s",
+	}
+	r := newRestaurant(t)
+	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n%10 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	s := r.subscribe(h)
+
+	w := worker(t, settings)
+	var placing sync.WaitGroup
+	placing.Go(func() {
+		for range orders {
+			if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
+				t.Errorf("placing an order: %d %s", status, refusal)
+			}
+		}
+	})
+	arrived := func(n int) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%d have arrived", n), func() error {
+			if got := len(h.all(t)); got < n {
+				return fmt.Errorf("%d", got)
+			}
+			return nil
+		})
+	}
+	arrived(20)
+	w.Kill()
+	w = worker(t, settings)
+	arrived(50)
+	postgres.Cut()
+	h.await(t) // what is under way goes on
+	postgres.Mend()
+	arrived(90)
+	temporal.Cut()
+	w.Kill()
+	temporal.Mend()
+	worker(t, settings)
+	placing.Wait()
+
+	eventually(t, "every delivery is delivered", func() error {
+		return r.undelivered(orders)
+	})
+	events := map[string]int{}
+	for _, one := range h.all(t) {
+		events[one.id]++
+	}
+	if len(events) != orders {
+		t.Errorf("%d of %d events have arrived", len(events), orders)
+	}
+	recorded := 0
+	for page := 1; ; page++ {
+		var attempts []app.Attempt
+		r.want(200, "GET", fmt.Sprintf("/webhooks/%s/deliveries?limit=100&page=%d", s.ID, page), nil, &attempts)
+		if len(attempts) == 0 {
+			break
+		}
+		recorded += len(attempts)
+	}
+	t.Logf("%d requests for %d events, %d of them recorded as attempts", len(h.all(t)), orders, recorded)
+}
+
+// undelivered returns an error as long as not all of n deliveries are delivered.
+func (r *restaurant) undelivered(n int) error {
+	r.t.Helper()
+	var count int
+	err := the.db.System().DB.QueryRowContext(r.t.Context(),
+		"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'delivered'", r.store).Scan(&count)
+	if err != nil || count != n {
+		return fmt.Errorf("%d of %d, %v", count, n, err)
+	}
+	return nil
+}
+
+// Workers side by side share the work, and stop in order without doubling anything.
+func TestTwoWorkers(t *testing.T) {
+	first := worker(t, nil)
+	worker(t, nil)
+	r, h := newRestaurant(t), newHook(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) })
+	r.subscribe(h)
+	for range 60 {
+		r.order()
+	}
+	must(t, first.Stop(t.Context()))
+	eventually(t, "every delivery is delivered", func() error { return r.undelivered(60) })
+	if n := len(h.all(t)); n != 60 {
+		t.Errorf("%d requests for 60 events", n)
+	}
+}
