@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,6 +81,21 @@ func TestOrderDefaults(t *testing.T) {
 	}
 	w.do("POST", "/orders", w.tokens["STAFF"], altered(w.orderBody("own"), object{"discountMinor": 1})).refused(app.CodeInsufficientRole)
 	w.do("POST", "/orders", w.tokens["MANAGER"], altered(w.orderBody("own"), object{"discountMinor": 1})).ok(201, nil)
+}
+
+// TestTransitionsOfReaders: whoever cannot change an order is offered no change.
+func TestTransitionsOfReaders(t *testing.T) {
+	t.Parallel()
+	order := app.Order{Status: app.OrderReceived, FulfillmentType: app.FulfillmentPickup}
+	for realm, scopes := range map[app.Realm][]app.Scope{app.RealmCustomer: nil, app.RealmAPIKey: {app.ScopeReadOrders}} {
+		if out := orderFor(app.Principal{Realm: realm, Scopes: scopes}, order); len(out.AllowedTransitions) > 0 {
+			t.Errorf("%s: %v", realm, out.AllowedTransitions)
+		}
+	}
+	writer := app.Principal{Realm: app.RealmAPIKey, Scopes: []app.Scope{app.ScopeWriteOrders}}
+	if out := orderFor(writer, order); !slices.Contains(out.AllowedTransitions, app.OrderCancelled) {
+		t.Errorf("a writing key: %v", out.AllowedTransitions)
+	}
 }
 
 func TestIdempotencyOverHTTP(t *testing.T) {

@@ -165,8 +165,8 @@ func TestTokenAttacks(t *testing.T) {
 	w.do("GET", "/auth/me", w.tokens["PLATFORM"], nil).refused(app.CodeTokenExpired)
 }
 
-// flipPadding changes bits of the last character of a 32-byte signature that stand for
-// nothing.
+// flipPadding changes a bit of the last character of base64 that stands for nothing, when
+// the bytes are no multiple of three.
 func flipPadding(c byte) byte {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return alphabet[strings.IndexByte(alphabet, c)^1]

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -279,19 +278,10 @@ func TestGracefulStopDoublesNothing(t *testing.T) {
 // With PostgreSQL or Temporal away requests are refused or deliveries late; nothing is
 // lost, nobody has to restart anything.
 func TestOutages(t *testing.T) {
-	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
-	must(t, err)
-	postgres, err := harness.NewProxy(database.Host)
-	must(t, err)
-	t.Cleanup(postgres.Close)
-	database.Host = postgres.Address
-	temporal, err := harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
-	must(t, err)
-	t.Cleanup(temporal.Close)
-	settings := map[string]string{"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address}
+	postgres, temporal, settings := proxied(t)
 	w := worker(t, settings)
 	serve, address, err := the.serve(t.Context(), map[string]string{
-		"DATABASE_URL": database.String(), "COMANDA_BASE_URL": the.api, // whose tokens it takes
+		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": the.api, // whose tokens it takes
 	})
 	must(t, err)
 	t.Cleanup(serve.Kill)

@@ -12,23 +12,29 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
+// proxied returns proxies before PostgreSQL and Temporal, and the settings of a process
+// that goes through them.
+func proxied(t *testing.T) (postgres, temporal *harness.Proxy, settings map[string]string) {
+	t.Helper()
+	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
+	must(t, err)
+	postgres, err = harness.NewProxy(database.Host)
+	must(t, err)
+	t.Cleanup(postgres.Close)
+	database.Host = postgres.Address
+	temporal, err = harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
+	must(t, err)
+	t.Cleanup(temporal.Close)
+	return postgres, temporal, map[string]string{"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address}
+}
+
 // In the middle of a burst workers are killed, and PostgreSQL and Temporal go away and
 // come back, while a tenth of the attempts fails. Afterwards every event has arrived, and
 // none is unaccounted for.
 func TestNothingIsLost(t *testing.T) {
 	const orders = 200
-	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
-	must(t, err)
-	postgres, err := harness.NewProxy(database.Host)
-	must(t, err)
-	t.Cleanup(postgres.Close)
-	database.Host = postgres.Address
-	temporal, err := harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
-	must(t, err)
-	t.Cleanup(temporal.Close)
-	settings := map[string]string{
-		"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address, "COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,1s,1s,1s,1s",
-	}
+	postgres, temporal, settings := proxied(t)
+	settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s,1s,1s,1s,1s,1s,1s"
 	r := newRestaurant(t)
 	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n%10 == 0 {
