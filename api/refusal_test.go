@@ -54,6 +54,10 @@ func TestOrderOfRefusal(t *testing.T) {
 	login := map[string]any{"email": 1}
 	w.do("POST", "/auth/login", "", `{"email":1`+big, header("Sec-Fetch-Site", "cross-site")).refused(app.CodeCrossOrigin)
 	w.do("POST", "/auth/login", "", login).refused(app.CodeValidationFailed)
+	strict := w.strict()
+	w.exhaust(strict, "203.0.113.7")
+	w.doOn(strict, "POST", "/auth/login", "", `{"email":`, from("203.0.113.7")).refused(app.CodeValidationFailed)
+	w.doOn(strict, "POST", "/auth/login", "", login, from("203.0.113.7")).refused(app.CodeRateLimited)
 
 	// Validation, what permission the content needs, store, business rule.
 	order := w.orderBody("own")

@@ -31,6 +31,8 @@ type Config struct {
 	AccessTTL      time.Duration // of access tokens, in whole seconds
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
 	TrustedProxies []netip.Prefix
+	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
+	RateWindow     time.Duration // 0 = 60 s
 	Log            zerolog.Logger
 	Metrics        prometheus.Registerer // nil = none
 	Now            func() time.Time      // nil = time.Now
@@ -42,6 +44,7 @@ type Server struct {
 	db        *persistence.DB
 	tokens    tokens
 	passwords *passwords
+	limiter   limiter
 	cursors   cursors
 	origins   *http.CrossOriginProtection
 	proxies   []netip.Prefix
@@ -61,7 +64,7 @@ func New(c Config) *Server {
 		c.Timeout = 15 * time.Second
 	}
 	s := &Server{
-		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), cursors: newCursors(c.Keyring),
+		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), limiter: newLimiter(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 	}

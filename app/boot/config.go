@@ -36,6 +36,9 @@ const (
 	defaultWorkerAdminListen = "127.0.0.1:8445"
 )
 
+// maxAuthRateLimit bounds what is kept for one address or account: ten times as many times.
+const maxAuthRateLimit = 10_000
+
 // Config is what the environment says (contract §6), checked as a whole.
 type Config struct {
 	parts Part
@@ -52,6 +55,8 @@ type Config struct {
 
 	AccessTokenTTL  time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
 	RefreshTokenTTL time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
+	AuthRateLimit   int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
+	AuthRateWindow  time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
 
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
@@ -173,7 +178,7 @@ func (c *Config) check(environ map[string]string) []error {
 	}
 	for name, d := range map[string]time.Duration{
 		"COMANDA_ACCESS_TOKEN_TTL": c.AccessTokenTTL, "COMANDA_REFRESH_TOKEN_TTL": c.RefreshTokenTTL,
-		"COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
+		"COMANDA_AUTH_RATE_WINDOW": c.AuthRateWindow, "COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
 	} {
 		if d <= 0 {
 			fault(name, errors.New("must be a positive duration"))
@@ -197,6 +202,9 @@ func (c *Config) check(environ map[string]string) []error {
 func (c *Config) checkAPI(fault func(string, error)) {
 	if base, err := url.Parse(c.BaseURL); err != nil || base.Scheme != "https" || base.Host == "" {
 		fault("COMANDA_BASE_URL", errors.New("must be an https URL"))
+	}
+	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
+		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":
