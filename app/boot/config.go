@@ -52,6 +52,7 @@ type Config struct {
 	TLSCert        string     `env:"COMANDA_TLS_CERT"`
 	TLSKey         string     `env:"COMANDA_TLS_KEY"`
 	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
+	CORSOrigins    originList `env:"COMANDA_CORS_ORIGINS"`
 
 	AccessTokenTTL  time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
 	RefreshTokenTTL time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
@@ -98,6 +99,41 @@ func (l *prefixList) UnmarshalText(text []byte) error {
 		*l = append(*l, prefix.Masked())
 	}
 	return nil
+}
+
+// originList is a comma-separated list of origins, written as browsers write them.
+type originList []string
+
+// UnmarshalText reads the list.
+func (l *originList) UnmarshalText(text []byte) error {
+	*l = nil
+	if strings.TrimSpace(string(text)) == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		origin := strings.TrimSpace(part)
+		if !isOrigin(origin) {
+			return fmt.Errorf("%q is no origin such as https://shop.example.com: no path, no port that goes without saying, in lower case, and http for localhost only", origin)
+		}
+		*l = append(*l, origin)
+	}
+	return nil
+}
+
+// isOrigin reports whether a browser can send s as the origin of a page that came over
+// HTTPS, or from the developer's own machine.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || s != u.Scheme+"://"+u.Host || s != strings.ToLower(s) || strings.HasSuffix(u.Host, ":") || strings.Contains(u.Host, "*") {
+		return false
+	}
+	switch u.Scheme {
+	case "https":
+		return u.Port() != "443"
+	case "http":
+		return u.Hostname() == "localhost" && u.Port() != "80"
+	}
+	return false
 }
 
 type retrySchedule app.RetrySchedule

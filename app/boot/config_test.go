@@ -86,3 +86,23 @@ func TestAWorkerNeedsNoCertificate(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("COMANDA_CORS_ORIGINS", "https://shop.example.com, https://shop.example.com:8443,http://localhost:5173"), API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(originList{"https://shop.example.com", "https://shop.example.com:8443", "http://localhost:5173"}, config.CORSOrigins); diff != "" {
+		t.Error(diff)
+	}
+	for _, origin := range []string{
+		"*", "null", "https://*", "https://*.example.com", "http://shop.example.com", "https://", "https://:8443", "https://shop.example.com/", "https://shop.example.com/menu",
+		"https://shop.example.com:443", "https://shop.example.com:", "http://localhost:80", "http://localhost.example.com", "https://Shop.example.com", "https://user@shop.example.com",
+		"https://shop.example.com?x", "https://shop.example.com#x", "shop.example.com", "ftp://localhost", "https://a.test,,https://b.test",
+	} {
+		if _, err := Load(with("COMANDA_CORS_ORIGINS", origin), API); err == nil || !strings.Contains(err.Error(), "\nCOMANDA_CORS_ORIGINS: ") || strings.Count(err.Error(), "\n") != 1 {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+}
