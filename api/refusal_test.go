@@ -331,6 +331,17 @@ func TestDatabaseAway(t *testing.T) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
 		}
 	}
+	// Who cannot be counted is not let through.
+	for _, path := range []string{"/auth/login", "/auth/refresh"} {
+		r := httptest.NewRequest("POST", issuer+path, nil)
+		c := &call{route: &route{method: "POST", path: path}, request: r, exchange: &exchange{}, body: []byte(`{"email":"a"}`)}
+		if err := server.limitCaller(t.Context(), c); app.CodeOf(err) != app.CodeUnavailable {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := server.limitSession(t.Context(), c, "ses_1"); app.CodeOf(err) != app.CodeUnavailable {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	if strings.Contains(w.log.String(), "swordfish") {
 		t.Error("the database's password is in the log")
 	}
