@@ -72,6 +72,9 @@ func codesOf(rt route) []app.Code {
 	if strings.HasPrefix(rt.path, "/auth/") && rt.method != "GET" {
 		codes = append(codes, app.CodeCrossOrigin)
 	}
+	if _, known := limited[rt.method+" "+rt.path]; known {
+		codes = append(codes, app.CodeRateLimited)
+	}
 	if rt.permission != public {
 		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked)
 	}

@@ -37,7 +37,9 @@ type call struct {
 var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).checkOrigin,
 	(*Server).readBody,
+	(*Server).limitCaller,
 	(*Server).authenticate,
+	(*Server).limitPrincipal,
 	(*Server).authorize,
 }
 

@@ -54,6 +54,10 @@ func TestOrderOfRefusal(t *testing.T) {
 	login := map[string]any{"email": 1}
 	w.do("POST", "/auth/login", "", `{"email":1`+big, header("Sec-Fetch-Site", "cross-site")).refused(app.CodeCrossOrigin)
 	w.do("POST", "/auth/login", "", login).refused(app.CodeValidationFailed)
+	strict := w.strict()
+	w.exhaust(strict, "203.0.113.7")
+	w.doOn(strict, "POST", "/auth/login", "", `{"email":`, from("203.0.113.7")).refused(app.CodeValidationFailed)
+	w.doOn(strict, "POST", "/auth/login", "", login, from("203.0.113.7")).refused(app.CodeRateLimited)
 
 	// Validation, what permission the content needs, store, business rule.
 	order := w.orderBody("own")
@@ -324,6 +328,17 @@ func TestDatabaseAway(t *testing.T) {
 		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
+		}
+	}
+	// Who cannot be counted is not let through.
+	for _, path := range []string{"/auth/login", "/auth/refresh"} {
+		r := httptest.NewRequest("POST", issuer+path, nil)
+		c := &call{route: &route{method: "POST", path: path}, request: r, exchange: &exchange{}, body: []byte(`{"email":"a"}`)}
+		if err := server.limitCaller(t.Context(), c); app.CodeOf(err) != app.CodeUnavailable {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err := server.limitSession(t.Context(), c, "ses_1"); app.CodeOf(err) != app.CodeUnavailable {
+			t.Errorf("%s: %v", path, err)
 		}
 	}
 	if strings.Contains(w.log.String(), "swordfish") {

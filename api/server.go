@@ -31,6 +31,9 @@ type Config struct {
 	AccessTTL      time.Duration // of access tokens, in whole seconds
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
 	TrustedProxies []netip.Prefix
+	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
+	RateWindow     time.Duration // 0 = 60 s
+	CORSOrigins    []string      // whose pages may use the API, as browsers write origins
 	Log            zerolog.Logger
 	Metrics        prometheus.Registerer // nil = none
 	Now            func() time.Time      // nil = time.Now
@@ -42,8 +45,10 @@ type Server struct {
 	db        *persistence.DB
 	tokens    tokens
 	passwords *passwords
+	limiter   limiter
 	cursors   cursors
 	origins   *http.CrossOriginProtection
+	cors      cors
 	proxies   []netip.Prefix
 	log       zerolog.Logger
 	durations *prometheus.HistogramVec
@@ -52,7 +57,8 @@ type Server struct {
 	router    http.Handler
 }
 
-// New makes a server. It panics when its metrics are registered already.
+// New makes a server. It panics when its metrics are registered already, or an origin is
+// none.
 func New(c Config) *Server {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -61,11 +67,13 @@ func New(c Config) *Server {
 		c.Timeout = 15 * time.Second
 	}
 	s := &Server{
-		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), cursors: newCursors(c.Keyring),
+		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), limiter: newLimiter(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 	}
-	s.router = s.newRouter(routes())
+	table := routes()
+	s.cors = newCORS(c.CORSOrigins, table, s.origins)
+	s.router = s.newRouter(table)
 	return s
 }
 
@@ -114,8 +122,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Strict-Transport-Security", "max-age=31536000")
+	allowed := s.cors.allow(header, r)
 	if !s.encrypted(r) {
 		s.refuse(x, r, app.Errorf(app.CodeHTTPSRequired, "this service is reached by HTTPS only"))
+		return
+	}
+	if allowed && isPreflight(r) {
+		s.cors.preflight(x)
 		return
 	}
 	s.router.ServeHTTP(x, r)

@@ -107,7 +107,7 @@ func newStores(names []string) (stores []persistence.NewStore) {
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: 168 * time.Hour,
-		TrustedProxies: proxies, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
+		TrustedProxies: proxies, RateLimit: 1000, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
 	}
 	change(&config)
 	return New(config)

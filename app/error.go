@@ -114,6 +114,12 @@ func TokenInvalid() *Error {
 	return &Error{Code: CodeTokenInvalid, Message: "the access token is missing or not valid"}
 }
 
+// RateLimited is the refusal of a request that comes too early: what it asks for is
+// possible once wait has passed.
+func RateLimited(wait time.Duration) *Error {
+	return &Error{Code: CodeRateLimited, Message: "too many requests; wait as Retry-After says", RetryAfter: wait}
+}
+
 // Unavailable is the refusal while something that we depend on is out of reach.
 func Unavailable(retryAfter time.Duration) *Error {
 	return &Error{Code: CodeUnavailable, Message: "the service is temporarily unavailable", RetryAfter: retryAfter}

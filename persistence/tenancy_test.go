@@ -131,7 +131,7 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 			t.Errorf("without a store %s shows %d rows, %v", table, n, err)
 		}
 	}
-	for _, table := range []string{"users", "sessions", "websites"} {
+	for _, table := range []string{"users", "sessions", "websites", "rate_limits"} {
 		if _, err := db.CountAsApp(t.Context(), table); err == nil {
 			t.Errorf("the role of one store reads %s", table)
 		}
@@ -165,6 +165,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"StartSession",    // login
 		"Unclaim",         // relay
 		"recordAttempts",  // attempt recording
+		"TakeRateLimits",  // who knocks has not said yet at which store
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()

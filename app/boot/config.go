@@ -36,6 +36,9 @@ const (
 	defaultWorkerAdminListen = "127.0.0.1:8445"
 )
 
+// maxAuthRateLimit bounds what is kept for one address or account: ten times as many times.
+const maxAuthRateLimit = 10_000
+
 // Config is what the environment says (contract §6), checked as a whole.
 type Config struct {
 	parts Part
@@ -49,9 +52,12 @@ type Config struct {
 	TLSCert        string     `env:"COMANDA_TLS_CERT"`
 	TLSKey         string     `env:"COMANDA_TLS_KEY"`
 	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
+	CORSOrigins    originList `env:"COMANDA_CORS_ORIGINS"`
 
 	AccessTokenTTL  time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
 	RefreshTokenTTL time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
+	AuthRateLimit   int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
+	AuthRateWindow  time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
 
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
@@ -93,6 +99,41 @@ func (l *prefixList) UnmarshalText(text []byte) error {
 		*l = append(*l, prefix.Masked())
 	}
 	return nil
+}
+
+// originList is a comma-separated list of origins, written as browsers write them.
+type originList []string
+
+// UnmarshalText reads the list.
+func (l *originList) UnmarshalText(text []byte) error {
+	*l = nil
+	if strings.TrimSpace(string(text)) == "" {
+		return nil
+	}
+	for part := range strings.SplitSeq(string(text), ",") {
+		origin := strings.TrimSpace(part)
+		if !isOrigin(origin) {
+			return fmt.Errorf("%q is no origin such as https://shop.example.com: no path, no port that goes without saying, in lower case, and http for localhost only", origin)
+		}
+		*l = append(*l, origin)
+	}
+	return nil
+}
+
+// isOrigin reports whether a browser can send s as the origin of a page that came over
+// HTTPS, or from the developer's own machine.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	if err != nil || u.Hostname() == "" || s != u.Scheme+"://"+u.Host || s != strings.ToLower(s) || strings.HasSuffix(u.Host, ":") || strings.Contains(u.Host, "*") {
+		return false
+	}
+	switch u.Scheme {
+	case "https":
+		return u.Port() != "443"
+	case "http":
+		return u.Hostname() == "localhost" && u.Port() != "80"
+	}
+	return false
 }
 
 type retrySchedule app.RetrySchedule
@@ -173,7 +214,7 @@ func (c *Config) check(environ map[string]string) []error {
 	}
 	for name, d := range map[string]time.Duration{
 		"COMANDA_ACCESS_TOKEN_TTL": c.AccessTokenTTL, "COMANDA_REFRESH_TOKEN_TTL": c.RefreshTokenTTL,
-		"COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
+		"COMANDA_AUTH_RATE_WINDOW": c.AuthRateWindow, "COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
 	} {
 		if d <= 0 {
 			fault(name, errors.New("must be a positive duration"))
@@ -197,6 +238,9 @@ func (c *Config) check(environ map[string]string) []error {
 func (c *Config) checkAPI(fault func(string, error)) {
 	if base, err := url.Parse(c.BaseURL); err != nil || base.Scheme != "https" || base.Host == "" {
 		fault("COMANDA_BASE_URL", errors.New("must be an https URL"))
+	}
+	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
+		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":

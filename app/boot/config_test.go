@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if config.DeliveryTimeout != 10*time.Second || len(config.RetrySchedule) != 5 || config.RetrySchedule[4] != 6*time.Hour ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
-		len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
+		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
 		t.Errorf("%+v", config)
 	}
 }
@@ -47,6 +47,9 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"all wrong": {with("COMANDA_SECRET_KEYS", "short", "COMANDA_RETRY_SCHEDULE", "soon", "COMANDA_DELIVERY_TIMEOUT", "-1s", "COMANDA_EGRESS_ALLOW", "10.0.0.0/99",
 			"COMANDA_LOG_LEVEL", "chatty", "COMANDA_BASE_URL", "http://localhost", "COMANDA_EGRESS_CA_FILE", "/does/not/exist", "COMANDA_ACCESS_TOKEN_TTL", "soon"),
 			[]string{"COMANDA_ACCESS_TOKEN_TTL", "COMANDA_BASE_URL: must be an https URL", "COMANDA_DELIVERY_TIMEOUT: must be a positive duration", "COMANDA_EGRESS_ALLOW: \"10.0.0.0/99\"", "COMANDA_EGRESS_CA_FILE", "COMANDA_LOG_LEVEL", "COMANDA_RETRY_SCHEDULE: \"soon\"", "COMANDA_SECRET_KEYS: each key must have at least 32 bytes"}},
+		"no limit":           {with("COMANDA_AUTH_RATE_LIMIT", "0", "COMANDA_AUTH_RATE_WINDOW", "0s"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000", "COMANDA_AUTH_RATE_WINDOW: must be a positive duration"}},
+		"less than no limit": {with("COMANDA_AUTH_RATE_LIMIT", "-1"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
+		"an endless limit":   {with("COMANDA_AUTH_RATE_LIMIT", "10001"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
 		"half a certificate": {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
@@ -81,5 +84,25 @@ func TestAWorkerNeedsNoCertificate(t *testing.T) {
 	}
 	if diff := cmp.Diff("10.0.0.0/8", config.TrustedProxies[0].String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("COMANDA_CORS_ORIGINS", "https://shop.example.com, https://shop.example.com:8443,http://localhost:5173"), API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(originList{"https://shop.example.com", "https://shop.example.com:8443", "http://localhost:5173"}, config.CORSOrigins); diff != "" {
+		t.Error(diff)
+	}
+	for _, origin := range []string{
+		"*", "null", "https://*", "https://*.example.com", "http://shop.example.com", "https://", "https://:8443", "https://shop.example.com/", "https://shop.example.com/menu",
+		"https://shop.example.com:443", "https://shop.example.com:", "http://localhost:80", "http://localhost.example.com", "https://Shop.example.com", "https://user@shop.example.com",
+		"https://shop.example.com?x", "https://shop.example.com#x", "shop.example.com", "ftp://localhost", "https://a.test,,https://b.test",
+	} {
+		if _, err := Load(with("COMANDA_CORS_ORIGINS", origin), API); err == nil || !strings.Contains(err.Error(), "\nCOMANDA_CORS_ORIGINS: ") || strings.Count(err.Error(), "\n") != 1 {
+			t.Errorf("%s: %v", origin, err)
+		}
 	}
 }

@@ -67,7 +67,8 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	if config.parts&API != 0 {
 		handler := api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
-			TrustedProxies: config.TrustedProxies, Log: log, Metrics: metrics, Now: time.Now,
+			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
+			CORSOrigins: config.CORSOrigins, Log: log, Metrics: metrics, Now: time.Now,
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err

@@ -139,7 +139,10 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 	if err != nil {
 		return nil, "", err
 	}
-	all := map[string]string{"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address}
+	all := map[string]string{
+		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address,
+		"COMANDA_AUTH_RATE_LIMIT": "1000", // each restaurant logs in from here
+	}
 	for k, v := range settings {
 		all[k] = v
 	}
