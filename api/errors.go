@@ -29,6 +29,7 @@ var statuses = map[app.Code]int{
 	app.CodeNotFound:             http.StatusNotFound,
 	app.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
 	app.CodeConflict:             http.StatusConflict,
+	app.CodeEmailTaken:           http.StatusConflict,
 	app.CodeDeliveryInProgress:   http.StatusConflict,
 	app.CodePayloadErased:        http.StatusConflict,
 	app.CodeTotalMismatch:        http.StatusConflict,

@@ -13,6 +13,9 @@ import (
 var permitted = map[string]string{
 	"POST /auth/login":              "everybody",
 	"GET /auth/me":                  "OWNER ADMIN MANAGER STAFF PLATFORM",
+	"POST /customer-auth/register":  "everybody",
+	"POST /customer-auth/login":     "everybody",
+	"POST /customer-auth/logout":    "CUSTOMER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
 	"GET /webhooks/{id}":            "OWNER ADMIN",
@@ -21,7 +24,7 @@ var permitted = map[string]string{
 	"GET /deliveries/{id}":          "OWNER ADMIN",
 	"POST /deliveries/{id}/replay":  "OWNER ADMIN",
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
-	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 }
 
@@ -35,6 +38,10 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	switch rt.method + " " + rt.path {
 	case "POST /auth/login":
 		body = map[string]any{"email": "nobody@example.com", "password": "x"}
+	case "POST /customer-auth/login":
+		body = altered(credentials("nobody@example.com", "x"), object{"storeId": s.id})
+	case "POST /customer-auth/register":
+		body = registration("sto_none")
 	case "POST /webhooks":
 		body = webhookBody()
 	case "POST /orders":
@@ -45,6 +52,11 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	return w.do(rt.method, path, token, body)
 }
 
+// withoutEffect says how those operations refuse an attempt that everybody may make.
+var withoutEffect = map[string]app.Code{
+	"POST /auth/login": app.CodeInvalidCredentials, "POST /customer-auth/login": app.CodeInvalidCredentials, "POST /customer-auth/register": app.CodeNotFound,
+}
+
 func TestWhoMayCallWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -52,7 +64,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		t.Errorf("%d routes, %d in the copy by hand", len(routes()), len(permitted))
 	}
 	strangers := map[string]string{"no credential": "", "an API key": "svc_live_sk_" + strings.Repeat("0f", 16), "a customer": w.customerToken()}
-	for _, rt := range routes() {
+	for i, rt := range routes() {
 		who, known := permitted[rt.method+" "+rt.path]
 		if !known {
 			t.Errorf("%s %s is not in the copy by hand", rt.method, rt.path)
@@ -61,7 +73,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		for name, token := range strangers {
 			want := app.CodeTokenInvalid
 			if who == "everybody" {
-				want = app.CodeInvalidCredentials
+				want = withoutEffect[rt.method+" "+rt.path]
 			}
 			a := w.attempt(rt, "own", token)
 			a.what += " by " + name
@@ -72,14 +84,28 @@ func TestWhoMayCallWhat(t *testing.T) {
 			a.what += " by " + name
 			switch {
 			case who == "everybody":
-				a.refused(app.CodeInvalidCredentials)
+				a.refused(withoutEffect[rt.method+" "+rt.path])
 			case strings.Contains(who, name):
 				a.ok(rt.status, nil)
-			case name == "PLATFORM":
+			case name == "PLATFORM" || who == "CUSTOMER":
 				a.refused(app.CodeTokenInvalid)
 			default:
 				a.refused(app.CodeInsufficientRole)
 			}
+		}
+		customer := w.addCustomer("own", fmt.Sprintf("%d@example.com", i))
+		own := *w.stores["own"]
+		own.order = w.orderOf("own", customer.Customer.ID)
+		w.stores["a customer's"] = &own
+		a := w.attempt(rt, "a customer's", customer.AccessToken)
+		a.what += " by a customer"
+		switch {
+		case who == "everybody":
+			a.refused(withoutEffect[rt.method+" "+rt.path])
+		case strings.Contains(who, "CUSTOMER"):
+			a.ok(rt.status, nil)
+		default:
+			a.refused(app.CodeTokenInvalid)
 		}
 	}
 }

@@ -320,9 +320,15 @@ func TestDatabaseAway(t *testing.T) {
 	w.must(err)
 	t.Cleanup(func() { db.Close() })
 	server := w.serverOn(db, func(*Config) {})
+	customer := w.addCustomer("own", "ada@example.com").AccessToken
 	for _, rt := range routes() {
-		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody()}[rt.method+" "+rt.path]
-		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens["OWNER"], body).refused(app.CodeUnavailable)
+		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody(),
+			"POST /customer-auth/register": registration(w.stores["own"].id), "POST /customer-auth/login": altered(credentials("a@example.com", "b"), object{"storeId": "sto_1"})}[rt.method+" "+rt.path]
+		token := w.tokens["OWNER"]
+		if strings.HasPrefix(rt.path, "/customer-auth/") {
+			token = customer
+		}
+		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), token, body).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
 		}

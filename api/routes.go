@@ -36,6 +36,12 @@ func routes() []route {
 			handle((*Server).login, app.CodeInvalidCredentials, app.CodeStoreMismatch)},
 		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
 
+		{post, "/customer-auth/register", public, "", !once, 201, "Register as a customer of a store",
+			handle((*Server).registerCustomer, app.CodeNotFound, app.CodeEmailTaken)},
+		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",
+			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
+		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
+
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},
 		{get, "/webhooks", app.ManageWebhooks, "", !once, 200, "List the store's webhooks, the newest first", handle((*Server).webhooks)},

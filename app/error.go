@@ -27,6 +27,7 @@ const (
 	CodeNotFound             Code = "NOT_FOUND"
 	CodeMethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	CodeConflict             Code = "CONFLICT"
+	CodeEmailTaken           Code = "EMAIL_TAKEN"
 	CodeDeliveryInProgress   Code = "DELIVERY_IN_PROGRESS"
 	CodePayloadErased        Code = "PAYLOAD_ERASED"
 	CodeTotalMismatch        Code = "TOTAL_MISMATCH"
