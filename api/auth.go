@@ -24,7 +24,11 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	c.principal, err = s.db.Authenticate(ctx, token.SessionID, token.Subject, token.StoreID)
+	if token.Audience == app.RealmCustomer {
+		c.principal, err = s.db.AuthenticateCustomer(ctx, token.SessionID, app.CustomerID(token.Subject), token.StoreID)
+	} else {
+		c.principal, err = s.db.Authenticate(ctx, token.SessionID, app.UserID(token.Subject), token.StoreID)
+	}
 	c.exchange.principal = c.principal
 	return err
 }
@@ -115,7 +119,7 @@ func (s *Server) startSession(ctx context.Context, c *call, user app.User, store
 		realm = app.RealmPlatform
 	}
 	token, err := s.tokens.mint(c.now, claims{
-		Subject: user.ID, Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
+		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
 	})
 	if err != nil {
 		return loginOut{}, err

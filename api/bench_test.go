@@ -24,7 +24,7 @@ func BenchmarkMe(b *testing.B) {
 	session, err := server.db.StartSession(b.Context(), server.now(), user, "", time.Hour)
 	must(err)
 	token, err := server.tokens.mint(server.now(), claims{
-		Subject: user.ID, Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
+		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
 	})
 	must(err)
 	benchmark(b, server, http.StatusOK, "GET", "/auth/me", token, "")

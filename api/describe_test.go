@@ -46,6 +46,7 @@ var meanings = map[app.Code]string{
 	app.CodeMethodNotAllowed:     "the path has no such method; Allow names those it has",
 	app.CodeConflict:             "the state of things does not allow this",
 	app.CodeLastOwner:            "a store must keep an OWNER",
+	app.CodeEmailTaken:           "somebody has registered with the e-mail address",
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
@@ -69,7 +70,7 @@ var everywhere = []app.Code{
 // codesOf returns the codes with which an operation can be refused besides those.
 func codesOf(rt route) []app.Code {
 	var codes []app.Code
-	if strings.HasPrefix(rt.path, "/auth/") && rt.method != "GET" {
+	if (strings.HasPrefix(rt.path, "/auth/") || strings.HasPrefix(rt.path, "/customer-auth/")) && rt.method != "GET" {
 		codes = append(codes, app.CodeCrossOrigin)
 	}
 	if _, known := limited[rt.method+" "+rt.path]; known {
@@ -84,7 +85,7 @@ func codesOf(rt route) []app.Code {
 	if rt.resource != "" {
 		codes = append(codes, app.CodeNotFound)
 	}
-	if rt.resource != "" || rt.endpoint.withStore >= 0 {
+	if rt.resource != "" || rt.endpoint.withStore >= 0 && rt.permission != public {
 		codes = append(codes, app.CodeStoreMismatch)
 	}
 	if rt.once {
@@ -219,6 +220,14 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 	return refine(reflector.Spec, rt)
 }
 
+// cookies are those that operations set.
+var cookies = map[string]string{
+	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"logoutCustomer":   "customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
+}
+
 // refine adds what the library does not know of.
 func refine(spec *openapi31.Spec, rt route) error {
 	return spec.SetupOperation(rt.method, rt.path, func(o *openapi31.Operation) error {
@@ -227,8 +236,8 @@ func refine(spec *openapi31.Spec, rt route) error {
 		}
 		done := o.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(rt.status)].Response
 		done.WithHeadersItem("X-Request-Id", openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/X-Request-Id"}})
-		if rt.endpoint.name == "login" {
-			done.WithHeadersItem("Set-Cookie", headerOf("refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800"))
+		if cookie := cookies[rt.endpoint.name]; cookie != "" {
+			done.WithHeadersItem("Set-Cookie", headerOf(cookie))
 		}
 		return nil
 	})
@@ -246,6 +255,9 @@ func whoMay(permission app.Permission) string {
 	}
 	if grant.Platform {
 		who = append(who, "platform administrators")
+	}
+	if grant.Own {
+		who = append(who, "customers as to what is their own")
 	}
 	return "For " + strings.Join(who, " and ") + "."
 }

@@ -19,6 +19,9 @@ var permitted = map[string]string{
 	"POST /users":                   "OWNER",
 	"PATCH /users/{id}":             "OWNER",
 	"DELETE /users/{id}":            "OWNER",
+	"POST /customer-auth/register":  "everybody",
+	"POST /customer-auth/login":     "everybody",
+	"POST /customer-auth/logout":    "CUSTOMER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
 	"GET /webhooks/{id}":            "OWNER ADMIN",
@@ -27,7 +30,7 @@ var permitted = map[string]string{
 	"GET /deliveries/{id}":          "OWNER ADMIN",
 	"POST /deliveries/{id}/replay":  "OWNER ADMIN",
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
-	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 }
 
@@ -51,6 +54,10 @@ func (w *world) body(rt route) any {
 	switch rt.method + " " + rt.path {
 	case "POST /auth/login":
 		return map[string]any{"email": "nobody@example.com", "password": "x"}
+	case "POST /customer-auth/login":
+		return altered(credentials("nobody@example.com", "x"), object{"storeId": w.stores["own"].id})
+	case "POST /customer-auth/register":
+		return registration("sto_none")
 	case "POST /auth/accept-invite":
 		return map[string]any{"token": "unknown", "password": "a password of somebody"}
 	case "POST /users":
@@ -75,6 +82,12 @@ func (w *world) addMember(store app.StoreID) app.UserID {
 	return id
 }
 
+// withoutEffect says how those operations refuse an attempt that everybody may make.
+var withoutEffect = map[string]app.Code{
+	"POST /auth/login": app.CodeInvalidCredentials, "POST /customer-auth/login": app.CodeInvalidCredentials, "POST /customer-auth/register": app.CodeNotFound,
+	"POST /auth/accept-invite": app.CodeTokenInvalid,
+}
+
 func TestWhoMayCallWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +95,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		t.Errorf("%d routes, %d in the copy by hand", len(routes()), len(permitted))
 	}
 	strangers := map[string]string{"no credential": "", "an API key": "svc_live_sk_" + strings.Repeat("0f", 16), "a customer": w.customerToken()}
-	for _, rt := range routes() {
+	for i, rt := range routes() {
 		who, known := permitted[rt.method+" "+rt.path]
 		if !known {
 			t.Errorf("%s %s is not in the copy by hand", rt.method, rt.path)
@@ -91,10 +104,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		for name, token := range strangers {
 			want := app.CodeTokenInvalid
 			if who == "everybody" {
-				want = app.CodeInvalidCredentials
-				if rt.path == "/auth/accept-invite" {
-					want = app.CodeTokenInvalid
-				}
+				want = withoutEffect[rt.method+" "+rt.path]
 			}
 			a := w.attempt(rt, "own", token)
 			a.what += " by " + name
@@ -104,17 +114,29 @@ func TestWhoMayCallWhat(t *testing.T) {
 			a := w.attempt(rt, "own", w.tokens[name])
 			a.what += " by " + name
 			switch {
-			case rt.path == "/auth/accept-invite":
-				a.refused(app.CodeTokenInvalid)
 			case who == "everybody":
-				a.refused(app.CodeInvalidCredentials)
+				a.refused(withoutEffect[rt.method+" "+rt.path])
 			case strings.Contains(who, name):
 				a.ok(rt.status, nil)
-			case name == "PLATFORM":
+			case name == "PLATFORM" || who == "CUSTOMER":
 				a.refused(app.CodeTokenInvalid)
 			default:
 				a.refused(app.CodeInsufficientRole)
 			}
+		}
+		customer := w.addCustomer("own", fmt.Sprintf("%d@example.com", i))
+		own := *w.stores["own"]
+		own.order = w.orderOf("own", customer.Customer.ID)
+		w.stores["a customer's"] = &own
+		a := w.attempt(rt, "a customer's", customer.AccessToken)
+		a.what += " by a customer"
+		switch {
+		case who == "everybody":
+			a.refused(withoutEffect[rt.method+" "+rt.path])
+		case strings.Contains(who, "CUSTOMER"):
+			a.ok(rt.status, nil)
+		default:
+			a.refused(app.CodeTokenInvalid)
 		}
 	}
 }

@@ -104,6 +104,6 @@ type orderIn struct {
 }
 
 func (s *Server) order(ctx context.Context, c *call, in orderIn) (orderOut, error) {
-	order, err := s.db.Order(ctx, c.principal.StoreID, in.ID)
+	order, err := s.db.Order(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
 	return orderFor(c.principal, order), err
 }

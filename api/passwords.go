@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/alexedwards/argon2id"
@@ -22,6 +25,23 @@ const (
 	maxQueue    = 256             // logins that wait for their turn to hash
 	maxWait     = 5 * time.Second // of one of them
 )
+
+// commonPasswords are the thousand that people choose most among those that are long
+// enough, in lower case: from the lists of zxcvbn (Dropbox, MIT licence).
+//
+//go:embed common_passwords.txt
+var commonPasswords string
+
+var commonPasswordSet = sync.OnceValue(func() map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(commonPasswords) {
+		set[strings.TrimSuffix(line, "\n")] = true
+	}
+	return set
+})
+
+// isCommon reports whether a password is one of those that are tried first, in any case.
+func isCommon(password string) bool { return commonPasswordSet()[strings.ToLower(password)] }
 
 // HashPassword makes what users.password_hash keeps.
 func HashPassword(password app.Secret) (string, error) {
@@ -69,6 +89,18 @@ func (p *passwords) check(ctx context.Context, password app.Secret, hash string)
 		fresh, err = HashPassword(password)
 	}
 	return ok, fresh, err
+}
+
+// hash makes a new password's hash when its turn comes; UNAVAILABLE when that does not come
+// in time.
+func (p *passwords) hash(ctx context.Context, password app.Secret) (string, error) {
+	leave, err := p.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	p.runs()
+	return HashPassword(password)
 }
 
 // enter waits for a turn to hash, and returns what ends it.

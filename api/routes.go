@@ -45,6 +45,11 @@ func routes() []route {
 			handle((*Server).changeRole, app.CodeLastOwner)},
 		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
 			handle((*Server).removeUser, app.CodeLastOwner)},
+		{post, "/customer-auth/register", public, "", !once, 201, "Register as a customer of a store",
+			handle((*Server).registerCustomer, app.CodeNotFound, app.CodeEmailTaken)},
+		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",
+			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
+		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
 
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},

@@ -175,6 +175,9 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	if x.principal.UserID != "" {
 		event = event.Str("userId", string(x.principal.UserID))
 	}
+	if x.principal.CustomerID != "" {
+		event = event.Str("customerId", string(x.principal.CustomerID))
+	}
 	if x.principal.StoreID != "" {
 		event = event.Str("storeId", string(x.principal.StoreID))
 	}

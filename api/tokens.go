@@ -18,10 +18,10 @@ import (
 
 // claims are those of an access token (spec, Access token claims; contract §0, 6).
 type claims struct {
-	Subject   app.UserID    `json:"sub"`
+	Subject   string        `json:"sub"` // a UserID, in the customer realm a CustomerID
 	Email     string        `json:"email"`
 	StoreID   app.StoreID   `json:"storeId,omitempty"` // not in the platform realm
-	Role      app.Role      `json:"role,omitempty"`    // for the client; what counts is the database's
+	Role      app.Role      `json:"role,omitempty"`    // in the tenant realm, for the client; what counts is the database's
 	Audience  app.Realm     `json:"aud"`
 	Issuer    string        `json:"iss"`
 	SessionID app.SessionID `json:"sid"`
@@ -67,10 +67,12 @@ func newTokens(c Config) tokens {
 		access: map[app.Realm][]app.DerivedKey{
 			app.RealmTenant:   c.Keyring.Derive("tenant access token"),
 			app.RealmPlatform: c.Keyring.Derive("platform access token"),
+			app.RealmCustomer: c.Keyring.Derive("customer access token"),
 		},
 		refresh: map[app.Realm][]app.DerivedKey{
 			app.RealmTenant:   c.Keyring.Derive("tenant refresh token"),
 			app.RealmPlatform: c.Keyring.Derive("platform refresh token"),
+			app.RealmCustomer: c.Keyring.Derive("customer refresh token"),
 		},
 		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation()),
 		issuer: c.Issuer, accessTTL: c.AccessTTL, refreshTTL: c.RefreshTTL,
@@ -99,7 +101,11 @@ func (t tokens) parse(now time.Time, raw string, realms []app.Realm) (claims, er
 		return c, app.TokenInvalid()
 	}
 	if now.Unix() >= c.ExpiresAt {
-		return c, app.Errorf(app.CodeTokenExpired, "the access token has expired; use POST /auth/refresh")
+		refresh := "/auth/refresh"
+		if c.Audience == app.RealmCustomer {
+			refresh = "/customer-auth/refresh"
+		}
+		return c, app.Errorf(app.CodeTokenExpired, "the access token has expired; use POST %s", refresh)
 	}
 	return c, nil
 }
@@ -125,7 +131,7 @@ func (t tokens) key(token *jwt.Token, realm app.Realm) (any, error) {
 func (t tokens) sound(now time.Time, c claims) bool {
 	lifetime := c.ExpiresAt - c.IssuedAt
 	return c.Issuer == t.issuer && c.Subject != "" && c.SessionID != "" &&
-		(c.StoreID != "") == (c.Audience == app.RealmTenant) &&
+		(c.StoreID != "") == (c.Audience != app.RealmPlatform) && (c.Role == "" || c.Audience == app.RealmTenant) &&
 		c.IssuedAt > 0 && c.IssuedAt <= now.Add(clockSkew).Unix() &&
 		lifetime > 0 && lifetime <= int64(t.accessTTL/time.Second)
 }

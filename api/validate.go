@@ -47,11 +47,13 @@ var phone = regexp.MustCompile(phonePattern)
 
 // newValidator makes the validator of the validate tags of In types. Tags of our own:
 //
-//	notblank  more than white space
-//	bytes=n   at most n bytes
-//	enum      one of the type's values, see enums
-//	id        can be an id at all
-//	phone     E.164
+//	notblank    more than white space
+//	bytes=n     at most n bytes
+//	minbytes=n  at least n bytes
+//	uncommon    no password that everybody tries first
+//	enum        one of the type's values, see enums
+//	id          can be an id at all
+//	phone       E.164
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -69,9 +71,14 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			n, _ := strconv.Atoi(most)
 			return len(text) <= n
 		},
-		"enum":  func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
-		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
-		"phone": func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+		"minbytes": func(text, least string, _ reflect.Type) bool {
+			n, _ := strconv.Atoi(least)
+			return len(text) >= n
+		},
+		"uncommon": func(text, _ string, _ reflect.Type) bool { return !isCommon(text) },
+		"enum":     func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
+		"id":       func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
+		"phone":    func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
 	} {
 		must(v.RegisterValidation(tag, func(f validator.FieldLevel) bool {
 			return check(f.Field().String(), f.Param(), f.Field().Type())
@@ -92,6 +99,8 @@ var messages = map[string]string{
 	"required number":  "is required and must not be 0",
 	"notblank":         "must not be blank",
 	"bytes":            "must have at most %s bytes",
+	"minbytes":         "must have at least %s bytes",
+	"uncommon":         "is one of the passwords that everybody tries first",
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
 	"email":            "must be an e-mail address",

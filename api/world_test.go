@@ -137,7 +137,7 @@ func (w *world) claims(name string, store app.StoreID) claims {
 	user := w.users[name]
 	session, err := w.db.StartSession(w.Context(), w.now, user, store, time.Hour)
 	w.must(err)
-	c := claims{Subject: user.ID, Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID}
+	c := claims{Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID}
 	if user.PlatformRole != nil {
 		c.Audience = app.RealmPlatform
 	}

@@ -78,11 +78,12 @@ const (
 	ManageUsers        Permission = "Manage users and roles"
 	ManageAPIKeys      Permission = "Manage API keys"
 	ManageBilling      Permission = "Billing and subscription"
-	ManageWebhooks     Permission = "Manage webhooks"             // contract §3
-	ViewReservations   Permission = "View reservations"           // contract §3
-	WriteReservations  Permission = "Create/update reservations"  // contract §3
-	DiscountOrders     Permission = "Discount orders"             // contract §5
-	ViewOwnTenantLogin Permission = "View one's own tenant login" // GET /auth/me
+	ManageWebhooks     Permission = "Manage webhooks"              // contract §3
+	ViewReservations   Permission = "View reservations"            // contract §3
+	WriteReservations  Permission = "Create/update reservations"   // contract §3
+	DiscountOrders     Permission = "Discount orders"              // contract §5
+	ViewOwnTenantLogin Permission = "View one's own tenant login"  // GET /auth/me
+	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -114,6 +115,7 @@ var Permissions = map[Permission]Grant{
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
+	EndCustomerLogin:   {Own: true},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

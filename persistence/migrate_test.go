@@ -64,7 +64,7 @@ func TestDatabaseOutOfReachIsUnavailable(t *testing.T) {
 	if err := db.Ping(t.Context()); app.CodeOf(err) != app.CodeUnavailable {
 		t.Errorf("ping: %v", err)
 	}
-	if _, err := db.Order(t.Context(), "sto_1", "ord_1"); app.CodeOf(err) != app.CodeUnavailable {
+	if _, err := db.Order(t.Context(), "sto_1", "ord_1", ""); app.CodeOf(err) != app.CodeUnavailable {
 		t.Errorf("order: %v", err)
 	}
 	if _, err := db.RecordAttempt(t.Context(), app.MadeAttempt{}); app.CodeOf(err) != app.CodeUnavailable {

@@ -228,13 +228,14 @@ func priceOrder(now time.Time, store app.StoreID, in app.NewOrder, rules storeRu
 	}, err
 }
 
-// Order returns an order of a store, NOT_FOUND if it has none of that id.
-func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID) (app.Order, error) {
+// Order returns an order of a store, NOT_FOUND if it has none of that id. A customer, if
+// not "", sees own orders only.
+func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) (app.Order, error) {
 	var row orderRow
 	var items []itemRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		err := tx.NewSelect().Model(&row).ColumnExpr("o.*, o.business_date::text AS business_date").
-			Where("o.store_id = ? AND o.id = ?", store, id).Scan(ctx)
+			Where("o.store_id = ? AND o.id = ? AND (? = '' OR o.customer_id = ?)", store, id, customer, customer).Scan(ctx)
 		if err != nil {
 			return err
 		}

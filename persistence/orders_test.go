@@ -25,12 +25,12 @@ func TestPlaceOrder(t *testing.T) {
 	if placed.Number != "1" || placed.TotalMinor != 1900 || placed.TaxMinor != 124 || placed.Status != app.OrderReceived || placed.BusinessDate != "2026-03-14" {
 		t.Errorf("placed %+v", placed)
 	}
-	read, err := db.Order(t.Context(), r.stores[0], placed.ID)
+	read, err := db.Order(t.Context(), r.stores[0], placed.ID, "")
 	must(t, err)
 	if diff := cmp.Diff(placed, read); diff != "" {
 		t.Error("what was placed and what is read differ:", diff)
 	}
-	if _, err := db.Order(t.Context(), r.stores[1], placed.ID); app.CodeOf(err) != app.CodeNotFound {
+	if _, err := db.Order(t.Context(), r.stores[1], placed.ID, ""); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("from the sibling store: %v", err)
 	}
 }

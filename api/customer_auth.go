@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+type registerCustomerIn struct {
+	StoreID   app.StoreID `json:"storeId" validate:"required,id"`
+	Email     string      `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
+	Password  app.Secret  `json:"password" validate:"required,minbytes=8,bytes=1024,uncommon" example:"correct horse battery staple" description:"8 to 1024 bytes, taken as they are. Passwords that everybody tries first are refused."`
+	FirstName string      `json:"firstName" validate:"required,notblank,max=100" example:"Ada"`
+	LastName  string      `json:"lastName" validate:"required,notblank,max=100" example:"Lovelace"`
+	Phone     string      `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
+}
+
+type loginCustomerIn struct {
+	StoreID  app.StoreID `json:"storeId" validate:"required,id"`
+	Email    string      `json:"email" validate:"required,max=320" example:"ada@example.com"`
+	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
+}
+
+type loginCustomerOut struct {
+	AccessToken string       `json:"accessToken"` // a JWT, for the Authorization header
+	Customer    app.Customer `json:"customer"`
+}
+
+// registerCustomer makes an account and logs in. It takes no Idempotency-Key: an answer
+// with tokens must not be kept, and the address is taken only once anyway.
+func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCustomerIn) (loginCustomerOut, error) {
+	hash, err := s.passwords.hash(ctx, in.Password)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	session, err := s.db.RegisterCustomer(ctx, c.now, in.StoreID, persistence.NewCustomer{
+		Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, PasswordHash: hash,
+	}, s.tokens.refreshTTL)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	return s.welcomeCustomer(c, in.StoreID, session)
+}
+
+// loginCustomer begins a session. Whether the store or the address is unknown, the password
+// wrong or none, the customer disabled: the answer is the same, and so is the time it takes.
+func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn) (loginCustomerOut, error) {
+	refused := app.Errorf(app.CodeInvalidCredentials, "the e-mail address or the password is not right")
+	login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
+	if err != nil && app.CodeOf(err) != app.CodeNotFound {
+		return loginCustomerOut{}, err
+	}
+	ok, fresh, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	if !ok || login.Disabled {
+		return loginCustomerOut{}, refused
+	}
+	session, err := s.db.StartCustomerSession(ctx, c.now, in.StoreID, login, fresh, s.tokens.refreshTTL)
+	if app.CodeOf(err) == app.CodeInvalidCredentials {
+		return loginCustomerOut{}, refused
+	}
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	return s.welcomeCustomer(c, in.StoreID, session)
+}
+
+// welcomeCustomer gives out the tokens of a session that has begun.
+func (s *Server) welcomeCustomer(c *call, store app.StoreID, session persistence.CustomerSession) (loginCustomerOut, error) {
+	token, err := s.tokens.mint(c.now, claims{
+		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store, Audience: app.RealmCustomer, SessionID: session.ID,
+	})
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	c.setCustomerRefreshToken(s.tokens.mintRefresh(app.RealmCustomer, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	return loginCustomerOut{AccessToken: token, Customer: session.Customer}, nil
+}
+
+type logoutCustomerOut struct {
+	Message string `json:"message"`
+}
+
+// logoutCustomer ends the session at once, with its refresh token.
+func (s *Server) logoutCustomer(ctx context.Context, c *call, _ noIn) (logoutCustomerOut, error) {
+	p := c.principal
+	if err := s.db.EndCustomerSession(ctx, c.now, p.StoreID, p.CustomerID, p.SessionID); err != nil {
+		return logoutCustomerOut{}, err
+	}
+	c.setCustomerRefreshToken("", -time.Second)
+	return logoutCustomerOut{Message: "logged out"}, nil
+}
+
+// setCustomerRefreshToken sets the cookie with the attributes of the tenants' (contract
+// §3). A negative lifetime takes it from the client.
+func (c *call) setCustomerRefreshToken(token string, ttl time.Duration) {
+	http.SetCookie(c.exchange, &http.Cookie{
+		Name: "customerRefreshToken", Value: token, Path: "/", MaxAge: int(ttl / time.Second),
+		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+	})
+}

@@ -1,0 +1,151 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// NewCustomer is what it takes to register a customer. PasswordHash is encoded Argon2id.
+type NewCustomer struct {
+	Email        string
+	FirstName    string
+	LastName     string
+	Phone        string // "" = none
+	PasswordHash string
+}
+
+// CustomerSession is a customer's login that has begun.
+type CustomerSession struct {
+	ID             app.SessionID
+	RefreshCounter int64
+	Customer       app.Customer
+}
+
+// RegisterCustomer makes a registered customer of a store, tells of it and begins a
+// session. An unknown store is NOT_FOUND; an address with which somebody is registered
+// there, in any case, EMAIL_TAKEN. A guest's row of that address stays as it is.
+func (db *DB) RegisterCustomer(ctx context.Context, now time.Time, store app.StoreID, in NewCustomer, ttl time.Duration) (CustomerSession, error) {
+	now = app.At(now).Time
+	var session CustomerSession
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		customer, err := insertCustomer(ctx, tx, now, store, in, false)
+		if isDuplicate(err) {
+			return app.Errorf(app.CodeEmailTaken, "somebody has registered with this e-mail address")
+		}
+		if err != nil {
+			return err
+		}
+		session, err = beginCustomerSession(ctx, tx, now, store, customer, ttl)
+		return err
+	})
+	return session, err
+}
+
+// insertCustomer makes a registered customer and tells of it.
+func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in NewCustomer, proven bool) (app.Customer, error) {
+	customer := app.Customer{
+		ID: app.NewID[app.CustomerID](now), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone,
+	}
+	var known app.StoreID
+	if err := tx.NewRaw(`SELECT id FROM stores WHERE id = ?`, store).Scan(ctx, &known); err != nil {
+		return customer, err
+	}
+	_, err := tx.NewRaw(`INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, password_hash, email_proven, created_at, updated_at)
+		VALUES (?, ?, 'registered', ?, ?, ?, ?, ?, ?, ?, ?)`,
+		customer.ID, store, in.Email, in.FirstName, in.LastName, in.Phone, in.PasswordHash, proven, now, now).Exec(ctx)
+	if err != nil {
+		return customer, err
+	}
+	return customer, emit(ctx, tx, now, store, app.EventCustomerCreated, customer)
+}
+
+func beginCustomerSession(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, customer app.Customer, ttl time.Duration) (CustomerSession, error) {
+	session := CustomerSession{ID: app.NewID[app.SessionID](now), Customer: customer}
+	_, err := tx.NewRaw(`INSERT INTO customer_sessions (id, store_id, customer_id, created_at, expires_at) VALUES (?, ?, ?, ?, ?)`,
+		session.ID, store, customer.ID, now, now.Add(ttl)).Exec(ctx)
+	return session, err
+}
+
+// CustomerLogin is what a customer's password is checked against.
+type CustomerLogin struct {
+	Customer     app.Customer
+	PasswordHash string // "" = none: only a social login opens the account
+	Disabled     bool
+}
+
+// CustomerLoginByEmail returns the store's registered customer with that e-mail address, in
+// any case; NOT_FOUND if there is none.
+func (db *DB) CustomerLoginByEmail(ctx context.Context, store app.StoreID, email string) (CustomerLogin, error) {
+	var login CustomerLogin
+	c := &login.Customer
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewRaw(`SELECT id, email, first_name, last_name, phone, loyalty_points, total_orders, password_hash, disabled_at IS NOT NULL
+			FROM customers WHERE store_id = ? AND kind = 'registered' AND lower(email) = lower(?) AND email <> ''`, store, email).
+			Scan(ctx, &c.ID, &c.Email, &c.FirstName, &c.LastName, &c.Phone, &c.LoyaltyPoints, &c.TotalOrders, &login.PasswordHash, &login.Disabled)
+	})
+	return login, err
+}
+
+// StartCustomerSession begins a session of a customer whose password was found right.
+// fresh, if not "", replaces its hash. When the hash is no longer the one that was checked,
+// or the customer was disabled meanwhile, it is INVALID_CREDENTIALS.
+func (db *DB) StartCustomerSession(ctx context.Context, now time.Time, store app.StoreID, login CustomerLogin, fresh string, ttl time.Duration) (CustomerSession, error) {
+	now = app.At(now).Time
+	if fresh == "" {
+		fresh = login.PasswordHash
+	}
+	var session CustomerSession
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var hash string
+		var usable bool
+		err := tx.NewRaw(`SELECT password_hash, disabled_at IS NULL FROM customers WHERE store_id = ? AND id = ? FOR UPDATE`,
+			store, login.Customer.ID).Scan(ctx, &hash, &usable)
+		if err != nil {
+			return err
+		}
+		if hash != login.PasswordHash || !usable {
+			return app.Errorf(app.CodeInvalidCredentials, "the password has changed meanwhile")
+		}
+		if fresh != hash {
+			_, err := tx.NewRaw(`UPDATE customers SET password_hash = ? WHERE store_id = ? AND id = ?`, fresh, store, login.Customer.ID).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		session, err = beginCustomerSession(ctx, tx, now, store, login.Customer, ttl)
+		return err
+	})
+	return session, err
+}
+
+// AuthenticateCustomer returns who a customer's token stands for, in one query. A session
+// that ended or a disabled customer is TOKEN_REVOKED.
+func (db *DB) AuthenticateCustomer(ctx context.Context, session app.SessionID, customer app.CustomerID, store app.StoreID) (app.Principal, error) {
+	p := app.Principal{Realm: app.RealmCustomer, SessionID: session, CustomerID: customer, StoreID: store}
+	err := db.System().DB.QueryRowContext(ctx, `SELECT st.website_id, v.id, v.code, v.locale, v.currency, v.is_default
+		FROM customer_sessions s
+		JOIN customers c ON c.id = s.customer_id AND c.store_id = s.store_id AND c.disabled_at IS NULL
+		JOIN stores st ON st.id = s.store_id
+		JOIN store_views v ON v.store_id = s.store_id AND v.is_default
+		WHERE s.id = $1 AND s.customer_id = $2 AND s.store_id = $3 AND s.ended_at IS NULL`, session, customer, store).
+		Scan(&p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+	if errors.Is(err, sql.ErrNoRows) {
+		return app.Principal{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
+	}
+	return p, classify(err)
+}
+
+// EndCustomerSession ends a customer's session; one that has ended stays as it is.
+func (db *DB) EndCustomerSession(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, session app.SessionID) error {
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewRaw(`UPDATE customer_sessions SET ended_at = ?
+			WHERE store_id = ? AND customer_id = ? AND id = ? AND ended_at IS NULL`, now, store, customer, session).Exec(ctx)
+		return err
+	})
+}

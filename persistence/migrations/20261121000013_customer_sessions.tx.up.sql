@@ -1,0 +1,19 @@
+-- What a registered customer logs in with. A guest has none of it.
+ALTER TABLE customers
+    ADD COLUMN password_hash text NOT NULL DEFAULT '',      -- '' = none
+    ADD COLUMN email_proven  boolean NOT NULL DEFAULT false, -- somebody trustworthy vouched for the address
+    ADD COLUMN disabled_at   timestamptz,
+    ADD CONSTRAINT guests_cannot_log_in CHECK (kind = 'registered' OR password_hash = '');
+
+-- One login of one customer, as sessions are for users.
+CREATE TABLE customer_sessions (
+    id              text PRIMARY KEY,
+    store_id        text NOT NULL REFERENCES stores,
+    customer_id     text NOT NULL REFERENCES customers,
+    refresh_counter bigint NOT NULL DEFAULT 0,
+    created_at      timestamptz NOT NULL,
+    expires_at      timestamptz NOT NULL, -- of the newest refresh token
+    ended_at        timestamptz
+);
+CREATE INDEX customer_sessions_alive ON customer_sessions (store_id, customer_id) WHERE ended_at IS NULL;
+CALL fence('customer_sessions', 'store_id');
