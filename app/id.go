@@ -15,6 +15,7 @@ type (
 	StoreViewID    string
 	UserID         string
 	SessionID      string
+	APIKeyID       string
 	CustomerID     string
 	ProductID      string
 	OrderID        string
@@ -30,6 +31,7 @@ func (StoreID) prefix() string        { return "sto" }
 func (StoreViewID) prefix() string    { return "view" }
 func (UserID) prefix() string         { return "usr" }
 func (SessionID) prefix() string      { return "ses" }
+func (APIKeyID) prefix() string       { return "key" }
 func (CustomerID) prefix() string     { return "cus" }
 func (ProductID) prefix() string      { return "prd" }
 func (OrderID) prefix() string        { return "ord" }

@@ -122,7 +122,8 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	}
 	r := open(t, db, "one.example")
 	r.place(t, db, 1)
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships"} {
+	r.key(t, db, 0, "")
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
@@ -142,9 +143,12 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 func TestWhoCrossesStores(t *testing.T) {
 	t.Parallel()
 	want := []string{
+		"APIKeys",         // a store's keys and those of its sandbox
 		"Authenticate",    // the session names the store
+		"AuthenticateKey", // the key names the store
 		"CheckSchema",     // reads no tenant's row
 		"claim",           // relay
+		"CreateAPIKey",    // a test key belongs to the store's sandbox, which it may have to make
 		"CreateUser",      // platform
 		"CreateWebsite",   // platform
 		"Dispatch",        // relay
@@ -155,6 +159,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"MarkStarted",     // relay
 		"Me",              // the session names the store
 		"outgoing",        // attempt recording
+		"RevokeAPIKey",    // as APIKeys
 		"SetPasswordHash", // login
 		"StartSession",    // login
 		"Unclaim",         // relay
