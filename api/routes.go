@@ -36,6 +36,12 @@ func routes() []route {
 			handle((*Server).login, app.CodeInvalidCredentials, app.CodeStoreMismatch)},
 		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
 
+		{post, "/api-keys", app.ManageAPIKeys, "", once, 201, "Create an API key, and show it this once", handle((*Server).createAPIKey)},
+		{get, "/api-keys", app.ManageAPIKeys, "", !once, 200, "List the API keys of the store and of its sandbox, the newest first",
+			handle((*Server).apiKeys)},
+		{post, "/api-keys/{id}/revoke", app.ManageAPIKeys, persistence.APIKeys, !once, 200, "Revoke an API key, from the next request on",
+			handle((*Server).revokeAPIKey)},
+
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},
 		{get, "/webhooks", app.ManageWebhooks, "", !once, 200, "List the store's webhooks, the newest first", handle((*Server).webhooks)},

@@ -154,13 +154,16 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	case http.StatusServiceUnavailable:
 		event = x.log.Warn()
 	}
-	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(r.URL.Path, 256)).Str("route", route).Int("status", x.status).
+	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(app.RedactAPIKeys(r.URL.Path), 256)).Str("route", route).Int("status", x.status).
 		Dur("took", took).Stringer("client", x.client)
 	if x.code != "" {
 		event = event.Str("code", string(x.code))
 	}
 	if x.principal.UserID != "" {
 		event = event.Str("userId", string(x.principal.UserID))
+	}
+	if x.principal.APIKeyID != "" {
+		event = event.Str("apiKeyId", string(x.principal.APIKeyID))
 	}
 	if x.principal.StoreID != "" {
 		event = event.Str("storeId", string(x.principal.StoreID))
