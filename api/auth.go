@@ -9,8 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// authenticate finds out who calls. The session, the user and the membership are looked up
-// for every request, so that their end bites at once.
+// authenticate finds out who calls. The session, the user and the membership, or the API
+// key, are looked up for every request, so that their end bites at once.
 func (s *Server) authenticate(ctx context.Context, c *call) error {
 	if c.route.permission == public {
 		return nil
@@ -19,7 +19,11 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	// An API key ("svc_…") is no token; keys will be looked up here.
+	if strings.HasPrefix(raw, "svc_") { // an API key; no token begins like that
+		c.principal, err = s.db.AuthenticateKey(ctx, c.now, app.NewSecret(raw))
+		c.exchange.principal = c.principal
+		return err
+	}
 	token, err := s.tokens.parse(c.now, raw, realmsOf(c.route.permission))
 	if err != nil {
 		return err

@@ -310,7 +310,7 @@ func (b *binder) idempotencyKey(c *call) {
 		return
 	}
 	c.once = &persistence.Once{
-		Credential: string(c.principal.UserID), Route: c.request.Method + " " + c.request.URL.Path, Body: c.body,
+		Credential: c.principal.Credential(), Route: c.request.Method + " " + c.request.URL.Path, Body: c.body,
 	}
 	if len(keys) == 0 {
 		return

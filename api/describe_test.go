@@ -77,7 +77,7 @@ func codesOf(rt route) []app.Code {
 		codes = append(codes, app.CodeRateLimited)
 	}
 	if rt.permission != public {
-		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked)
+		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked, app.CodeAPIKeyRevoked, app.CodeInsufficientScope)
 	}
 	if role := app.Permissions[rt.permission].Role; role != "" && role != app.RoleStaff || rt.endpoint.in.Implements(reflect.TypeFor[demanding]()) {
 		codes = append(codes, app.CodeInsufficientRole)
@@ -126,7 +126,7 @@ func describe(table []route) (*openapi31.Spec, error) {
 	spec.SetVersion("1.0")
 	spec.SetDescription(strings.TrimSpace(introduction))
 	spec.WithServers(openapi31.Server{URL: "/"})
-	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login. Credentials are read from this header only.")
+	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login, or an API key. Credentials are read from this header only.")
 	if err := describeFailures(reflector); err != nil {
 		return nil, err
 	}
@@ -252,6 +252,9 @@ func whoMay(permission app.Permission) string {
 		who = append(who, "every user of the store")
 	case grant.Role != "":
 		who = append(who, "users with the role "+string(grant.Role)+" or a higher one")
+	}
+	if grant.Scope != "" {
+		who = append(who, "API keys with the scope "+string(grant.Scope))
 	}
 	if grant.Platform {
 		who = append(who, "platform administrators")

@@ -50,6 +50,11 @@ func routes() []route {
 		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",
 			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
 		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
+		{post, "/api-keys", app.ManageAPIKeys, "", once, 201, "Create an API key, and show it this once", handle((*Server).createAPIKey)},
+		{get, "/api-keys", app.ManageAPIKeys, "", !once, 200, "List the API keys of the store and of its sandbox, the newest first",
+			handle((*Server).apiKeys)},
+		{post, "/api-keys/{id}/revoke", app.ManageAPIKeys, persistence.APIKeys, !once, 200, "Revoke an API key, from the next request on",
+			handle((*Server).revokeAPIKey)},
 
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},

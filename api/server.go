@@ -167,7 +167,7 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	case http.StatusServiceUnavailable:
 		event = x.log.Warn()
 	}
-	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(r.URL.Path, 256)).Str("route", route).Int("status", x.status).
+	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(app.RedactAPIKeys(r.URL.Path), 256)).Str("route", route).Int("status", x.status).
 		Dur("took", took).Stringer("client", x.client)
 	if x.code != "" {
 		event = event.Str("code", string(x.code))
@@ -177,6 +177,9 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	}
 	if x.principal.CustomerID != "" {
 		event = event.Str("customerId", string(x.principal.CustomerID))
+	}
+	if x.principal.APIKeyID != "" {
+		event = event.Str("apiKeyId", string(x.principal.APIKeyID))
 	}
 	if x.principal.StoreID != "" {
 		event = event.Str("storeId", string(x.principal.StoreID))

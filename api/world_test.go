@@ -53,6 +53,7 @@ type shop struct {
 	order    app.Order
 	webhook  app.Subscription
 	delivery app.Delivery // of the order, still queued
+	key      app.APIKey   // without any use
 }
 
 func newWorld(t *testing.T) *world {
@@ -176,6 +177,17 @@ func (w *world) fill(s *shop, owner string) {
 	deliveries, err := w.db.Deliveries(w.Context(), s.id, persistence.DeliveryFilter{}, "", 10)
 	w.must(err)
 	s.delivery = deliveries[0]
+	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)
+	w.must(err)
+	s.key = issued.APIKey
+}
+
+// key makes an API key of a store.
+func (w *world) key(store string, scopes ...app.Scope) string {
+	w.Helper()
+	issued, err := w.db.CreateAPIKey(w.Context(), w.now, w.stores[store].id, app.NewAPIKey{Name: "a test's", Scopes: scopes}, nil, nil)
+	w.must(err)
+	return issued.Key.Reveal()
 }
 
 func (w *world) must(err error) {
@@ -191,6 +203,10 @@ func (w *world) orderBody(store string) map[string]any {
 		"items":           []any{map[string]any{"productId": w.stores[store].product.ID, "quantity": 2}},
 		"fulfillmentType": "PICKUP", "customer": map[string]any{"name": "Ada"},
 	}
+}
+
+func apiKeyBody() map[string]any {
+	return map[string]any{"name": "Till", "scopes": []string{"read:orders"}}
 }
 
 func webhookBody() map[string]any {

@@ -16,6 +16,7 @@ type (
 	UserID         string
 	SessionID      string
 	InvitationID   string
+	APIKeyID       string
 	CustomerID     string
 	ProductID      string
 	OrderID        string
@@ -32,6 +33,7 @@ func (StoreViewID) prefix() string    { return "view" }
 func (UserID) prefix() string         { return "usr" }
 func (SessionID) prefix() string      { return "ses" }
 func (InvitationID) prefix() string   { return "inv" }
+func (APIKeyID) prefix() string       { return "key" }
 func (CustomerID) prefix() string     { return "cus" }
 func (ProductID) prefix() string      { return "prd" }
 func (OrderID) prefix() string        { return "ord" }

@@ -1,6 +1,9 @@
 package app
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Realm is one of the isolated worlds of authentication. A credential of one is not
 // valid in another (spec, Realms).
@@ -125,11 +128,18 @@ type Principal struct {
 	UserID     UserID
 	CustomerID CustomerID
 	SessionID  SessionID
+	APIKeyID   APIKeyID
 	StoreID    StoreID
 	WebsiteID  WebsiteID
 	View       StoreView // the view in which prices and texts are shown
 	Role       Role
 	Scopes     []Scope
+}
+
+// Credential returns whose Idempotency-Keys a request has: the API key's, the customer's or
+// the user's.
+func (p Principal) Credential() string {
+	return cmp.Or(string(p.APIKeyID), string(p.CustomerID), string(p.UserID))
 }
 
 // Can returns nil when the principal has the permission. Else it is TOKEN_INVALID for a

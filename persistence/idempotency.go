@@ -31,33 +31,43 @@ type Replayed struct{ Data []byte }
 func (r *Replayed) Error() string { return "answered before" }
 
 // createOnce runs create in one store's transaction, with its answer stored under the
-// request's Idempotency-Key. It returns *Replayed when there is an answer already,
-// IDEMPOTENCY_KEY_REUSED when that belongs to another body, IDEMPOTENCY_KEY_IN_USE while
-// the first request is still running. render makes the data of the answer.
+// request's Idempotency-Key, see runOnce.
 func createOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
 	create func(ctx context.Context, tx bun.Tx) (T, error), render func(T) any,
 ) (T, error) {
 	var result T
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		if once == nil || once.Key == "" {
-			result, err = create(ctx, tx)
-			return err
-		}
-		if err := once.begin(ctx, tx, store); err != nil {
-			return err
-		}
-		if result, err = create(ctx, tx); err != nil {
-			return err
-		}
-		data, err := json.Marshal(render(result))
-		if err != nil {
-			return err
-		}
-		hash := sha256.Sum256(once.Body)
-		_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, now).Exec(ctx)
+		result, err = runOnce(ctx, tx, store, once, now, func() (T, error) { return create(ctx, tx) }, render)
 		return err
 	})
+	return result, err
+}
+
+// runOnce runs create with its answer stored under the request's Idempotency-Key, both in tx.
+// It returns *Replayed when there is an answer already, IDEMPOTENCY_KEY_REUSED when that
+// belongs to another body, IDEMPOTENCY_KEY_IN_USE while the first request is still running.
+// render makes the data of the answer.
+func runOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,
+	create func() (T, error), render func(T) any,
+) (T, error) {
+	var none T
+	if once == nil || once.Key == "" {
+		return create()
+	}
+	if err := once.begin(ctx, tx, store); err != nil {
+		return none, err
+	}
+	result, err := create()
+	if err != nil {
+		return none, err
+	}
+	data, err := json.Marshal(render(result))
+	if err != nil {
+		return none, err
+	}
+	hash := sha256.Sum256(once.Body)
+	_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, now).Exec(ctx)
 	return result, err
 }
 

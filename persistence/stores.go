@@ -60,6 +60,7 @@ const (
 	Subscriptions Resource = "subscriptions"
 	Deliveries    Resource = "deliveries"
 	Members       Resource = "memberships" // by the user's id
+	APIKeys       Resource = "api_keys"
 )
 
 // idColumn is what a resource's rows are addressed by.
@@ -72,7 +73,8 @@ func (r Resource) idColumn() string {
 
 // Elsewhere tells why a user did not find a row in its own store: STORE_MISMATCH when the
 // row belongs to another store of the same website in which the user works, so that
-// switching would help; NOT_FOUND otherwise (contract §2).
+// switching would help; NOT_FOUND otherwise, and for API keys always, which are nowhere a
+// member (contract §2).
 func (db *DB) Elsewhere(ctx context.Context, resource Resource, id string, p app.Principal) error {
 	var reachable bool
 	err := db.System().NewRaw(`SELECT EXISTS (SELECT FROM ? r JOIN stores s ON s.id = r.store_id

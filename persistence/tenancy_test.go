@@ -145,7 +145,8 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	r.place(t, db, 1)
 	_, err = db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "customer_sessions", "outbox", "store_views", "memberships"} {
+	r.key(t, db, 0, "")
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
@@ -190,6 +191,10 @@ func TestWhoCrossesStores(t *testing.T) {
 		"recordAttempts",       // attempt recording
 		"TakeRateLimits",       // who knocks has not said yet at which store
 		"AuthenticateCustomer", // the session names the store
+		"APIKeys",              // a store's keys and those of its sandbox
+		"AuthenticateKey",      // the key names the store
+		"CreateAPIKey",         // a test key belongs to the store's sandbox, which it may have to make
+		"RevokeAPIKey",         // as APIKeys
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()

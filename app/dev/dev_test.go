@@ -52,6 +52,9 @@ func TestRestart(t *testing.T) {
 	if diff := cmp.Diff(first.Users, second.Users); diff != "" || len(second.Users) == 0 {
 		t.Errorf("users (-first +second):\n%s", diff)
 	}
+	if first.APIKey != second.APIKey || second.APIKey == "" {
+		t.Error("the API key changed")
+	}
 	eventually(t, func() error { // the menu that the first start made is news to the receiver
 		if out := everything.stdout.String(); !strings.Contains(out, "name=Tiramisù  priceMinor=590  currency=EUR  ✓ verified") {
 			return fmt.Errorf("no event received:\n%s", out)

@@ -25,6 +25,15 @@ func (d dataDir) secret(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
+// read returns the line in a file, "" if there is none.
+func (d dataDir) read(name string) (string, error) {
+	text, err := os.ReadFile(d.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
 // trusted returns a file with our own certificate authority and those of another file, if there is one.
 func (d dataDir) trusted(ownCA, othersFile string) (string, error) {
 	if othersFile == "" {

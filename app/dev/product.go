@@ -22,6 +22,9 @@ const (
 	productStopTime = 6 * time.Second
 )
 
+// keyFile keeps the demo's API key, which the database cannot tell.
+const keyFile = "api.key"
+
 // startProduct starts what is Comanda itself: it migrates the database and fills it with the demo data, then runs the
 // API and a worker, and the receiver beside them. With --infra it says what these need instead.
 func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error {
@@ -108,18 +111,24 @@ func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("COMANDA_SECRET_KEYS: %w", err)
 	}
+	key, err := s.data.read(keyFile)
+	if err != nil {
+		return err
+	}
 	made, err := demo.Seed(ctx, demo.Options{
 		DatabaseURL: settings["DATABASE_URL"],
 		Keyring:     keyring,
 		Now:         time.Now,
 		ReceiverURL: s.Ready.ReceiverURL,
 		Secret:      app.NewSecret(s.Ready.ReceiverSecret),
+		APIKey:      app.NewSecret(key),
 	})
 	if err != nil {
 		return err
 	}
 	s.Ready.Users, s.Ready.Stores, s.Ready.PlatformAdmin = made.Users, made.Stores, &made.PlatformAdmin
-	return nil
+	s.Ready.APIKey = made.APIKey
+	return writePrivate(s.data.file(keyFile), []byte(made.APIKey+"\n"))
 }
 
 // run runs the API and a worker in this process, and returns when both work.

@@ -25,6 +25,7 @@ type Demo struct {
 	Users         []User
 	Stores        []Store
 	PlatformAdmin Account
+	APIKey        string // of the first store, with all scopes
 }
 
 // Account is what somebody logs in with.
@@ -56,6 +57,9 @@ type Options struct {
 	// ReceiverURL is subscribed to all events of the first store, signed with Secret; none if empty.
 	ReceiverURL string
 	Secret      app.Secret
+
+	// APIKey is an earlier seed's. A database cannot tell it: without it, or when it is no longer good, there is a new one.
+	APIKey app.Secret
 }
 
 // Seed makes what the database lacks of the demo. What is there stays as it is, but for the receiver's URL and secret.
@@ -110,8 +114,12 @@ func (s *seeder) seed(ctx context.Context) (Demo, error) {
 		demo.Stores = append(demo.Stores, stores...)
 		demo.Users = append(demo.Users, users...)
 	}
-	if err := s.subscribe(ctx, demo.Stores[0].StoreID); err != nil {
+	err := s.subscribe(ctx, demo.Stores[0].StoreID)
+	if err != nil {
 		return Demo{}, fmt.Errorf("webhook: %w", err)
+	}
+	if demo.APIKey, err = s.key(ctx, demo.Stores[0].StoreID); err != nil {
+		return Demo{}, fmt.Errorf("API key: %w", err)
 	}
 	demo.PlatformAdmin = Account{platformAdmin, Password}
 	role := "ADMIN"
@@ -194,6 +202,19 @@ func (s *seeder) fill(ctx context.Context, store app.StoreID, menu []app.Product
 		}
 	}
 	return nil
+}
+
+// key makes an API key of a store with all scopes, unless the earlier one is that still.
+func (s *seeder) key(ctx context.Context, store app.StoreID) (string, error) {
+	caller, err := s.db.AuthenticateKey(ctx, s.Now(), s.APIKey)
+	switch code := app.CodeOf(err); {
+	case err == nil && caller.StoreID == store && len(caller.Scopes) == len(app.Scopes):
+		return s.APIKey.Reveal(), nil
+	case err != nil && code != app.CodeTokenInvalid && code != app.CodeAPIKeyRevoked:
+		return "", err
+	}
+	issued, err := s.db.CreateAPIKey(ctx, s.Now(), store, app.NewAPIKey{Name: "Demo", Scopes: app.Scopes[:]}, nil, nil)
+	return issued.Key.Reveal(), err
 }
 
 // subscribe makes the receiver a subscriber of a store, or tells an earlier subscription where the receiver is now and

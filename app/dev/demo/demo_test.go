@@ -18,18 +18,19 @@ func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 func TestSeedTwice(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	seed := func(receiver string) Demo {
+	seed := func(receiver, key string) Demo {
 		t.Helper()
 		made, err := Seed(t.Context(), Options{
 			DatabaseURL: db.URL, Keyring: persistencetest.Keyring(), Now: time.Now, ReceiverURL: receiver, Secret: app.NewSecret("secret"),
+			APIKey: app.NewSecret(key),
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return made
 	}
-	first := seed("https://localhost:1/hook")
-	if diff := cmp.Diff(first, seed("https://localhost:2/hook")); diff != "" {
+	first := seed("https://localhost:1/hook", "")
+	if diff := cmp.Diff(first, seed("https://localhost:2/hook", first.APIKey)); diff != "" {
 		t.Errorf("the second seed differs (-first +second):\n%s", diff)
 	}
 
@@ -42,6 +43,16 @@ func TestSeedTwice(t *testing.T) {
 	subscriptions, err := db.Subscriptions(t.Context(), store)
 	if err != nil || len(subscriptions) != 1 || subscriptions[0].URL != "https://localhost:2/hook" {
 		t.Errorf("subscriptions %+v, %v", subscriptions, err)
+	}
+	keys, err := db.APIKeys(t.Context(), store, "", 100)
+	if err != nil || len(keys) != 1 || len(keys[0].Scopes) != len(app.Scopes) {
+		t.Fatalf("keys %+v, %v", keys, err)
+	}
+	if _, err := db.RevokeAPIKey(t.Context(), time.Now(), store, keys[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if third := seed("https://localhost:2/hook", first.APIKey); third.APIKey == first.APIKey || third.APIKey == "" {
+		t.Errorf("after its end the key is %q", third.APIKey)
 	}
 }
 

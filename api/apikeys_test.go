@@ -1,0 +1,346 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// createKey makes a key as a client does.
+func (w *world) createKey(token string, change object) (apiKeyOut, *answer) {
+	w.Helper()
+	var created apiKeyOut
+	a := w.do("POST", "/api-keys", token, altered(apiKeyBody(), change)).ok(201, &created)
+	return created, a
+}
+
+func TestCreateListAndRevokeAKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.now = noon.Add(time.Minute)
+	owner := w.tokens["OWNER"]
+	created, _ := w.createKey(owner, object{"scopes": []string{"write:orders", "read:products"}})
+	want := app.APIKey{
+		ID: created.ID, StoreID: w.stores["own"].id, Name: "Till", Scopes: []app.Scope{"write:orders", "read:products"}, Mode: app.KeyLive,
+		Prefix: "svc_live_sk_", LastFour: created.Key[40:], CreatedAt: app.At(w.now),
+	}
+	if diff := cmp.Diff(want, created.APIKey); diff != "" || !strings.HasPrefix(created.Key, "svc_live_sk_") || len(created.Key) != 44 {
+		t.Error(diff, created.Key)
+	}
+	listed := func() []app.APIKey {
+		var all []app.APIKey
+		a := w.do("GET", "/api-keys", owner, nil).ok(200, &all)
+		if strings.Contains(a.Body.String(), created.Key[12:]) || strings.Contains(a.Body.String(), `"key"`) {
+			t.Errorf("the list shows a secret: %s", a.Body)
+		}
+		return all
+	}
+	if diff := cmp.Diff([]app.APIKey{want, w.stores["own"].key}, listed()); diff != "" {
+		t.Error(diff)
+	}
+	w.do("GET", "/products", created.Key, nil).ok(200, nil)
+	used := app.At(w.now)
+	want.LastUsedAt = &used
+	if diff := cmp.Diff(want, listed()[0]); diff != "" {
+		t.Error("after its use:", diff)
+	}
+	w.now = w.now.Add(time.Minute)
+	revoke := "/api-keys/" + string(created.ID) + "/revoke"
+	revoked := app.At(w.now)
+	want.RevokedAt = &revoked
+	for range 2 {
+		var record app.APIKey
+		w.do("POST", revoke, owner, nil).ok(200, &record)
+		if diff := cmp.Diff(want, record); diff != "" {
+			t.Error(diff)
+		}
+		w.now = w.now.Add(time.Minute)
+		w.do("GET", "/products", created.Key, nil).refused(app.CodeAPIKeyRevoked)
+		w.do("GET", "/api-keys", created.Key, nil).refused(app.CodeAPIKeyRevoked)
+	}
+	if diff := cmp.Diff(want, listed()[0]); diff != "" {
+		t.Error("after its end:", diff)
+	}
+}
+
+func TestKeyRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for path, bodies := range map[string][]object{
+		"name":      {{"name": nil}, {"name": ""}, {"name": " "}, {"name": strings.Repeat("x", 101)}, {"name": 1}},
+		"scopes":    {{"scopes": nil}, {"scopes": []string{}}, {"scopes": "read:orders"}, {"scopes": []string{"read:orders", "read:orders"}}, {"scopes": make([]string, 10)}},
+		"scopes[0]": {{"scopes": []string{"read:everything"}}, {"scopes": []string{"READ:ORDERS"}}, {"scopes": []string{"*"}}},
+		"scopes[1]": {{"scopes": []any{"read:orders", 1}}},
+		"mode":      {{"mode": "prod"}, {"mode": ""}, {"mode": "LIVE"}},
+		"key":       {{"key": "svc_live_sk_" + strings.Repeat("0", 32)}},
+		"storeId":   {{"storeId": w.stores["own"].id}},
+	} {
+		for _, body := range bodies {
+			a := w.do("POST", "/api-keys", w.tokens["OWNER"], altered(apiKeyBody(), body))
+			if path == "mode" && body["mode"] == "" {
+				a.ok(201, nil)
+				continue
+			}
+			a.refused(app.CodeValidationFailed, path)
+		}
+	}
+	w.do("POST", "/api-keys/"+string(w.stores["own"].key.ID)+"/revoke", w.tokens["OWNER"], object{"x": 1}).refused(app.CodeValidationFailed, "x")
+}
+
+func TestKeysInPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 4 {
+		w.key("own", app.ScopeReadOrders)
+		w.createKey(w.tokens["OWNER"], object{"mode": "test"})
+	}
+	var all, pages []app.APIKey
+	w.do("GET", "/api-keys", w.tokens["OWNER"], nil).ok(200, &all)
+	for cursor, more := "", true; more; {
+		var page []app.APIKey
+		a := w.do("GET", "/api-keys?limit=2"+cursor, w.tokens["OWNER"], nil).ok(200, &page)
+		pages = append(pages, page...)
+		var next string
+		next, more = a.body.Meta["nextCursor"].(string)
+		cursor = "&cursor=" + next
+	}
+	if diff := cmp.Diff(all, pages); diff != "" || len(all) != 9 {
+		t.Errorf("%d keys: %s", len(all), diff)
+	}
+}
+
+// TestNoKeyButTheKey attacks with what is almost one.
+func TestNoKeyButTheKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.key("own", app.Scopes[:]...)
+	w.do("GET", "/products", key, nil).ok(200, nil)
+	attacks := map[string]string{
+		"upper case": strings.ToUpper(key), "upper-case digits": key[:12] + "A" + strings.ToUpper(key[13:]), "in the other mode": "svc_test_sk_" + key[12:],
+		"cut": key[:43], "longer": key + "0", "twice": key + key, "two with a comma": key + "," + key, "spaced": " " + key, "with a space": key + " ",
+		"of 1 MB": "svc_live_sk_" + strings.Repeat("0", 1<<20), "SQL": "svc_live_sk_' OR 1=1 --", "its hash": "svc_live_sk_" + strings.Repeat("0", 32),
+		"as a token": key + "." + key + "." + key, "a token behind it": key + "." + w.tokens["OWNER"], "a token with its prefix": "svc_" + w.tokens["OWNER"],
+	}
+	for i := range key {
+		other := byte('0')
+		if key[i] == other {
+			other = '1'
+		}
+		attacks[fmt.Sprint("another character at ", i)] = key[:i] + string(other) + key[i+1:]
+	}
+	unknown := w.do("GET", "/products", "svc_live_sk_"+strings.Repeat("ab", 16), nil).refused(app.CodeTokenInvalid).same()
+	for name, credential := range attacks {
+		a := w.do("GET", "/products", credential, nil)
+		a.what = name
+		if a.refused(app.CodeTokenInvalid).same() != unknown {
+			t.Errorf("%s has another answer than an unknown key: %s", name, a.Body)
+		}
+	}
+	for name, change := range map[string]func(*http.Request){
+		"two headers": func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + key, "Bearer " + key} },
+		"key and token": func(r *http.Request) {
+			r.Header["Authorization"] = []string{"Bearer " + key, "Bearer " + w.tokens["OWNER"]}
+		},
+		"without a scheme":   func(r *http.Request) { r.Header.Set("Authorization", key) },
+		"with another":       func(r *http.Request) { r.SetBasicAuth(key, "") },
+		"in X-Api-Key":       header("X-Api-Key", key),
+		"in a cookie":        func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "apiKey", Value: key}) },
+		"in the query":       func(r *http.Request) { r.URL.RawQuery = "access_token=" + key },
+		"in the query twice": func(r *http.Request) { r.URL.RawQuery = "key=" + key + "&key=" + key },
+	} {
+		a := w.do("GET", "/products", "", nil, change)
+		a.what = name
+		a.refused(app.CodeTokenInvalid)
+	}
+	w.do("GET", "/products?key="+key, key, nil).refused(app.CodeValidationFailed, "key")
+}
+
+func TestAKeysOrders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	writer, reader := w.key("own", app.ScopeWriteOrders), w.key("own", app.ScopeReadOrders)
+	var placed, shown orderOut
+	w.do("POST", "/orders", writer, altered(w.orderBody("own"), object{"discountMinor": 100})).ok(201, &placed)
+	if placed.Source != app.SourceAPI || placed.Currency != "EUR" || placed.StoreViewID != w.stores["own"].view.ID || placed.DiscountMinor != 100 {
+		t.Errorf("%+v", placed)
+	}
+	last := placed.AllowedTransitions[len(placed.AllowedTransitions)-1]
+	w.do("GET", "/orders/"+string(placed.ID), reader, nil).ok(200, &shown)
+	if last != app.OrderCancelled || len(shown.AllowedTransitions) != 0 {
+		t.Errorf("transitions: %v for the writer, %v for the reader", placed.AllowedTransitions, shown.AllowedTransitions)
+	}
+	w.do("POST", "/orders", writer, altered(w.orderBody("own"), object{"source": "WEB"})).ok(201, &placed)
+	if placed.Source != app.SourceWeb {
+		t.Errorf("source: %s", placed.Source)
+	}
+	w.do("POST", "/orders", reader, altered(w.orderBody("own"), object{"discountMinor": 1})).refused(app.CodeInsufficientScope)
+	w.do("POST", "/orders", writer, altered(w.orderBody("own"), object{"storeId": w.stores["sibling"].id})).refused(app.CodeStoreMismatch)
+	w.do("POST", "/orders", writer, w.orderBody("sibling")).refused(app.CodeProductUnavailable)
+
+	// Idempotency-Keys are each key's own.
+	once := header("Idempotency-Key", "k")
+	var first, again, others orderOut
+	w.do("POST", "/orders", writer, w.orderBody("own"), once).ok(201, &first)
+	w.do("POST", "/orders", writer, w.orderBody("own"), once).ok(201, &again)
+	w.do("POST", "/orders", w.key("own", app.ScopeWriteOrders), w.orderBody("own"), once).ok(201, &others)
+	if first.ID != again.ID || first.ID == others.ID {
+		t.Errorf("%s, again %s, another's %s", first.ID, again.ID, others.ID)
+	}
+}
+
+// TestAKeyIsReplayedWithoutItsSecret: what is stored for the Idempotency-Key has none.
+func TestAKeyIsReplayedWithoutItsSecret(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	once := header("Idempotency-Key", "k")
+	for _, mode := range []string{"live", "test"} {
+		body := altered(apiKeyBody(), object{"mode": mode})
+		owner := w.token("OWNER", w.stores[map[string]string{"live": "own", "test": "sibling"}[mode]].id)
+		var first, again apiKeyOut
+		w.do("POST", "/api-keys", owner, body, once).ok(201, &first)
+		a := w.do("POST", "/api-keys", owner, body, once).ok(201, &again)
+		if first.Key == "" || again.Key != "" || strings.Contains(a.Body.String(), `"key"`) {
+			t.Errorf("%s: %q, then %s", mode, first.Key, a.Body)
+		}
+		if diff := cmp.Diff(first.APIKey, again.APIKey); diff != "" {
+			t.Error(mode, diff)
+		}
+		w.do("POST", "/api-keys", owner, altered(body, object{"name": "another"}), once).refused(app.CodeIdempotencyKeyReused)
+	}
+}
+
+// TestAKeysSecretIsNowhere: no log, no table and no other answer has it.
+func TestAKeysSecretIsNowhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	created, _ := w.createKey(w.tokens["OWNER"], object{"scopes": app.Scopes})
+	w.do("POST", "/api-keys", w.tokens["OWNER"], altered(apiKeyBody(), object{"name": "with a key"}), header("Idempotency-Key", "k")).ok(201, nil)
+	w.do("GET", "/products", created.Key, nil).ok(200, nil)
+	w.do("GET", "/orders/"+created.Key, created.Key, nil).refused(app.CodeNotFound)
+	w.do("GET", "/products?cursor="+created.Key, created.Key, nil).refused(app.CodeValidationFailed)
+	w.do("GET", "/auth/me", created.Key, nil).refused(app.CodeInsufficientScope)
+	w.do("POST", "/orders", created.Key, `{"note":"`+created.Key).refused(app.CodeValidationFailed)
+	secret := created.Key[12:]
+	if log := w.log.String(); strings.Contains(log, secret) || !strings.Contains(log, `"apiKeyId":"`+string(created.ID)+`"`) {
+		t.Errorf("the log: %s", log)
+	}
+	rows, err := w.db.System().DB.QueryContext(t.Context(), `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+		AND has_table_privilege(oid, 'SELECT')`)
+	w.must(err)
+	var tables []string
+	for rows.Next() {
+		var name string
+		w.must(rows.Scan(&name))
+		tables = append(tables, name)
+	}
+	w.must(rows.Err())
+	for _, table := range tables {
+		var kept int
+		w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" t WHERE t::text LIKE '%' || $1 || '%'", secret).Scan(&kept))
+		if kept > 0 {
+			t.Errorf("%s has it", table)
+		}
+	}
+	if len(tables) < 10 {
+		t.Errorf("only %d tables", len(tables))
+	}
+}
+
+func TestTheSandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner, own := w.tokens["OWNER"], w.stores["own"]
+	created, _ := w.createKey(owner, object{"mode": "test", "scopes": app.Scopes})
+	second, _ := w.createKey(owner, object{"mode": "test"})
+	sandbox := created.StoreID
+	if sandbox == own.id || second.StoreID != sandbox || !strings.HasPrefix(created.Key, "svc_test_sk_") || created.Mode != app.KeyTest {
+		t.Errorf("%+v, then %+v", created, second)
+	}
+	// The key sees the sandbox and nothing else.
+	var products []app.Product
+	w.do("GET", "/products", created.Key, nil).ok(200, &products)
+	if len(products) != 0 {
+		t.Errorf("products: %+v", products)
+	}
+	w.do("GET", "/orders/"+string(own.order.ID), created.Key, nil).refused(app.CodeNotFound)
+	w.do("GET", "/products?storeId="+string(own.id), created.Key, nil).refused(app.CodeStoreMismatch)
+	w.do("POST", "/orders", created.Key, w.orderBody("own")).refused(app.CodeProductUnavailable)
+	product, err := w.db.CreateProduct(t.Context(), noon, sandbox, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+	w.must(err)
+	var placed orderOut
+	w.do("POST", "/orders", created.Key, altered(w.orderBody("own"), object{"items": []any{object{"productId": product.ID, "quantity": 2}}})).ok(201, &placed)
+	if placed.StoreID != sandbox || placed.TotalMinor != 1900 || placed.TaxMinor != own.order.TaxMinor || placed.Number != "1" {
+		t.Errorf("%+v", placed)
+	}
+	w.do("GET", "/orders/"+string(placed.ID), w.key("own", app.ScopeReadOrders), nil).refused(app.CodeNotFound)
+	w.do("GET", "/orders/"+string(placed.ID), owner, nil).refused(app.CodeStoreMismatch)
+
+	// Its members are the store's, and see it.
+	for _, name := range []string{"OWNER", "STAFF"} {
+		session, err := w.db.StartSession(t.Context(), noon, w.users[name], own.id, time.Hour)
+		w.must(err)
+		entries := map[app.StoreID]app.StoreEntry{}
+		for _, entry := range session.Stores {
+			entries[entry.StoreID] = entry
+		}
+		live, twin := entries[own.id], entries[sandbox]
+		if twin.StoreName != "own (sandbox)" || twin.Role != live.Role || twin.WebsiteID != live.WebsiteID || len(twin.StoreViews) != 2 {
+			t.Errorf("%s sees %+v", name, twin)
+		}
+		for i := range twin.StoreViews {
+			twin.StoreViews[i].ID = live.StoreViews[i].ID
+		}
+		if diff := cmp.Diff(live.StoreViews, twin.StoreViews); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	// There, keys are test keys, and there is no sandbox of a sandbox.
+	inside := w.token("OWNER", sandbox)
+	w.do("POST", "/api-keys", inside, altered(apiKeyBody(), object{"mode": "live"})).refused(app.CodeValidationFailed, "mode")
+	for _, change := range []object{{}, {"mode": "test"}} {
+		if third, _ := w.createKey(inside, change); third.StoreID != sandbox || third.Mode != app.KeyTest {
+			t.Errorf("in the sandbox: %+v", third)
+		}
+	}
+	w.do("POST", "/api-keys/"+string(own.key.ID)+"/revoke", inside, nil).refused(app.CodeStoreMismatch)
+	// In the store, the sandbox's keys can be revoked, elsewhere not.
+	revoke := "/api-keys/" + string(created.ID) + "/revoke"
+	w.do("POST", revoke, w.token("OWNER", w.stores["sibling"].id), nil).refused(app.CodeStoreMismatch)
+	w.do("POST", revoke, w.tokens["FOREIGN"], nil).refused(app.CodeNotFound)
+	w.do("POST", revoke, w.tokens["LONER"], nil).ok(200, nil)
+	w.do("GET", "/products", created.Key, nil).refused(app.CodeAPIKeyRevoked)
+}
+
+// TestRacingForTheSandbox: first test keys at once make one sandbox.
+func TestRacingForTheSandbox(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answers := make(chan *answer, 12)
+	var wait sync.WaitGroup
+	for range cap(answers) {
+		wait.Go(func() {
+			answers <- w.do("POST", "/api-keys", w.tokens["OWNER"], altered(apiKeyBody(), object{"mode": "test"}))
+		})
+	}
+	wait.Wait()
+	close(answers)
+	sandboxes, keys := map[app.StoreID]bool{}, map[string]bool{}
+	for a := range answers {
+		var created apiKeyOut
+		a.ok(201, &created)
+		sandboxes[created.StoreID], keys[created.Key] = true, true
+	}
+	var stores int
+	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM stores WHERE sandbox_of IS NOT NULL").Scan(&stores))
+	if len(sandboxes) != 1 || stores != 1 || len(keys) != 12 {
+		t.Errorf("%d sandboxes, %d of them in the table, %d keys", len(sandboxes), stores, len(keys))
+	}
+}

@@ -1,0 +1,165 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// apiKeyRow is an API key as its table holds it, without the hash.
+type apiKeyRow struct {
+	ID         app.APIKeyID
+	StoreID    app.StoreID
+	Name       string
+	Scopes     []app.Scope `bun:",array"`
+	Mode       app.KeyMode
+	LastFour   string
+	CreatedAt  time.Time
+	LastUsedAt *time.Time
+	RevokedAt  *time.Time
+}
+
+func (r apiKeyRow) apiKey() app.APIKey {
+	return app.APIKey{
+		ID: r.ID, StoreID: r.StoreID, Name: r.Name, Scopes: r.Scopes, Mode: r.Mode, Prefix: r.Mode.Prefix(), LastFour: r.LastFour,
+		CreatedAt: app.At(r.CreatedAt), LastUsedAt: timeOrNil(r.LastUsedAt), RevokedAt: timeOrNil(r.RevokedAt),
+	}
+}
+
+const apiKeyColumns = `k.id, k.store_id, k.name, k.scopes, k.mode, k.last_four, k.created_at, k.last_used_at, k.revoked_at`
+
+// keysOfStore bounds api_keys k to what is managed in a store: its own keys, and the test
+// keys, which see its sandbox.
+const keysOfStore = `k.store_id IN (SELECT id FROM stores WHERE id = ?0 OR sandbox_of = ?0)`
+
+// CreateAPIKey makes an API key of a store; in test mode one of the store's sandbox, which
+// comes into being with the first. A live key of a sandbox is VALIDATION_FAILED. render and
+// once are as in PlaceOrder; what is stored for once must not hold the key itself.
+func (db *DB) CreateAPIKey(ctx context.Context, now time.Time, store app.StoreID, in app.NewAPIKey, once *Once, render func(app.IssuedAPIKey) any) (app.IssuedAPIKey, error) {
+	now = app.At(now).Time
+	var issued app.IssuedAPIKey
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		issued, err = runOnce(ctx, tx, store, once, now, func() (app.IssuedAPIKey, error) {
+			return createAPIKey(ctx, tx, now, store, in)
+		}, render)
+		return err
+	})
+	return issued, err
+}
+
+func createAPIKey(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in app.NewAPIKey) (app.IssuedAPIKey, error) {
+	home, mode, err := keyStore(ctx, tx, now, store, in.Mode)
+	if err != nil {
+		return app.IssuedAPIKey{}, err
+	}
+	key := app.NewAPIKeySecret(mode)
+	hash, _ := app.HashAPIKey(key)
+	row := apiKeyRow{
+		ID: app.NewID[app.APIKeyID](now), StoreID: home, Name: in.Name, Scopes: in.Scopes, Mode: mode,
+		LastFour: key.Reveal()[key.Len()-4:], CreatedAt: now,
+	}
+	_, err = tx.NewRaw(`INSERT INTO api_keys (id, store_id, name, scopes, mode, hash, last_four, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		row.ID, row.StoreID, row.Name, pgdialect.Array(row.Scopes), row.Mode, hash[:], row.LastFour, row.CreatedAt).Exec(ctx)
+	return app.IssuedAPIKey{APIKey: row.apiKey(), Key: key}, err
+}
+
+// keyStore returns which store a key of the wanted mode sees. It makes the sandbox when
+// that is the one and is not there yet; the store's row is locked meanwhile, so that two
+// requests at once make one sandbox.
+func keyStore(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, wanted app.KeyMode) (app.StoreID, app.KeyMode, error) {
+	var sandboxOf sql.NullString
+	err := tx.NewRaw(`SELECT sandbox_of FROM stores WHERE id = ? FOR NO KEY UPDATE`, store).Scan(ctx, &sandboxOf)
+	switch {
+	case err != nil:
+		return "", "", err
+	case sandboxOf.Valid && wanted == app.KeyLive:
+		return "", "", app.Invalid("mode", "must be test in a sandbox")
+	case sandboxOf.Valid:
+		return store, app.KeyTest, nil
+	case wanted != app.KeyTest:
+		return store, app.KeyLive, nil
+	}
+	var sandbox app.StoreID
+	err = tx.NewRaw(`SELECT id FROM stores WHERE sandbox_of = ?`, store).Scan(ctx, &sandbox)
+	if errors.Is(err, sql.ErrNoRows) {
+		sandbox, err = createSandbox(ctx, tx, now, store)
+	}
+	return sandbox, app.KeyTest, err
+}
+
+// createSandbox makes a store's sandbox: a store of the same website with the same rules,
+// views and members, and nothing else in it (contract §2).
+func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
+	id := app.NewID[app.StoreID](now)
+	for _, statement := range []string{
+		// Whatever columns there are, those that a store decides about itself are copied.
+		`INSERT INTO stores SELECT (jsonb_populate_record(s, jsonb_build_object(
+			'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz))).* FROM stores s WHERE s.id = ?1`,
+		`INSERT INTO store_views (id, store_id, code, locale, currency, is_default)
+			SELECT 'view_' || uuidv7_hex(), ?0, code, locale, currency, is_default FROM store_views WHERE store_id = ?1`,
+		`INSERT INTO memberships (user_id, store_id, role, created_at) SELECT user_id, ?0, role, ?2 FROM memberships WHERE store_id = ?1`,
+	} {
+		if _, err := tx.NewRaw(statement, id, store, now).Exec(ctx); err != nil {
+			return "", err
+		}
+	}
+	return id, nil
+}
+
+// APIKeys lists the keys of a store and those of its sandbox, the newest first, at most
+// limit of them, from after the one named ("" = from the start).
+func (db *DB) APIKeys(ctx context.Context, store app.StoreID, after app.APIKeyID, limit int) ([]app.APIKey, error) {
+	var rows []apiKeyRow
+	err := db.System().NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND (?1 = '' OR k.id < ?1)
+		ORDER BY k.id DESC LIMIT ?2`, store, after, limit).Scan(ctx, &rows)
+	keys := make([]app.APIKey, len(rows))
+	for i, row := range rows {
+		keys[i] = row.apiKey()
+	}
+	return keys, classify(err)
+}
+
+// RevokeAPIKey ends a key of a store or of its sandbox, from the next request on. One that
+// was revoked before stays as it is; NOT_FOUND if there is none of that id.
+func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID, id app.APIKeyID) (app.APIKey, error) {
+	var row apiKeyRow
+	err := db.System().NewRaw(`UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, ?1) WHERE `+keysOfStore+` AND k.id = ?2
+		RETURNING `+apiKeyColumns, store, app.At(now).Time, id).Scan(ctx, &row)
+	return row.apiKey(), classify(err)
+}
+
+// AuthenticateKey returns who an API key stands for, in one query, which also notes that
+// it was used: once a minute, and never waiting for anybody. What is no key, or an unknown
+// one, is TOKEN_INVALID, a revoked one API_KEY_REVOKED.
+func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret) (app.Principal, error) {
+	hash, ok := app.HashAPIKey(key)
+	if !ok {
+		return app.Principal{}, app.TokenInvalid()
+	}
+	p := app.Principal{Realm: app.RealmAPIKey}
+	var revoked bool
+	err := db.System().DB.QueryRowContext(ctx, `WITH used AS (
+			UPDATE api_keys SET last_used_at = $2 WHERE id = (
+				SELECT id FROM api_keys WHERE hash = $1 AND revoked_at IS NULL AND (last_used_at IS NULL OR last_used_at <= $2::timestamptz - interval '1 minute')
+				FOR NO KEY UPDATE SKIP LOCKED)
+		)
+		SELECT k.id, k.store_id, s.website_id, k.scopes, k.revoked_at IS NOT NULL, v.id, v.code, v.locale, v.currency, v.is_default
+		FROM api_keys k JOIN stores s ON s.id = k.store_id JOIN store_views v ON v.store_id = k.store_id AND v.is_default
+		WHERE k.hash = $1`, hash[:], now).
+		Scan(&p.APIKeyID, &p.StoreID, &p.WebsiteID, pgdialect.Array(&p.Scopes), &revoked, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return app.Principal{}, app.TokenInvalid()
+	case err != nil:
+		return app.Principal{}, classify(err)
+	case revoked:
+		return app.Principal{}, app.Errorf(app.CodeAPIKeyRevoked, "the API key was revoked; create a new one")
+	}
+	return p, nil
+}

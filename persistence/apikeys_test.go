@@ -1,0 +1,156 @@
+package persistence_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+func (r restaurant) key(t *testing.T, db *persistencetest.Database, store int, mode app.KeyMode) app.IssuedAPIKey {
+	t.Helper()
+	issued, err := db.CreateAPIKey(t.Context(), noon, r.stores[store], app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}, nil, nil)
+	must(t, err)
+	return issued
+}
+
+func TestAuthenticateKey(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	issued := r.key(t, db, 1, "")
+	got, err := db.AuthenticateKey(t.Context(), noon, issued.Key)
+	must(t, err)
+	want := app.Principal{
+		Realm: app.RealmAPIKey, APIKeyID: issued.ID, StoreID: r.stores[1], WebsiteID: r.website, Scopes: []app.Scope{app.ScopeReadOrders},
+		View: app.StoreView{ID: r.view(t, db, 1), Code: "de_de", Locale: "de-DE", Currency: "EUR", IsDefault: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, key := range map[string]app.Secret{"unknown": app.NewAPIKeySecret(app.KeyLive), "malformed": app.NewSecret("svc_live_sk_"), "empty": {}} {
+		if p, err := db.AuthenticateKey(t.Context(), noon, key); app.CodeOf(err) != app.CodeTokenInvalid || p.Realm != "" {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	if _, err := db.RevokeAPIKey(t.Context(), noon, r.stores[1], issued.ID); err != nil {
+		t.Error(err)
+	}
+	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked || p.Realm != "" {
+		t.Errorf("revoked: %+v, %v", p, err)
+	}
+}
+
+// A key's use is noted once a minute, however often and by however many it is used.
+func TestLastUseIsNotedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	issued := r.key(t, db, 0, "")
+	writes := map[string]bool{}
+	for _, second := range []int{0, 1, 59, 60, 61, 119, 120, 30} {
+		now := noon.Add(time.Duration(second) * time.Second)
+		var wait sync.WaitGroup
+		for range 8 {
+			wait.Go(func() {
+				if _, err := db.AuthenticateKey(t.Context(), now, issued.Key); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		var version string
+		must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT xmin::text || ' ' || last_used_at FROM api_keys WHERE id = $1", issued.ID).Scan(&version))
+		writes[version] = true
+	}
+	if len(writes) != 3 {
+		t.Errorf("%d writes: %v", len(writes), writes)
+	}
+}
+
+// A sandbox has the members of its store, whatever changes about them later.
+func TestMembersOfASandbox(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	sandbox := r.key(t, db, 0, app.KeyTest).StoreID
+	members := func(store app.StoreID) map[string]string {
+		rows, err := db.System().DB.QueryContext(t.Context(), "SELECT user_id, role FROM memberships WHERE store_id = $1", store)
+		must(t, err)
+		defer rows.Close()
+		roles := map[string]string{}
+		for rows.Next() {
+			var user, role string
+			must(t, rows.Scan(&user, &role))
+			roles[user] = role
+		}
+		return roles
+	}
+	for _, change := range []string{
+		"SELECT 1",
+		"INSERT INTO users (id, email, name, password_hash, created_at) VALUES ('usr_new', 'new@example.com', 'New', '-', now())",
+		"INSERT INTO memberships (user_id, store_id, role, created_at) SELECT 'usr_new', id, 'ADMIN', now() FROM stores WHERE sandbox_of IS NULL",
+		"UPDATE memberships SET role = 'STAFF' WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[0]) + "'",
+		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[1]) + "'",
+		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[0]) + "'",
+	} {
+		_, err := db.System().DB.ExecContext(t.Context(), change)
+		must(t, err)
+		if diff := cmp.Diff(members(r.stores[0]), members(sandbox)); diff != "" || len(members(sandbox)) == 0 {
+			t.Errorf("after %s: %s", change, diff)
+		}
+	}
+}
+
+// A sandbox follows the rules of its store, every column of them.
+func TestRulesOfASandbox(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE stores SET business_day_cutoff_hour = 4, tax_delivery_fee = false WHERE id = $1", r.stores[0])
+	must(t, err)
+	sandbox := r.key(t, db, 0, app.KeyTest).StoreID
+	var live, twin, name string
+	const rules = "SELECT (to_jsonb(s) - '{id,name,created_at,sandbox_of}'::text[])::text, name FROM stores s WHERE id = $1"
+	must(t, db.System().DB.QueryRowContext(t.Context(), rules, r.stores[0]).Scan(&live, &name))
+	must(t, db.System().DB.QueryRowContext(t.Context(), rules, sandbox).Scan(&twin, &name))
+	if live != twin || name != "one.example (sandbox)" {
+		t.Errorf("%q: %s instead of %s", name, twin, live)
+	}
+}
+
+func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	live, test, siblings := r.key(t, db, 0, app.KeyLive), r.key(t, db, 0, app.KeyTest), r.key(t, db, 1, app.KeyTest)
+	for store, want := range map[app.StoreID][]app.APIKeyID{
+		r.stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.stores[1]: {siblings.ID}, "sto_unknown": nil, "": nil,
+	} {
+		keys, err := db.APIKeys(t.Context(), store, "", 100)
+		must(t, err)
+		var ids []app.APIKeyID
+		for _, key := range keys {
+			ids = append(ids, key.ID)
+		}
+		slices.Sort(ids)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, ids); diff != "" {
+			t.Errorf("of %s: %s", store, diff)
+		}
+		for _, key := range []app.APIKeyID{live.ID, test.ID, siblings.ID} {
+			_, err := db.RevokeAPIKey(t.Context(), noon, store, key)
+			if slices.Contains(want, key) != (err == nil) || err != nil && app.CodeOf(err) != app.CodeNotFound {
+				t.Errorf("revoking %s in %s: %v", key, store, err)
+			}
+		}
+	}
+	if _, err := db.CreateAPIKey(t.Context(), noon, "sto_unknown", app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]}, nil, nil); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("in no store: %v", err)
+	}
+}
