@@ -150,13 +150,16 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Dispatch",        // relay
 		"Elsewhere",       // the probe behind STORE_MISMATCH
 		"EndDelivery",     // attempt recording
+		"EndSession",      // logout
 		"HasDue",          // relay
 		"LoginByEmail",    // login
 		"MarkStarted",     // relay
 		"Me",              // the session names the store
 		"outgoing",        // attempt recording
+		"Refresh",         // session lookup
 		"SetPasswordHash", // login
 		"StartSession",    // login
+		"SwitchStore",     // the session's store changes
 		"Unclaim",         // relay
 		"recordAttempts",  // attempt recording
 	}
