@@ -321,8 +321,12 @@ func TestDatabaseAway(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	server := w.serverOn(db, func(*Config) {})
 	for _, rt := range routes() {
-		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody()}[rt.method+" "+rt.path]
-		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens["OWNER"], body).refused(app.CodeUnavailable)
+		body := map[string]any{
+			"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /auth/switch-store": map[string]any{"storeId": "sto_x"},
+			"POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody(),
+		}[rt.method+" "+rt.path]
+		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens["OWNER"], body,
+			header("Cookie", refreshCookie+"="+w.server.tokens.mintRefresh(app.RealmTenant, "ses_x", 0))).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
 		}

@@ -83,6 +83,8 @@ const (
 	WriteReservations  Permission = "Create/update reservations"  // contract §3
 	DiscountOrders     Permission = "Discount orders"             // contract §5
 	ViewOwnTenantLogin Permission = "View one's own tenant login" // GET /auth/me
+	EndOwnTenantLogin  Permission = "End one's own tenant login"  // POST /auth/logout
+	SwitchStore        Permission = "Switch to another store"     // POST /auth/switch-store
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -114,6 +116,8 @@ var Permissions = map[Permission]Grant{
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
+	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},
+	SwitchStore:        {Role: RoleStaff},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

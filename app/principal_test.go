@@ -31,6 +31,8 @@ var permissionTable = map[app.Permission]struct {
 	app.WriteReservations:  {"OAMS", "write:reservations", false},
 	app.DiscountOrders:     {"OAM", "write:orders", false},
 	app.ViewOwnTenantLogin: {"OAMS", "", false},
+	app.EndOwnTenantLogin:  {"OAMS", "", false},
+	app.SwitchStore:        {"OAMS", "", false},
 }
 
 func TestPermissions(t *testing.T) {
