@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if config.DeliveryTimeout != 10*time.Second || len(config.RetrySchedule) != 5 || config.RetrySchedule[4] != 6*time.Hour ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
+		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
 		len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
 		t.Errorf("%+v", config)
 	}
@@ -47,6 +48,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"all wrong": {with("COMANDA_SECRET_KEYS", "short", "COMANDA_RETRY_SCHEDULE", "soon", "COMANDA_DELIVERY_TIMEOUT", "-1s", "COMANDA_EGRESS_ALLOW", "10.0.0.0/99",
 			"COMANDA_LOG_LEVEL", "chatty", "COMANDA_BASE_URL", "http://localhost", "COMANDA_EGRESS_CA_FILE", "/does/not/exist", "COMANDA_ACCESS_TOKEN_TTL", "soon"),
 			[]string{"COMANDA_ACCESS_TOKEN_TTL", "COMANDA_BASE_URL: must be an https URL", "COMANDA_DELIVERY_TIMEOUT: must be a positive duration", "COMANDA_EGRESS_ALLOW: \"10.0.0.0/99\"", "COMANDA_EGRESS_CA_FILE", "COMANDA_LOG_LEVEL", "COMANDA_RETRY_SCHEDULE: \"soon\"", "COMANDA_SECRET_KEYS: each key must have at least 32 bytes"}},
+		"less than nothing": {with("COMANDA_REFRESH_REUSE_LEEWAY", "-1s", "COMANDA_SESSION_MAX_AGE", "-1h"),
+			[]string{"COMANDA_REFRESH_REUSE_LEEWAY: must not be negative", "COMANDA_SESSION_MAX_AGE: must not be negative"}},
 		"half a certificate": {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
@@ -62,6 +65,14 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		if got := strings.Count(err.Error(), "\n"); got != len(test.want) {
 			t.Errorf("%s: %d faults, want %d:\n%v", name, got, len(test.want), err)
 		}
+	}
+}
+
+func TestSessionSettings(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("COMANDA_REFRESH_REUSE_LEEWAY", "10s", "COMANDA_SESSION_MAX_AGE", "0"), API)
+	if err != nil || config.RefreshReuseLeeway != 10*time.Second || config.SessionMaxAge != 0 {
+		t.Errorf("%v, %v, %v", config.RefreshReuseLeeway, config.SessionMaxAge, err)
 	}
 }
 
