@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -12,8 +11,11 @@ import (
 // authenticate finds out who calls. The session, the user and the membership, or the API
 // key, are looked up for every request, so that their end bites at once.
 func (s *Server) authenticate(ctx context.Context, c *call) error {
-	if c.route.permission == public {
+	switch c.route.permission {
+	case public:
 		return nil
+	case byRefreshToken:
+		return s.readRefreshToken(c)
 	}
 	raw, err := bearer(c.request.Header)
 	if err != nil {
@@ -39,7 +41,7 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 
 // authorize checks the permission of the route.
 func (s *Server) authorize(_ context.Context, c *call) error {
-	if c.route.permission == public {
+	if !c.route.byAccessToken() {
 		return nil
 	}
 	return c.principal.Can(c.route.permission)
@@ -75,7 +77,7 @@ func bearer(header http.Header) (string, error) {
 type loginIn struct {
 	Email    string      `json:"email" validate:"required,max=320" example:"owner@example.com"`
 	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
-	StoreID  app.StoreID `json:"storeId" validate:"omitempty,id" description:"The store to work in. By default the one last used, else the first."`
+	StoreID  app.StoreID `json:"storeId" validate:"omitempty,id" store:"any" description:"The store to work in. By default the one last used, else the first."`
 }
 
 type loginOut struct {
@@ -130,14 +132,6 @@ func (s *Server) startSession(ctx context.Context, c *call, user app.User, store
 	}
 	c.setRefreshToken(s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
 	return loginOut{AccessToken: token, User: user, Stores: session.Stores}, nil
-}
-
-// setRefreshToken sets the cookie with the attributes that the spec gives it.
-func (c *call) setRefreshToken(token string, ttl time.Duration) {
-	http.SetCookie(c.exchange, &http.Cookie{
-		Name: "refreshToken", Value: token, Path: "/", MaxAge: int(ttl / time.Second),
-		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
-	})
 }
 
 type noIn struct{}

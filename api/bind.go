@@ -50,7 +50,7 @@ func (c *call) bind(in any) error {
 			return err
 		}
 	}
-	if field := c.route.endpoint.withStore; field >= 0 && c.route.permission != public {
+	if field := c.route.endpoint.withStore; field >= 0 {
 		if store := v.Field(field).String(); store != "" && store != string(c.principal.StoreID) {
 			return app.StoreMismatch()
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 type registerCustomerIn struct {
-	StoreID   app.StoreID `json:"storeId" validate:"required,id"`
+	StoreID   app.StoreID `json:"storeId" validate:"required,id" store:"any"`
 	Email     string      `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
 	Password  app.Secret  `json:"password" validate:"required,minbytes=8,bytes=1024,uncommon" example:"correct horse battery staple" description:"8 to 1024 bytes, taken as they are. Passwords that everybody tries first are refused."`
 	FirstName string      `json:"firstName" validate:"required,notblank,max=100" example:"Ada"`
@@ -19,7 +19,7 @@ type registerCustomerIn struct {
 }
 
 type loginCustomerIn struct {
-	StoreID  app.StoreID `json:"storeId" validate:"required,id"`
+	StoreID  app.StoreID `json:"storeId" validate:"required,id" store:"any"`
 	Email    string      `json:"email" validate:"required,max=320" example:"ada@example.com"`
 	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
 }

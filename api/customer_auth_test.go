@@ -54,13 +54,6 @@ func (w *world) orderOf(store string, customer app.CustomerID) app.Order {
 	return order
 }
 
-// exec changes what no operation changes yet.
-func (w *world) exec(statement string, args ...any) {
-	w.Helper()
-	_, err := w.db.System().DB.ExecContext(w.Context(), statement, args...)
-	w.must(err)
-}
-
 // events returns the bodies of a store's events of one type.
 func (w *world) events(store app.StoreID, t app.EventType) (bodies []string) {
 	w.Helper()

@@ -76,7 +76,7 @@ func codesOf(rt route) []app.Code {
 	if _, known := limited[rt.method+" "+rt.path]; known {
 		codes = append(codes, app.CodeRateLimited)
 	}
-	if rt.permission != public {
+	if rt.byAccessToken() {
 		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked, app.CodeAPIKeyRevoked, app.CodeInsufficientScope)
 	}
 	if role := app.Permissions[rt.permission].Role; role != "" && role != app.RoleStaff || rt.endpoint.in.Implements(reflect.TypeFor[demanding]()) {
@@ -127,6 +127,7 @@ func describe(table []route) (*openapi31.Spec, error) {
 	spec.SetDescription(strings.TrimSpace(introduction))
 	spec.WithServers(openapi31.Server{URL: "/"})
 	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login, or an API key. Credentials are read from this header only.")
+	spec.SetAPIKeySecurity("cookie", refreshCookie, openapi.InCookie, "The refresh token, good for POST /auth/refresh and for one use.")
 	if err := describeFailures(reflector); err != nil {
 		return nil, err
 	}
@@ -188,9 +189,13 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 	oc.SetSummary(rt.summary)
 	oc.SetTags(strings.Split(rt.path, "/")[1])
 	text := "For everybody."
-	if rt.permission != public {
+	switch {
+	case rt.byAccessToken():
 		oc.AddSecurity("bearer")
 		text = whoMay(rt.permission)
+	case rt.permission == byRefreshToken:
+		oc.AddSecurity("cookie")
+		text = "For whoever has the refresh token."
 	}
 	oc.AddReqStructure(reflect.Zero(rt.endpoint.in).Interface())
 	if rt.once {
@@ -220,12 +225,14 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 	return refine(reflector.Spec, rt)
 }
 
-// cookies are those that operations set.
-var cookies = map[string]string{
+// cookieOf says with which cookie an operation answers.
+var cookieOf = map[string]string{
 	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logoutCustomer":   "customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
+	"refresh":          "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"logout":           "refreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
 }
 
 // refine adds what the library does not know of.
@@ -236,7 +243,7 @@ func refine(spec *openapi31.Spec, rt route) error {
 		}
 		done := o.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(rt.status)].Response
 		done.WithHeadersItem("X-Request-Id", openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/X-Request-Id"}})
-		if cookie := cookies[rt.endpoint.name]; cookie != "" {
+		if cookie := cookieOf[rt.endpoint.name]; cookie != "" {
 			done.WithHeadersItem("Set-Cookie", headerOf(cookie))
 		}
 		return nil

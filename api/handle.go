@@ -28,7 +28,8 @@ type call struct {
 	exchange  *exchange
 	now       time.Time
 	body      []byte            // JSON without duplicate members; nil = none
-	principal app.Principal     // zero on public routes
+	principal app.Principal     // zero on routes without an access token
+	refresh   refreshToken      // on routes by refresh token
 	once      *persistence.Once // nil on routes that take no Idempotency-Key
 }
 
@@ -50,7 +51,7 @@ type endpoint struct {
 	body      bool         // in has json members
 	answer    any          // an empty answer, for the document
 	run       func(*Server, context.Context, *call) (any, error)
-	withStore int        // the field of in that names the store, -1 = none
+	withStore int        // the field of in that names the store and must name the token's, -1 = none
 	codes     []app.Code // business refusals, for the document
 }
 
@@ -62,7 +63,7 @@ func handle[In, Out any](method func(*Server, context.Context, *call, In) (Out, 
 	for i := range e.in.NumField() {
 		field := e.in.Field(i)
 		e.body = e.body || field.Tag.Get("json") != ""
-		if field.Type == reflect.TypeFor[app.StoreID]() {
+		if field.Type == reflect.TypeFor[app.StoreID]() && field.Tag.Get("store") != "any" {
 			e.withStore = i
 		}
 	}

@@ -94,15 +94,17 @@ func (s *Server) limitCaller(ctx context.Context, c *call) error {
 // limitPrincipal counts a request against the budget of the session that it was
 // authenticated with.
 func (s *Server) limitPrincipal(ctx context.Context, c *call) error {
-	if !c.route.limits().session || c.principal.SessionID == "" {
+	session := c.principal.SessionID
+	if session == "" { // the credential is a refresh token
+		session = c.refresh.session
+	}
+	if !c.route.limits().session || session == "" {
 		return nil
 	}
-	return s.limitSession(ctx, c, c.principal.SessionID)
+	return s.limitSession(ctx, c, session)
 }
 
-// limitSession counts a request against a session's budget. A handler whose credential is a
-// cookie, as that of a refresh, calls it as soon as it has verified the cookie's token, and
-// before it looks the session up.
+// limitSession counts a request against a session's budget.
 func (s *Server) limitSession(ctx context.Context, c *call, session app.SessionID) error {
 	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(1, "session", c.surface(), string(session)))
 }

@@ -200,14 +200,15 @@ func TestCrossOrigin(t *testing.T) {
 func TestPanicsAndOddErrors(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	handler := func(f func(ctx context.Context, c *call) error) *Server {
-		s := w.serverOn(w.db.DB, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	within := func(timeout time.Duration, f func(ctx context.Context, c *call) error) *Server {
+		s := w.serverOn(w.db.DB, func(c *Config) { c.Timeout = timeout })
 		s.router = s.newRouter([]route{{
 			method: "GET", path: "/auth/me", permission: app.ViewOwnTenantLogin, status: 200,
 			endpoint: handle(func(_ *Server, ctx context.Context, c *call, _ noIn) (noIn, error) { return noIn{}, f(ctx, c) }),
 		}})
 		return s
 	}
+	handler := func(f func(ctx context.Context, c *call) error) *Server { return within(0, f) }
 	get := func(s *Server, change ...func(*http.Request)) *answer {
 		t.Helper()
 		return w.doOn(s, "GET", "/auth/me", w.tokens["OWNER"], nil, change...)
@@ -231,7 +232,7 @@ func TestPanicsAndOddErrors(t *testing.T) {
 	if strings.Contains(a.Body.String(), "swordfish") || a.Header().Get("Retry-After") != "2" {
 		t.Errorf("unavailable: %v %s", a.Header(), a.Body)
 	}
-	get(handler(func(ctx context.Context, _ *call) error { <-ctx.Done(); return ctx.Err() })).refused(app.CodeUnavailable)
+	get(within(50*time.Millisecond, func(ctx context.Context, _ *call) error { <-ctx.Done(); return ctx.Err() })).refused(app.CodeUnavailable)
 	get(handler(func(context.Context, *call) error { return app.Errorf("NEW_CODE", "hm") })).refused(app.CodeInternal)
 
 	// A client that goes away is neither our error nor a 5xx in the metrics.
@@ -330,7 +331,8 @@ func TestDatabaseAway(t *testing.T) {
 		if strings.HasPrefix(rt.path, "/customer-auth/") {
 			token = customer
 		}
-		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), token, w.body(rt)).refused(app.CodeUnavailable)
+		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), token, w.body(rt),
+			header("Cookie", refreshCookie+"="+w.server.tokens.mintRefresh(app.RealmTenant, "ses_x", 0))).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
 		}

@@ -15,7 +15,7 @@ import (
 type route struct {
 	method     string
 	path       string
-	permission app.Permission       // public = no credential is looked at
+	permission app.Permission       // or public, or byRefreshToken
 	resource   persistence.Resource // what {id} names, if anything
 	once       bool                 // takes an Idempotency-Key
 	status     int                  // of a success
@@ -23,8 +23,16 @@ type route struct {
 	endpoint   endpoint
 }
 
-// public is the permission of operations that everybody may call.
-const public app.Permission = "public"
+// What stands in place of a permission where no access token is looked at.
+const (
+	public         app.Permission = "public"           // everybody may call it
+	byRefreshToken app.Permission = "by refresh token" // the cookie is the credential
+)
+
+// byAccessToken reports whether a route's credential is the Authorization header's.
+func (rt *route) byAccessToken() bool {
+	return rt.permission != public && rt.permission != byRefreshToken
+}
 
 // routes is the whole surface.
 func routes() []route {
@@ -34,6 +42,11 @@ func routes() []route {
 	return []route{
 		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
 			handle((*Server).login, app.CodeInvalidCredentials, app.CodeStoreMismatch)},
+		{post, "/auth/refresh", byRefreshToken, "", !once, 200, "Get a new access token and a new refresh token for the one in the cookie",
+			handle((*Server).refresh, app.CodeTokenInvalid, app.CodeTokenRevoked)},
+		{post, "/auth/switch-store", app.SwitchStore, "", !once, 200, "Work in another store of the same website",
+			handle((*Server).switchStore, app.CodeStoreMismatch)},
+		{post, "/auth/logout", app.EndOwnTenantLogin, "", !once, 200, "End the session", handle((*Server).logout)},
 		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
 
 		{post, "/auth/accept-invite", public, "", !once, 200, "Accept an invitation and log in",

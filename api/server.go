@@ -30,6 +30,8 @@ type Config struct {
 	Issuer         string        // the base URL; iss of every token
 	AccessTTL      time.Duration // of access tokens, in whole seconds
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
+	RefreshLeeway  time.Duration // in which the refresh token before the newest has its successor once more; 0 = none
+	SessionMaxAge  time.Duration // 0 = for ever
 	TrustedProxies []netip.Prefix
 	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
 	RateWindow     time.Duration // 0 = 60 s
@@ -44,6 +46,7 @@ type Config struct {
 type Server struct {
 	db        *persistence.DB
 	tokens    tokens
+	refreshes app.RefreshRules
 	passwords *passwords
 	limiter   limiter
 	cursors   cursors
@@ -67,7 +70,8 @@ func New(c Config) *Server {
 		c.Timeout = 15 * time.Second
 	}
 	s := &Server{
-		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), limiter: newLimiter(c), cursors: newCursors(c.Keyring),
+		db: c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
+		passwords: newPasswords(), limiter: newLimiter(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 	}

@@ -51,8 +51,7 @@ const (
 	clockSkew = 5 * time.Second
 )
 
-// tokens makes and reads access tokens, and makes refresh tokens. Each realm has keys of
-// its own.
+// tokens makes and reads access tokens and refresh tokens. Each realm has keys of its own.
 type tokens struct {
 	access     map[app.Realm][]app.DerivedKey
 	refresh    map[app.Realm][]app.DerivedKey
@@ -139,8 +138,45 @@ func (t tokens) sound(now time.Time, c claims) bool {
 // mintRefresh makes a refresh token: session id, counter and a MAC over both. The database
 // keeps the counter and no token.
 func (t tokens) mintRefresh(realm app.Realm, session app.SessionID, counter int64) string {
+	return signRefresh(t.refresh[realm][0], session, counter)
+}
+
+func signRefresh(key app.DerivedKey, session app.SessionID, counter int64) string {
 	token := string(session) + "." + strconv.FormatInt(counter, 10)
-	mac := hmac.New(sha256.New, t.refresh[realm][0].Bytes)
+	mac := hmac.New(sha256.New, key.Bytes)
 	mac.Write([]byte(token))
 	return token + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// refreshToken is what a refresh token says.
+type refreshToken struct {
+	realm   app.Realm
+	session app.SessionID
+	counter int64
+}
+
+// parseRefresh reads a refresh token of one of the realms. It is one, to the last bit, that
+// we would make with a key of the ring, or TOKEN_INVALID.
+func (t tokens) parseRefresh(raw string, realms []app.Realm) (refreshToken, error) {
+	parts := strings.SplitN(raw, ".", 3)
+	if len(raw) > maxToken || len(parts) != 3 {
+		return refreshToken{}, refreshInvalid()
+	}
+	counter, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return refreshToken{}, refreshInvalid()
+	}
+	session := app.SessionID(parts[0])
+	for _, realm := range realms {
+		for _, key := range t.refresh[realm] {
+			if hmac.Equal([]byte(raw), []byte(signRefresh(key, session, counter))) {
+				return refreshToken{realm, session, counter}, nil
+			}
+		}
+	}
+	return refreshToken{}, refreshInvalid()
+}
+
+func refreshInvalid() error {
+	return app.Errorf(app.CodeTokenInvalid, "the refresh token is missing or not valid; log in again")
 }

@@ -240,3 +240,22 @@ func FuzzParseToken(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseRefresh(f *testing.F) {
+	tokens := newTokens(Config{Keyring: persistencetest.Keyring()})
+	valid := tokens.mintRefresh(app.RealmTenant, "ses_1", 7)
+	f.Add(valid)
+	f.Add(tokens.mintRefresh(app.RealmPlatform, "ses_1", 7))
+	f.Add(valid[:len(valid)-1])
+	f.Add("ses_1.+7." + strings.Repeat("A", 43))
+	f.Add("..")
+	f.Fuzz(func(t *testing.T, raw string) {
+		token, err := tokens.parseRefresh(raw, []app.Realm{app.RealmTenant})
+		if err == nil && (raw != valid || token != refreshToken{app.RealmTenant, "ses_1", 7}) {
+			t.Errorf("accepted %q: %+v", raw, token)
+		}
+		if err != nil && (app.CodeOf(err) != app.CodeTokenInvalid || token != refreshToken{} || raw == valid) {
+			t.Errorf("%q: %v", raw, err)
+		}
+	})
+}

@@ -87,6 +87,8 @@ const (
 	DiscountOrders     Permission = "Discount orders"              // contract §5
 	ViewOwnTenantLogin Permission = "View one's own tenant login"  // GET /auth/me
 	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
+	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
+	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -119,6 +121,8 @@ var Permissions = map[Permission]Grant{
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
 	EndCustomerLogin:   {Own: true},
+	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},
+	SwitchStore:        {Role: RoleStaff},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

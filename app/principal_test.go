@@ -32,6 +32,8 @@ var permissionTable = map[app.Permission]struct {
 	app.DiscountOrders:     {"OAM", "write:orders", false},
 	app.ViewOwnTenantLogin: {"OAMS", "", false},
 	app.EndCustomerLogin:   {"", "", true},
+	app.EndOwnTenantLogin:  {"OAMS", "", false},
+	app.SwitchStore:        {"OAMS", "", false},
 }
 
 func TestPermissions(t *testing.T) {

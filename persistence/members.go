@@ -37,7 +37,7 @@ func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limi
 	return members, classify(rows.Err())
 }
 
-// ChangeRole gives a member of a store, and of its sandbox, another role, which counts from the member's next
+// ChangeRole gives a member of a store another role (the sandbox follows by a trigger), which counts from the member's next
 // request on. NOT_FOUND for who is no member; LAST_OWNER when no OWNER would be left.
 func (db *DB) ChangeRole(ctx context.Context, store app.StoreID, user app.UserID, role app.Role) (app.Member, error) {
 	var m app.Member
@@ -45,10 +45,7 @@ func (db *DB) ChangeRole(ctx context.Context, store app.StoreID, user app.UserID
 		if err := keepAnOwner(ctx, tx, store, user, role); err != nil {
 			return err
 		}
-		return tx.NewRaw(`WITH sandbox AS (
-				UPDATE memberships SET role = ?0 WHERE user_id = ?2 AND store_id IN (SELECT id FROM stores WHERE sandbox_of = ?1)
-			)
-			UPDATE memberships m SET role = ?0 FROM users u WHERE u.id = m.user_id AND m.store_id = ?1 AND m.user_id = ?2
+		return tx.NewRaw(`UPDATE memberships m SET role = ?0 FROM users u WHERE u.id = m.user_id AND m.store_id = ?1 AND m.user_id = ?2
 			RETURNING u.id, u.email, u.name, m.role, m.created_at`, role, store, user).
 			Scan(ctx, &m.ID, &m.Email, &m.Name, &m.Role, &m.JoinedAt.Time)
 	})
@@ -56,14 +53,13 @@ func (db *DB) ChangeRole(ctx context.Context, store app.StoreID, user app.UserID
 	return m, err
 }
 
-// RemoveMember takes a user out of a store and its sandbox. Errors are those of ChangeRole.
+// RemoveMember takes a user out of a store (and, by a trigger, of its sandbox). Errors are those of ChangeRole.
 func (db *DB) RemoveMember(ctx context.Context, store app.StoreID, user app.UserID) error {
 	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		if err := keepAnOwner(ctx, tx, store, user, ""); err != nil {
 			return err
 		}
-		_, err := tx.NewRaw(`DELETE FROM memberships WHERE user_id = ?0
-			AND store_id IN (SELECT id FROM stores WHERE id = ?1 OR sandbox_of = ?1)`, user, store).Exec(ctx)
+		_, err := tx.NewRaw(`DELETE FROM memberships WHERE store_id = ? AND user_id = ?`, store, user).Exec(ctx)
 		return err
 	})
 }
@@ -186,7 +182,7 @@ func (db *DB) Accept(ctx context.Context, now time.Time, token app.Secret, name,
 		}
 		slices.Sort(stores)
 		_, err = tx.NewRaw(`INSERT INTO memberships (user_id, store_id, role, created_at)
-			SELECT ?0, id, ?1, ?2 FROM stores WHERE id IN (?3) OR sandbox_of IN (?3) ON CONFLICT DO NOTHING`,
+			SELECT ?0, id, ?1, ?2 FROM stores WHERE id IN (?3) ON CONFLICT DO NOTHING`,
 			user.ID, role, now, bun.List(stores)).Exec(ctx)
 		return err
 	})

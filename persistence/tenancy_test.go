@@ -195,6 +195,9 @@ func TestWhoCrossesStores(t *testing.T) {
 		"AuthenticateKey",      // the key names the store
 		"CreateAPIKey",         // a test key belongs to the store's sandbox, which it may have to make
 		"RevokeAPIKey",         // as APIKeys
+		"EndSession",           // logout
+		"Refresh",              // session lookup
+		"SwitchStore",          // the session's store changes
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()

@@ -173,7 +173,7 @@ func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
 		Scan(&p.Role, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	if errors.Is(err, sql.ErrNoRows) {
-		return app.Principal{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
+		return app.Principal{}, sessionEnded()
 	}
 	return p, classify(err)
 }

@@ -54,10 +54,12 @@ type Config struct {
 	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
 	CORSOrigins    originList `env:"COMANDA_CORS_ORIGINS"`
 
-	AccessTokenTTL  time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
-	RefreshTokenTTL time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
-	AuthRateLimit   int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
-	AuthRateWindow  time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
+	AccessTokenTTL     time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
+	RefreshTokenTTL    time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
+	RefreshReuseLeeway time.Duration `env:"COMANDA_REFRESH_REUSE_LEEWAY" envDefault:"0s"`
+	SessionMaxAge      time.Duration `env:"COMANDA_SESSION_MAX_AGE" envDefault:"720h"` // 0 = for ever
+	AuthRateLimit      int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
+	AuthRateWindow     time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
 
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
@@ -218,6 +220,13 @@ func (c *Config) check(environ map[string]string) []error {
 	} {
 		if d <= 0 {
 			fault(name, errors.New("must be a positive duration"))
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"COMANDA_REFRESH_REUSE_LEEWAY": c.RefreshReuseLeeway, "COMANDA_SESSION_MAX_AGE": c.SessionMaxAge,
+	} {
+		if d < 0 {
+			fault(name, errors.New("must not be negative"))
 		}
 	}
 	if c.DeliveryTimeout > time.Minute {

@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 	}
 	if config.DeliveryTimeout != 10*time.Second || len(config.RetrySchedule) != 5 || config.RetrySchedule[4] != 6*time.Hour ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
+		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
 		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
 		t.Errorf("%+v", config)
 	}
@@ -50,6 +51,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"no limit":           {with("COMANDA_AUTH_RATE_LIMIT", "0", "COMANDA_AUTH_RATE_WINDOW", "0s"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000", "COMANDA_AUTH_RATE_WINDOW: must be a positive duration"}},
 		"less than no limit": {with("COMANDA_AUTH_RATE_LIMIT", "-1"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
 		"an endless limit":   {with("COMANDA_AUTH_RATE_LIMIT", "10001"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
+		"less than nothing": {with("COMANDA_REFRESH_REUSE_LEEWAY", "-1s", "COMANDA_SESSION_MAX_AGE", "-1h"),
+			[]string{"COMANDA_REFRESH_REUSE_LEEWAY: must not be negative", "COMANDA_SESSION_MAX_AGE: must not be negative"}},
 		"half a certificate": {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
@@ -65,6 +68,14 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		if got := strings.Count(err.Error(), "\n"); got != len(test.want) {
 			t.Errorf("%s: %d faults, want %d:\n%v", name, got, len(test.want), err)
 		}
+	}
+}
+
+func TestSessionSettings(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("COMANDA_REFRESH_REUSE_LEEWAY", "10s", "COMANDA_SESSION_MAX_AGE", "0"), API)
+	if err != nil || config.RefreshReuseLeeway != 10*time.Second || config.SessionMaxAge != 0 {
+		t.Errorf("%v, %v, %v", config.RefreshReuseLeeway, config.SessionMaxAge, err)
 	}
 }
 

@@ -67,6 +67,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	if config.parts&API != 0 {
 		handler := api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
+			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
 			CORSOrigins: config.CORSOrigins, Log: log, Metrics: metrics, Now: time.Now,
 		})

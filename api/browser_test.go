@@ -1,0 +1,101 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// browser is a client that keeps what a session gives it.
+type browser struct {
+	w      *world
+	server *Server
+	access string
+	cookie string // the refresh token
+}
+
+// browse begins a session without a password.
+func (w *world) browse(name, store string) *browser {
+	w.Helper()
+	c := w.claims(name, w.stores[store].id)
+	access, err := w.server.tokens.mint(w.now, c)
+	w.must(err)
+	return &browser{w, w.server, access, w.server.tokens.mintRefresh(c.Audience, c.SessionID, 0)}
+}
+
+func withCookie(token string) func(*http.Request) { return header("Cookie", refreshCookie+"="+token) }
+
+// present shows a refresh token to POST /auth/refresh.
+func (b *browser) present(token string) *answer {
+	b.w.Helper()
+	return b.w.doOn(b.server, "POST", "/auth/refresh", "", nil, withCookie(token))
+}
+
+// refresh takes the next pair of tokens.
+func (b *browser) refresh() *answer {
+	b.w.Helper()
+	var data refreshOut
+	a := b.present(b.cookie).ok(200, &data)
+	b.access, b.cookie = data.AccessToken, a.newCookie()
+	return a
+}
+
+func (b *browser) me() *answer {
+	b.w.Helper()
+	return b.w.doOn(b.server, "GET", "/auth/me", b.access, nil)
+}
+
+// dead demands that the session is over, for both of its tokens, and that saying so cleared
+// the cookie.
+func (b *browser) dead() {
+	b.w.Helper()
+	b.me().refused(app.CodeTokenRevoked)
+	b.present(b.cookie).refused(app.CodeTokenRevoked).cleared()
+}
+
+// newCookie returns the refresh token that an answer sets, with the spec's attributes.
+func (a *answer) newCookie() string {
+	a.t.Helper()
+	cookies := a.Header().Values("Set-Cookie")
+	if len(cookies) != 1 {
+		a.t.Fatalf("%s sets the cookies %q", a.what, cookies)
+	}
+	value, attributes, _ := strings.Cut(strings.TrimPrefix(cookies[0], "refreshToken="), ";")
+	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" {
+		a.t.Errorf("%s: attributes %q", a.what, attributes)
+	}
+	return value
+}
+
+func (a *answer) cleared() {
+	a.t.Helper()
+	if got := a.Header().Values("Set-Cookie"); len(got) != 1 || got[0] != "refreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict" {
+		a.t.Errorf("%s: cookies %q", a.what, got)
+	}
+}
+
+// exec changes the database behind the server's back.
+func (w *world) exec(statement string, args ...any) {
+	w.Helper()
+	_, err := w.db.System().DB.ExecContext(w.Context(), statement, args...)
+	w.must(err)
+}
+
+func (w *world) text(query string, args ...any) (text string) {
+	w.Helper()
+	w.must(w.db.System().DB.QueryRowContext(w.Context(), query, args...).Scan(&text))
+	return text
+}
+
+func claimsOf(t *testing.T, token string) jwt.MapClaims {
+	t.Helper()
+	var c jwt.MapClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

@@ -1,0 +1,1 @@
+ALTER TABLE sessions DROP rotated_at, DROP end_reason;
