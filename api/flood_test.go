@@ -3,9 +3,11 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -16,6 +18,7 @@ import (
 func TestLoginFlood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.server.timeout = time.Minute // on a slow machine the database is a queue of its own
 	p := w.server.passwords
 	p.dummy = weakHash(t)
 	var running, most atomic.Int64
@@ -58,8 +61,8 @@ func TestLoginFlood(t *testing.T) {
 	if refused.Load()+away.Load() != logins || int(refused.Load()) < cap(p.running) {
 		t.Errorf("%d were answered, %d sent away", refused.Load(), away.Load())
 	}
-	if int(most.Load()) != cap(p.running) {
-		t.Errorf("%d hashed at once, on %d processors", most.Load(), cap(p.running))
+	if int(most.Load()) != runtime.GOMAXPROCS(0) {
+		t.Errorf("%d hashed at once, on %d processors", most.Load(), runtime.GOMAXPROCS(0))
 	}
 	w.do("POST", "/auth/login", "", credentials("nobody@example.com", "x")).refused(app.CodeInvalidCredentials)
 }

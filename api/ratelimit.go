@@ -26,7 +26,7 @@ type limits struct {
 // limited is the table of all routes with a limit.
 var limited = map[string]limits{
 	"POST /auth/login":         {address: true, account: []string{"email"}},
-	"POST /auth/accept-invite": {address: true},
+	"POST /auth/accept-invite": {address: true, account: []string{"token"}}, // with which the password of its user can be guessed
 	"POST /auth/refresh":       {address: true, without: "refreshToken", session: true},
 	"POST /auth/switch-store":  {session: true},
 	"POST /auth/logout":        {session: true},

@@ -209,6 +209,7 @@ func TestWhichAccountIsMeant(t *testing.T) {
 		{"POST /auth/login", `{"email":1}`, ""},
 		{"POST /auth/login", `[]`, ""},
 		{"POST /auth/refresh", `{"email":"a"}`, ""},
+		{"POST /auth/accept-invite", `{"token":"inv","password":"x"}`, "account auth inv"},
 		{"POST /customer-auth/login", `{"email":"ADA","storeId":"sto_A"}`, "account customer-auth sto_A ada"},
 		{"POST /customer-auth/register", `{"email":"ada","storeId":"sto_A"}`, "account customer-auth sto_A ada"},
 		{"POST /customer-auth/login", `{"email":"ADA"}`, ""},
