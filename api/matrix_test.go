@@ -27,18 +27,22 @@ var permitted = map[string]string{
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
+	"GET /platform/websites":        "PLATFORM",
+	"PATCH /platform/websites/{id}": "PLATFORM",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
-	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID)}
+	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website)}
 	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
 	var body any
 	switch rt.method + " " + rt.path {
 	case "POST /auth/login":
 		body = map[string]any{"email": "nobody@example.com", "password": "x"}
+	case "PATCH /platform/websites/{id}":
+		body = object{"plan": app.PlanGrow}
 	case "POST /api-keys":
 		body = apiKeyBody()
 	case "POST /webhooks":
@@ -81,7 +85,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 				a.refused(app.CodeInvalidCredentials)
 			case strings.Contains(who, name):
 				a.ok(rt.status, nil)
-			case name == "PLATFORM":
+			case name == "PLATFORM", strings.HasPrefix(rt.path, "/platform/"):
 				a.refused(app.CodeTokenInvalid)
 			default:
 				a.refused(app.CodeInsufficientRole)
@@ -121,6 +125,8 @@ func TestWhatKeysMayCall(t *testing.T) {
 				switch {
 				case rt.permission == public:
 					a.refused(app.CodeInvalidCredentials)
+				case strings.HasPrefix(rt.path, "/platform/"):
+					a.refused(app.CodeTokenInvalid)
 				case !may:
 					a.refused(app.CodeInsufficientScope)
 				case store != "own" && strings.Contains(rt.path, "{id}"):
@@ -152,6 +158,9 @@ func TestOtherStores(t *testing.T) {
 	w := newWorld(t)
 	with := 0
 	for _, rt := range routes() {
+		if strings.HasPrefix(rt.path, "/platform/") {
+			continue // nothing there is a store's
+		}
 		if !strings.Contains(rt.path, "{id}") {
 			if rt.resource != "" {
 				t.Errorf("%s has a resource and no {id}", rt.path)

@@ -321,8 +321,12 @@ func TestDatabaseAway(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	server := w.serverOn(db, func(*Config) {})
 	for _, rt := range routes() {
-		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody(), "POST /api-keys": apiKeyBody()}[rt.method+" "+rt.path]
-		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens["OWNER"], body).refused(app.CodeUnavailable)
+		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody(), "POST /api-keys": apiKeyBody(), "PATCH /platform/websites/{id}": object{}}[rt.method+" "+rt.path]
+		who := "OWNER"
+		if strings.HasPrefix(rt.path, "/platform/") {
+			who = "PLATFORM"
+		}
+		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), w.tokens[who], body).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
 			t.Errorf("%s: %v %s", a.what, a.Header(), a.Body)
 		}

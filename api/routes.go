@@ -16,7 +16,7 @@ type route struct {
 	method     string
 	path       string
 	permission app.Permission       // public = no credential is looked at
-	resource   persistence.Resource // what {id} names, if anything
+	resource   persistence.Resource // what of a store {id} names, if anything
 	once       bool                 // takes an Idempotency-Key
 	status     int                  // of a success
 	summary    string
@@ -28,7 +28,7 @@ const public app.Permission = "public"
 
 // routes is the whole surface.
 func routes() []route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const webhooks, deliveries, orders = persistence.Subscriptions, persistence.Deliveries, persistence.Orders
 	const once = true
 	return []route{
@@ -59,6 +59,10 @@ func routes() []route {
 		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
+
+		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},
+		{patch, "/platform/websites/{id}", app.ManageWebsites, "", !once, 200, "Change the plan of a website, suspend it or end that",
+			handle((*Server).changeWebsite, app.CodeNotFound)},
 	}
 }
 

@@ -86,6 +86,7 @@ const (
 	WriteReservations  Permission = "Create/update reservations"  // contract §3
 	DiscountOrders     Permission = "Discount orders"             // contract §5
 	ViewOwnTenantLogin Permission = "View one's own tenant login" // GET /auth/me
+	ManageWebsites     Permission = "Manage websites"             // contract §2
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -117,6 +118,7 @@ var Permissions = map[Permission]Grant{
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
+	ManageWebsites:     {Platform: true},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

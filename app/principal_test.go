@@ -31,6 +31,7 @@ var permissionTable = map[app.Permission]struct {
 	app.WriteReservations:  {"OAMS", "write:reservations", false},
 	app.DiscountOrders:     {"OAM", "write:orders", false},
 	app.ViewOwnTenantLogin: {"OAMS", "", false},
+	app.ManageWebsites:     {"", "", false},
 }
 
 func TestPermissions(t *testing.T) {

@@ -146,6 +146,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"APIKeys",         // a store's keys and those of its sandbox
 		"Authenticate",    // the session names the store
 		"AuthenticateKey", // the key names the store
+		"ChangeWebsite",   // platform
 		"CheckSchema",     // reads no tenant's row
 		"claim",           // relay
 		"CreateAPIKey",    // a test key belongs to the store's sandbox, which it may have to make
@@ -163,6 +164,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"SetPasswordHash", // login
 		"StartSession",    // login
 		"Unclaim",         // relay
+		"Websites",        // platform
 		"recordAttempts",  // attempt recording
 	}
 	slices.Sort(want)
