@@ -139,13 +139,15 @@ func TestWhatKeysMayCall(t *testing.T) {
 	}
 }
 
-// customerToken is a token as the customer realm might have it, signed with the key of the
-// tenants' realm.
-func (w *world) customerToken() string {
+// customerToken is a token as the customer realm might have it.
+func (w *world) customerToken() string { return w.tokenOf(app.RealmCustomer) }
+
+// tokenOf is a token of another realm, signed with the key of the tenants'.
+func (w *world) tokenOf(realm app.Realm) string {
 	c := w.claims("STAFF", w.stores["own"].id)
-	c.Audience = app.RealmCustomer
+	c.Audience = realm
 	tokens := w.server.tokens
-	tokens.access = map[app.Realm][]app.DerivedKey{app.RealmCustomer: tokens.access[app.RealmTenant]}
+	tokens.access = map[app.Realm][]app.DerivedKey{realm: tokens.access[app.RealmTenant]}
 	token, err := tokens.mint(w.now, c)
 	w.must(err)
 	return token

@@ -98,6 +98,8 @@ func keyStore(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, 
 func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
 	id := app.NewID[app.StoreID](now)
 	for _, statement := range []string{
+		// Whoever joins, leaves or changes roles meanwhile waits, then the trigger sees the sandbox.
+		`LOCK TABLE memberships IN SHARE ROW EXCLUSIVE MODE`,
 		// Whatever columns there are, those that a store decides about itself are copied.
 		`INSERT INTO stores SELECT (jsonb_populate_record(s, jsonb_build_object(
 			'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz))).* FROM stores s WHERE s.id = ?1`,
