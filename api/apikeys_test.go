@@ -135,6 +135,9 @@ func TestNoKeyButTheKey(t *testing.T) {
 		}
 		attacks[fmt.Sprint("another character at ", i)] = key[:i] + string(other) + key[i+1:]
 	}
+	for _, realm := range []app.Realm{app.RealmAPIKey, ""} {
+		attacks["a token of the realm "+string(realm)] = w.tokenOf(realm)
+	}
 	unknown := w.do("GET", "/products", "svc_live_sk_"+strings.Repeat("ab", 16), nil).refused(app.CodeTokenInvalid).same()
 	for name, credential := range attacks {
 		a := w.do("GET", "/products", credential, nil)

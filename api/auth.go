@@ -22,6 +22,9 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 		return err
 	}
 	if strings.HasPrefix(raw, "svc_") { // an API key; no token begins like that
+		if app.Permissions[c.route.permission].Role == "" { // it is for tenant endpoints only (spec, Realms)
+			return app.TokenInvalid()
+		}
 		c.principal, err = s.db.AuthenticateKey(ctx, c.now, app.NewSecret(raw))
 		c.exchange.principal = c.principal
 		return err

@@ -77,7 +77,10 @@ func codesOf(rt route) []app.Code {
 		codes = append(codes, app.CodeRateLimited)
 	}
 	if rt.byAccessToken() {
-		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked, app.CodeAPIKeyRevoked, app.CodeInsufficientScope)
+		codes = append(codes, app.CodeTokenInvalid, app.CodeTokenExpired, app.CodeTokenRevoked)
+	}
+	if rt.byAccessToken() && app.Permissions[rt.permission].Role != "" {
+		codes = append(codes, app.CodeAPIKeyRevoked, app.CodeInsufficientScope)
 	}
 	if role := app.Permissions[rt.permission].Role; role != "" && role != app.RoleStaff || rt.endpoint.in.Implements(reflect.TypeFor[demanding]()) {
 		codes = append(codes, app.CodeInsufficientRole)

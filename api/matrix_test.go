@@ -39,13 +39,15 @@ var permitted = map[string]string{
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
+	"GET /platform/websites":        "PLATFORM",
+	"PATCH /platform/websites/{id}": "PLATFORM",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
-	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID)}
+	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website)}
 	if strings.HasPrefix(rt.path, "/users/") {
 		ids["users"] = string(w.addMember(s.id))
 	}
@@ -67,6 +69,8 @@ func (w *world) body(rt route) any {
 		return altered(credentials("nobody@example.com", "x"), object{"storeId": w.stores["own"].id})
 	case "POST /customer-auth/register":
 		return registration("sto_none")
+	case "PATCH /platform/websites/{id}":
+		return object{"plan": app.PlanGrow}
 	case "POST /api-keys":
 		return apiKeyBody()
 	case "POST /auth/accept-invite":
@@ -131,7 +135,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 				a.refused(app.CodeTokenInvalid)
 			case strings.Contains(who, name):
 				a.ok(rt.status, nil)
-			case name == "PLATFORM" || who == "CUSTOMER":
+			case name == "PLATFORM" || who == "CUSTOMER", strings.HasPrefix(rt.path, "/platform/"):
 				a.refused(app.CodeTokenInvalid)
 			default:
 				a.refused(app.CodeInsufficientRole)
@@ -185,7 +189,7 @@ func TestWhatKeysMayCall(t *testing.T) {
 				switch {
 				case rt.permission == public:
 					a.refused(withoutEffect[rt.method+" "+rt.path])
-				case rt.permission == byRefreshToken:
+				case rt.permission == byRefreshToken, app.Permissions[rt.permission].Role == "":
 					a.refused(app.CodeTokenInvalid)
 				case !may:
 					a.refused(app.CodeInsufficientScope)
@@ -199,13 +203,15 @@ func TestWhatKeysMayCall(t *testing.T) {
 	}
 }
 
-// customerToken is a token as the customer realm might have it, signed with the key of the
-// tenants' realm.
-func (w *world) customerToken() string {
+// customerToken is a token as the customer realm might have it.
+func (w *world) customerToken() string { return w.tokenOf(app.RealmCustomer) }
+
+// tokenOf is a token of another realm, signed with the key of the tenants'.
+func (w *world) tokenOf(realm app.Realm) string {
 	c := w.claims("STAFF", w.stores["own"].id)
-	c.Audience = app.RealmCustomer
+	c.Audience = realm
 	tokens := w.server.tokens
-	tokens.access = map[app.Realm][]app.DerivedKey{app.RealmCustomer: tokens.access[app.RealmTenant]}
+	tokens.access = map[app.Realm][]app.DerivedKey{realm: tokens.access[app.RealmTenant]}
 	token, err := tokens.mint(w.now, c)
 	w.must(err)
 	return token
@@ -218,6 +224,9 @@ func TestOtherStores(t *testing.T) {
 	w := newWorld(t)
 	with := 0
 	for _, rt := range routes() {
+		if strings.HasPrefix(rt.path, "/platform/") {
+			continue // nothing there is a store's
+		}
 		if !strings.Contains(rt.path, "{id}") {
 			if rt.resource != "" {
 				t.Errorf("%s has a resource and no {id}", rt.path)

@@ -331,6 +331,9 @@ func TestDatabaseAway(t *testing.T) {
 		if strings.HasPrefix(rt.path, "/customer-auth/") {
 			token = customer
 		}
+		if strings.HasPrefix(rt.path, "/platform/") {
+			token = w.tokens["PLATFORM"]
+		}
 		a := w.doOn(server, rt.method, strings.Replace(rt.path, "{id}", "x", 1), token, w.body(rt),
 			header("Cookie", refreshCookie+"="+w.server.tokens.mintRefresh(app.RealmTenant, "ses_x", 0))).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {

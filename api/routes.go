@@ -16,7 +16,7 @@ type route struct {
 	method     string
 	path       string
 	permission app.Permission       // or public, or byRefreshToken
-	resource   persistence.Resource // what {id} names, if anything
+	resource   persistence.Resource // what of a store {id} names, if anything
 	once       bool                 // takes an Idempotency-Key
 	status     int                  // of a success
 	summary    string
@@ -36,7 +36,7 @@ func (rt *route) byAccessToken() bool {
 
 // routes is the whole surface.
 func routes() []route {
-	const get, post = http.MethodGet, http.MethodPost
+	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
 	const once = true
 	return []route{
@@ -54,7 +54,7 @@ func routes() []route {
 
 		{get, "/users", app.ManageUsers, "", !once, 200, "List the store's users, the last to join first", handle((*Server).users)},
 		{post, "/users", app.ManageUsers, "", !once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
-		{http.MethodPatch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
+		{patch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
 			handle((*Server).changeRole, app.CodeLastOwner)},
 		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
 			handle((*Server).removeUser, app.CodeLastOwner)},
@@ -86,6 +86,10 @@ func routes() []route {
 		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
+
+		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},
+		{patch, "/platform/websites/{id}", app.ManageWebsites, "", !once, 200, "Change the plan of a website, suspend it or end that",
+			handle((*Server).changeWebsite, app.CodeNotFound)},
 	}
 }
 

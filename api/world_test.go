@@ -48,6 +48,7 @@ type world struct {
 // shop is a store with something in it.
 type shop struct {
 	id       app.StoreID
+	website  app.WebsiteID
 	view     app.StoreView
 	product  app.Product
 	order    app.Order
@@ -64,10 +65,10 @@ func newWorld(t *testing.T) *world {
 	}
 	w.server = w.serverOn(w.db.DB, func(*Config) {})
 	website := func(domain string, stores ...string) {
-		_, ids, err := w.db.CreateWebsite(t.Context(), noon, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
+		website, ids, err := w.db.CreateWebsite(t.Context(), noon, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
 		w.must(err)
 		for i, name := range stores {
-			w.stores[name] = &shop{id: ids[i]}
+			w.stores[name] = &shop{id: ids[i], website: website}
 		}
 	}
 	website("one.test", "own", "sibling")

@@ -89,6 +89,7 @@ const (
 	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
 	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
 	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
+	ManageWebsites     Permission = "Manage websites"              // contract §2
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -123,6 +124,7 @@ var Permissions = map[Permission]Grant{
 	EndCustomerLogin:   {Own: true},
 	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},
 	SwitchStore:        {Role: RoleStaff},
+	ManageWebsites:     {Platform: true},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

@@ -34,6 +34,7 @@ var permissionTable = map[app.Permission]struct {
 	app.EndCustomerLogin:   {"", "", true},
 	app.EndOwnTenantLogin:  {"OAMS", "", false},
 	app.SwitchStore:        {"OAMS", "", false},
+	app.ManageWebsites:     {"", "", false},
 }
 
 func TestPermissions(t *testing.T) {

@@ -98,6 +98,8 @@ func keyStore(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, 
 func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
 	id := app.NewID[app.StoreID](now)
 	for _, statement := range []string{
+		// Whoever joins, leaves or changes roles meanwhile waits, then the trigger sees the sandbox.
+		`LOCK TABLE memberships IN SHARE ROW EXCLUSIVE MODE`,
 		// Whatever columns there are, those that a store decides about itself are copied.
 		`INSERT INTO stores SELECT (jsonb_populate_record(s, jsonb_build_object(
 			'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz))).* FROM stores s WHERE s.id = ?1`,
@@ -136,23 +138,25 @@ func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID
 
 // AuthenticateKey returns who an API key stands for, in one query, which also notes that
 // it was used: once a minute, and never waiting for anybody. What is no key, or an unknown
-// one, is TOKEN_INVALID, a revoked one API_KEY_REVOKED.
+// one, is TOKEN_INVALID, a revoked one API_KEY_REVOKED; while the website is suspended all
+// others are TOKEN_REVOKED.
 func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret) (app.Principal, error) {
 	hash, ok := app.HashAPIKey(key)
 	if !ok {
 		return app.Principal{}, app.TokenInvalid()
 	}
 	p := app.Principal{Realm: app.RealmAPIKey}
-	var revoked bool
+	var revoked, suspended bool
 	err := db.System().DB.QueryRowContext(ctx, `WITH used AS (
 			UPDATE api_keys SET last_used_at = $2 WHERE id = (
 				SELECT id FROM api_keys WHERE hash = $1 AND revoked_at IS NULL AND (last_used_at IS NULL OR last_used_at <= $2::timestamptz - interval '1 minute')
 				FOR NO KEY UPDATE SKIP LOCKED)
 		)
-		SELECT k.id, k.store_id, s.website_id, k.scopes, k.revoked_at IS NOT NULL, v.id, v.code, v.locale, v.currency, v.is_default
-		FROM api_keys k JOIN stores s ON s.id = k.store_id JOIN store_views v ON v.store_id = k.store_id AND v.is_default
+		SELECT k.id, k.store_id, s.website_id, k.scopes, k.revoked_at IS NOT NULL, w.suspended_at IS NOT NULL, v.id, v.code, v.locale, v.currency, v.is_default
+		FROM api_keys k JOIN stores s ON s.id = k.store_id JOIN websites w ON w.id = s.website_id
+			JOIN store_views v ON v.store_id = k.store_id AND v.is_default
 		WHERE k.hash = $1`, hash[:], now).
-		Scan(&p.APIKeyID, &p.StoreID, &p.WebsiteID, pgdialect.Array(&p.Scopes), &revoked, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+		Scan(&p.APIKeyID, &p.StoreID, &p.WebsiteID, pgdialect.Array(&p.Scopes), &revoked, &suspended, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return app.Principal{}, app.TokenInvalid()
@@ -160,6 +164,8 @@ func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret
 		return app.Principal{}, classify(err)
 	case revoked:
 		return app.Principal{}, app.Errorf(app.CodeAPIKeyRevoked, "the API key was revoked; create a new one")
+	case suspended:
+		return app.Principal{}, app.Errorf(app.CodeTokenRevoked, "the website is suspended")
 	}
 	return p, nil
 }

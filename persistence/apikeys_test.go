@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -152,5 +154,29 @@ func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
 	}
 	if _, err := db.CreateAPIKey(t.Context(), noon, "sto_unknown", app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]}, nil, nil); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("in no store: %v", err)
+	}
+}
+
+// Whoever joins while the sandbox comes into being is a member of both.
+func TestJoiningWhileASandboxIsMade(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	var wait sync.WaitGroup
+	wait.Go(func() { r.key(t, db, 0, app.KeyTest) })
+	for i := range 12 {
+		wait.Go(func() {
+			_, err := db.CreateUser(t.Context(), noon, persistence.NewUser{
+				Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-", Roles: map[app.StoreID]app.Role{r.stores[0]: app.RoleStaff},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	const members = "SELECT count(*) FROM memberships m JOIN stores s ON s.id = m.store_id WHERE s.sandbox_of IS NOT NULL"
+	if n := count(t, db, members); n != 13 {
+		t.Errorf("%d members", n)
 	}
 }

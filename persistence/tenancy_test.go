@@ -198,6 +198,8 @@ func TestWhoCrossesStores(t *testing.T) {
 		"EndSession",           // logout
 		"Refresh",              // session lookup
 		"SwitchStore",          // the session's store changes
+		"ChangeWebsite",        // platform
+		"Websites",             // platform
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()

@@ -127,7 +127,8 @@ func chooseStore(entries []app.StoreEntry, wanted, last app.StoreID) (app.StoreE
 	return entries[0], nil
 }
 
-// stores returns the stores in which a user works, the oldest first.
+// stores returns the stores in which a user works, the oldest first, without those of
+// suspended websites.
 func stores(ctx context.Context, tx bun.IDB, user app.UserID) ([]app.StoreEntry, error) {
 	var rows []struct {
 		app.StoreEntry
@@ -138,7 +139,7 @@ func stores(ctx context.Context, tx bun.IDB, user app.UserID) ([]app.StoreEntry,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency, v.is_default AS view_is_default
 		FROM memberships m JOIN stores s ON s.id = m.store_id JOIN websites w ON w.id = s.website_id
 			JOIN store_views v ON v.store_id = s.id
-		WHERE m.user_id = ? ORDER BY s.created_at, s.id, v.is_default DESC, v.id`, user).Scan(ctx, &rows)
+		WHERE m.user_id = ? AND w.suspended_at IS NULL ORDER BY s.created_at, s.id, v.is_default DESC, v.id`, user).Scan(ctx, &rows)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +156,8 @@ func stores(ctx context.Context, tx bun.IDB, user app.UserID) ([]app.StoreEntry,
 
 // Authenticate returns who a session's token stands for, in one query: the role is the
 // database's, the view the session's. A session that ended, a disabled user or a
-// membership that is gone is TOKEN_REVOKED. store is "" for platform administrators.
+// membership that is gone is TOKEN_REVOKED, and so is everybody's while the website is
+// suspended. store is "" for platform administrators.
 func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.UserID, store app.StoreID) (app.Principal, error) {
 	p := app.Principal{Realm: app.RealmTenant, SessionID: session, UserID: user, StoreID: store}
 	if store == "" {
@@ -167,10 +169,11 @@ func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.
 		JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
 		LEFT JOIN memberships m ON m.user_id = u.id AND m.store_id = $3
 		LEFT JOIN stores st ON st.id = m.store_id
+		LEFT JOIN websites w ON w.id = st.website_id
 		LEFT JOIN store_views v ON v.store_id = m.store_id
 			AND CASE WHEN s.active_store_id = m.store_id THEN v.id = s.active_view_id ELSE v.is_default END
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
-			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
+			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL AND w.suspended_at IS NULL END`, session, user, store).
 		Scan(&p.Role, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	if errors.Is(err, sql.ErrNoRows) {
 		return app.Principal{}, sessionEnded()

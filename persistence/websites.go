@@ -74,3 +74,44 @@ func createStore(ctx context.Context, tx bun.Tx, now time.Time, website app.Webs
 	}
 	return id, nil
 }
+
+// websiteRow is a website as its table holds it.
+type websiteRow struct {
+	ID          app.WebsiteID
+	Name        string
+	Domain      string
+	Plan        app.Plan
+	SuspendedAt *time.Time
+	CreatedAt   time.Time
+}
+
+func (r websiteRow) website() app.Website {
+	return app.Website{
+		ID: r.ID, Name: r.Name, Domain: r.Domain, Plan: r.Plan, SuspendedAt: timeOrNil(r.SuspendedAt), CreatedAt: app.At(r.CreatedAt),
+	}
+}
+
+const websiteColumns = "id, name, domain, plan, suspended_at, created_at"
+
+// Websites lists all websites, the newest first, at most limit of them, from after the one
+// named ("" = from the start).
+func (db *DB) Websites(ctx context.Context, after app.WebsiteID, limit int) ([]app.Website, error) {
+	var rows []websiteRow
+	err := db.System().NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE ?0 = '' OR id < ?0 ORDER BY id DESC LIMIT ?1`, after, limit).
+		Scan(ctx, &rows)
+	websites := make([]app.Website, len(rows))
+	for i, row := range rows {
+		websites[i] = row.website()
+	}
+	return websites, classify(err)
+}
+
+// ChangeWebsite changes a website, NOT_FOUND if there is none of that id. Suspending one
+// that is suspended leaves the time of it as it is.
+func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, id app.WebsiteID, change app.WebsiteChange) (app.Website, error) {
+	var row websiteRow
+	err := db.System().NewRaw(`UPDATE websites SET plan = coalesce(?1, plan),
+			suspended_at = CASE ?2::boolean WHEN true THEN coalesce(suspended_at, ?3::timestamptz) WHEN false THEN NULL ELSE suspended_at END
+		WHERE id = ?0 RETURNING `+websiteColumns, id, change.Plan, change.Suspended, app.At(now).Time).Scan(ctx, &row)
+	return row.website(), classify(err)
+}

@@ -24,6 +24,9 @@ const usage = `comanda: restaurant ordering with webhooks that arrive
   comanda serve                     answer the REST API
   comanda worker                    deliver events
   comanda migrate up|down|status    change the database's schema, as its owner
+  comanda admin create-platform-admin --email ADDRESS --name NAME
+                                    let somebody administer the platform; the password is
+                                    asked for, or read from standard input
   comanda health                    exit with 0 if the process on COMANDA_ADMIN_LISTEN is ready
   comanda version                   say which build this is
 
@@ -34,12 +37,12 @@ worker processes run side by side. SIGTERM lets what is under way finish.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], env.ToMap(os.Environ()), os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], env.ToMap(os.Environ()), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
-func run(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) int {
-	err := command(ctx, args, environ, stdout, stderr)
+func run(ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer) int {
+	err := command(ctx, args, environ, stdin, stdout, stderr)
 	switch {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(stderr, usage)
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string, environ map[string]string, stdout, 
 
 var errUsage = errors.New("usage")
 
-func command(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) error {
+func command(ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer) error {
 	switch strings.Join(args, " ") {
 	case "serve":
 		return start(ctx, environ, boot.API, stderr)
@@ -70,6 +73,9 @@ func command(ctx context.Context, args []string, environ map[string]string, stdo
 	}
 	if len(args) == 2 && args[0] == "migrate" && slices.Contains(boot.MigrateDirections(), args[1]) {
 		return boot.Migrate(ctx, environ["DATABASE_URL"], args[1], stdout)
+	}
+	if len(args) > 2 && args[0] == "admin" && args[1] == "create-platform-admin" {
+		return createPlatformAdmin(ctx, args[2:], environ["DATABASE_URL"], stdin, stdout, stderr)
 	}
 	return errUsage
 }

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestListAndChangeWebsites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, one := w.tokens["PLATFORM"], w.stores["own"].website
+	var all, page []app.Website
+	w.do("GET", "/platform/websites", admin, nil).ok(200, &all)
+	own := slices.IndexFunc(all, func(website app.Website) bool { return website.ID == one })
+	if len(all) != 2 || all[own].Domain != "one.test" || all[own].Plan != app.PlanEnterprise || all[own].SuspendedAt != nil {
+		t.Fatalf("%+v", all)
+	}
+	cursor, _ := w.do("GET", "/platform/websites?limit=1", admin, nil).ok(200, nil).body.Meta["nextCursor"].(string)
+	w.do("GET", "/platform/websites?limit=1&cursor="+cursor, admin, nil).ok(200, &page)
+	if diff := cmp.Diff(all[1:], page); diff != "" {
+		t.Errorf("second page: %s", diff)
+	}
+	want := all[own]
+	change := func(body object) {
+		t.Helper()
+		var changed app.Website
+		w.do("PATCH", "/platform/websites/"+string(one), admin, body).ok(200, &changed)
+		if diff := cmp.Diff(want, changed); diff != "" {
+			t.Errorf("%v: %s", body, diff)
+		}
+	}
+	change(object{})
+	want.Plan = app.PlanStarter
+	change(object{"plan": "STARTER"})
+	at := app.At(w.now)
+	want.SuspendedAt = &at
+	change(object{"suspended": true})
+	w.now = w.now.Add(time.Minute)
+	change(object{"suspended": true})
+	want.Plan, want.SuspendedAt = app.PlanGrow, nil
+	change(object{"plan": "GROW", "suspended": false})
+	w.do("GET", "/platform/websites", admin, nil).ok(200, &all)
+	if diff := cmp.Diff(want, all[own]); diff != "" || all[1-own].Plan != app.PlanEnterprise {
+		t.Errorf("in the end: %+v", all)
+	}
+	for path, body := range map[string]object{"plan": {"plan": "FREE"}, "suspended": {"suspended": "yes"}, "domain": {"domain": "x.test"}} {
+		w.do("PATCH", "/platform/websites/"+string(one), admin, body).refused(app.CodeValidationFailed, path)
+	}
+	for _, id := range []string{"web_none", "a%2Fb", string(w.stores["own"].id)} {
+		w.do("PATCH", "/platform/websites/"+id, admin, object{"suspended": true}).refused(app.CodeNotFound)
+	}
+}
+
+// TestSuspendedWebsite: nobody gets in, and whoever is in is out with the next request;
+// other websites do not notice, and afterwards all is as it was.
+func TestSuspendedWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hash, err := HashPassword(app.NewSecret("correct horse"))
+	w.must(err)
+	w.addUser("LOGIN", hash, nil, map[app.StoreID]app.Role{w.stores["own"].id: app.RoleOwner})
+	w.addUser("BOTH", hash, nil, map[app.StoreID]app.Role{w.stores["own"].id: app.RoleOwner, w.stores["foreign"].id: app.RoleStaff})
+	live, foreign := w.key("own", app.ScopeReadProducts), w.key("foreign", app.ScopeReadProducts)
+	created, _ := w.createKey(w.tokens["OWNER"], object{"mode": "test", "scopes": []string{"read:products"}})
+	test := created.Key
+	suspend := func(suspended bool) {
+		w.do("PATCH", "/platform/websites/"+string(w.stores["own"].website), w.tokens["PLATFORM"], object{"suspended": suspended}).ok(200, nil)
+	}
+	login := func(name string) *answer {
+		return w.do("POST", "/auth/login", "", credentials(name+"@example.com", "correct horse"))
+	}
+
+	suspend(true)
+	for _, credential := range []string{w.tokens["OWNER"], w.tokens["STAFF"], live, test} {
+		w.do("GET", "/products", credential, nil).refused(app.CodeTokenRevoked)
+	}
+	for _, credential := range []string{w.tokens["FOREIGN"], foreign} {
+		w.do("GET", "/products", credential, nil).ok(200, nil)
+	}
+	login("login").refused(app.CodeInvalidCredentials)
+	var in loginOut
+	login("both").ok(200, &in)
+	if len(in.Stores) != 1 || in.Stores[0].StoreID != w.stores["foreign"].id {
+		t.Errorf("stores while the website is suspended: %+v", in.Stores)
+	}
+
+	suspend(false)
+	for _, credential := range []string{w.tokens["OWNER"], live, test, foreign} {
+		w.do("GET", "/products", credential, nil).ok(200, nil)
+	}
+	login("login").ok(200, nil)
+}

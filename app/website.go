@@ -1,0 +1,17 @@
+package app
+
+// Website is a tenant: stores under one name, with one plan.
+type Website struct {
+	ID          WebsiteID `json:"id"`
+	Name        string    `json:"name"`
+	Domain      string    `json:"domain"`
+	Plan        Plan      `json:"plan"`
+	SuspendedAt *Time     `json:"suspendedAt"` // null unless suspended
+	CreatedAt   Time      `json:"createdAt"`
+}
+
+// WebsiteChange is what to change about a website; nil leaves as it is.
+type WebsiteChange struct {
+	Plan      *Plan
+	Suspended *bool
+}
