@@ -46,6 +46,7 @@ var meanings = map[app.Code]string{
 	app.CodeMethodNotAllowed:     "the path has no such method; Allow names those it has",
 	app.CodeConflict:             "the state of things does not allow this",
 	app.CodeEmailTaken:           "somebody has registered with the e-mail address",
+	app.CodeAccountLinkRequired:  "there is an account of that e-mail address, for which the provider does not vouch: log in with its password",
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
@@ -219,6 +220,7 @@ var cookies = map[string]string{
 	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"socialLogin":      "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logoutCustomer":   "customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
 }
 

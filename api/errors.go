@@ -30,6 +30,7 @@ var statuses = map[app.Code]int{
 	app.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
 	app.CodeConflict:             http.StatusConflict,
 	app.CodeEmailTaken:           http.StatusConflict,
+	app.CodeAccountLinkRequired:  http.StatusConflict,
 	app.CodeDeliveryInProgress:   http.StatusConflict,
 	app.CodePayloadErased:        http.StatusConflict,
 	app.CodeTotalMismatch:        http.StatusConflict,

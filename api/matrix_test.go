@@ -15,6 +15,7 @@ var permitted = map[string]string{
 	"GET /auth/me":                  "OWNER ADMIN MANAGER STAFF PLATFORM",
 	"POST /customer-auth/register":  "everybody",
 	"POST /customer-auth/login":     "everybody",
+	"POST /customer-auth/social":    "everybody",
 	"POST /customer-auth/logout":    "CUSTOMER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
@@ -40,6 +41,8 @@ func (w *world) attempt(rt route, store, token string) *answer {
 		body = map[string]any{"email": "nobody@example.com", "password": "x"}
 	case "POST /customer-auth/login":
 		body = altered(credentials("nobody@example.com", "x"), object{"storeId": s.id})
+	case "POST /customer-auth/social":
+		body = object{"storeId": s.id, "provider": "google", "token": noIDToken} // and no provider is offered
 	case "POST /customer-auth/register":
 		body = registration("sto_none")
 	case "POST /webhooks":
@@ -55,6 +58,7 @@ func (w *world) attempt(rt route, store, token string) *answer {
 // withoutEffect says how those operations refuse an attempt that everybody may make.
 var withoutEffect = map[string]app.Code{
 	"POST /auth/login": app.CodeInvalidCredentials, "POST /customer-auth/login": app.CodeInvalidCredentials, "POST /customer-auth/register": app.CodeNotFound,
+	"POST /customer-auth/social": app.CodeValidationFailed,
 }
 
 func TestWhoMayCallWhat(t *testing.T) {

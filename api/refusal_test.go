@@ -319,11 +319,14 @@ func TestDatabaseAway(t *testing.T) {
 	db, err := persistence.Open(persistence.Config{URL: "postgres://u:swordfish@" + nobody + "/db?sslmode=disable"})
 	w.must(err)
 	t.Cleanup(func() { db.Close() })
-	server := w.serverOn(db, func(*Config) {})
+	server := w.serverOn(db, func(c *Config) {
+		c.Providers = map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"us"}, JWKSURL: "https://" + nobody}}
+	})
 	customer := w.addCustomer("own", "ada@example.com").AccessToken
 	for _, rt := range routes() {
 		body := map[string]any{"POST /auth/login": map[string]any{"email": "a@example.com", "password": "b"}, "POST /orders": w.orderBody("own"), "POST /webhooks": webhookBody(),
-			"POST /customer-auth/register": registration(w.stores["own"].id), "POST /customer-auth/login": altered(credentials("a@example.com", "b"), object{"storeId": "sto_1"})}[rt.method+" "+rt.path]
+			"POST /customer-auth/register": registration(w.stores["own"].id), "POST /customer-auth/login": altered(credentials("a@example.com", "b"), object{"storeId": "sto_1"}),
+			"POST /customer-auth/social": object{"storeId": "sto_1", "provider": "google", "token": noIDToken}}[rt.method+" "+rt.path]
 		token := w.tokens["OWNER"]
 		if strings.HasPrefix(rt.path, "/customer-auth/") {
 			token = customer

@@ -40,6 +40,8 @@ func routes() []route {
 			handle((*Server).registerCustomer, app.CodeNotFound, app.CodeEmailTaken)},
 		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",
 			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
+		{post, "/customer-auth/social", public, "", !once, 200, "Log in as a customer with a provider's ID token",
+			handle((*Server).socialLogin, app.CodeInvalidCredentials, app.CodeNotFound, app.CodeAccountLinkRequired)},
 		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
 
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",

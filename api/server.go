@@ -8,6 +8,7 @@ package api
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,6 +32,8 @@ type Config struct {
 	AccessTTL      time.Duration // of access tokens, in whole seconds
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
 	TrustedProxies []netip.Prefix
+	Providers      map[app.Provider]Provider // of social logins; those without client ids are not offered
+	ProviderCAs    *x509.CertPool            // nil = the system's
 	Log            zerolog.Logger
 	Metrics        prometheus.Registerer // nil = none
 	Now            func() time.Time      // nil = time.Now
@@ -42,6 +45,7 @@ type Server struct {
 	db        *persistence.DB
 	tokens    tokens
 	passwords *passwords
+	providers map[app.Provider]*provider
 	cursors   cursors
 	origins   *http.CrossOriginProtection
 	proxies   []netip.Prefix
@@ -61,7 +65,7 @@ func New(c Config) *Server {
 		c.Timeout = 15 * time.Second
 	}
 	s := &Server{
-		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), cursors: newCursors(c.Keyring),
+		db: c.DB, tokens: newTokens(c), passwords: newPasswords(), providers: newProviders(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 	}

@@ -28,6 +28,7 @@ const (
 	CodeMethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	CodeConflict             Code = "CONFLICT"
 	CodeEmailTaken           Code = "EMAIL_TAKEN"
+	CodeAccountLinkRequired  Code = "ACCOUNT_LINK_REQUIRED"
 	CodeDeliveryInProgress   Code = "DELIVERY_IN_PROGRESS"
 	CodePayloadErased        Code = "PAYLOAD_ERASED"
 	CodeTotalMismatch        Code = "TOTAL_MISMATCH"

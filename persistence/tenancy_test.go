@@ -145,7 +145,9 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	r.place(t, db, 1)
 	_, err = db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "customer_sessions", "outbox", "store_views", "memberships"} {
+	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
+	must(t, err)
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "customer_sessions", "customer_identities", "outbox", "store_views", "memberships"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}

@@ -62,7 +62,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	if config.parts&API != 0 {
 		handler := api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
-			TrustedProxies: config.TrustedProxies, Log: log, Metrics: metrics, Now: time.Now,
+			TrustedProxies: config.TrustedProxies, Providers: config.providers(), ProviderCAs: config.egressCAs, Log: log, Metrics: metrics, Now: time.Now,
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err
