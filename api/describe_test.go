@@ -123,7 +123,7 @@ func describe(table []route) (*openapi31.Spec, error) {
 	spec.SetVersion("1.0")
 	spec.SetDescription(strings.TrimSpace(introduction))
 	spec.WithServers(openapi31.Server{URL: "/"})
-	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login. Credentials are read from this header only.")
+	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login or POST /customer-auth/login. Credentials are read from this header only.")
 	if err := describeFailures(reflector); err != nil {
 		return nil, err
 	}
