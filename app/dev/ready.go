@@ -17,10 +17,11 @@ type Ready struct {
 	ReceiverSecret string `json:"receiverSecret,omitempty"`
 	AdminURL       string `json:"adminUrl,omitempty"`
 
-	// Users, Stores and PlatformAdmin are the demo's.
-	Users         []demo.User   `json:"users,omitempty"`
-	Stores        []demo.Store  `json:"stores,omitempty"`
-	PlatformAdmin *demo.Account `json:"platformAdmin,omitempty"`
+	// Users, Stores, PlatformAdmin and Customer are the demo's.
+	Users         []demo.User    `json:"users,omitempty"`
+	Stores        []demo.Store   `json:"stores,omitempty"`
+	PlatformAdmin *demo.Account  `json:"platformAdmin,omitempty"`
+	Customer      *demo.Customer `json:"customer,omitempty"`
 
 	// OwnerDatabaseURL and Env are there with --infra alone: what comanda migrate connects with, and the environment
 	// of comanda serve and worker.
