@@ -215,8 +215,8 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 	return refine(reflector.Spec, rt)
 }
 
-// cookies are those that operations set.
-var cookies = map[string]string{
+// setCookies are the cookies that operations set.
+var setCookies = map[string]string{
 	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
@@ -232,7 +232,7 @@ func refine(spec *openapi31.Spec, rt route) error {
 		}
 		done := o.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(rt.status)].Response
 		done.WithHeadersItem("X-Request-Id", openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/X-Request-Id"}})
-		if cookie := cookies[rt.endpoint.name]; cookie != "" {
+		if cookie := setCookies[rt.endpoint.name]; cookie != "" {
 			done.WithHeadersItem("Set-Cookie", headerOf(cookie))
 		}
 		return nil
