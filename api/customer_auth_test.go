@@ -139,6 +139,7 @@ func TestRegisterAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"].id
+	w.server.timeout, w.server.passwords.maxWait = 2*time.Minute, 2*time.Minute // for slow machines
 	before := len(w.events(own, app.EventCustomerCreated))
 	var mu sync.Mutex
 	answers := map[app.Code]int{}

@@ -47,6 +47,7 @@ var meanings = map[app.Code]string{
 	app.CodeConflict:             "the state of things does not allow this",
 	app.CodeLastOwner:            "a store must keep an OWNER",
 	app.CodeEmailTaken:           "somebody has registered with the e-mail address",
+	app.CodeAccountLinkRequired:  "there is an account of that e-mail address, for which the provider does not vouch: log in with its password",
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
@@ -129,7 +130,7 @@ func describe(table []route) (*openapi31.Spec, error) {
 	spec.SetVersion("1.0")
 	spec.SetDescription(strings.TrimSpace(introduction))
 	spec.WithServers(openapi31.Server{URL: "/"})
-	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login, or an API key. Credentials are read from this header only.")
+	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login or POST /customer-auth/login, or an API key. Credentials are read from this header only.")
 	spec.SetAPIKeySecurity("cookie", refreshCookie, openapi.InCookie, "The refresh token, good for POST /auth/refresh and for one use.")
 	if err := describeFailures(reflector); err != nil {
 		return nil, err
@@ -233,6 +234,7 @@ var cookieOf = map[string]string{
 	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
+	"socialLogin":      "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logoutCustomer":   "customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
 	"refresh":          "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logout":           "refreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",

@@ -31,6 +31,7 @@ var statuses = map[app.Code]int{
 	app.CodeConflict:             http.StatusConflict,
 	app.CodeLastOwner:            http.StatusConflict,
 	app.CodeEmailTaken:           http.StatusConflict,
+	app.CodeAccountLinkRequired:  http.StatusConflict,
 	app.CodeDeliveryInProgress:   http.StatusConflict,
 	app.CodePayloadErased:        http.StatusConflict,
 	app.CodeTotalMismatch:        http.StatusConflict,

@@ -25,6 +25,7 @@ var permitted = map[string]string{
 	"DELETE /users/{id}":            "OWNER",
 	"POST /customer-auth/register":  "everybody",
 	"POST /customer-auth/login":     "everybody",
+	"POST /customer-auth/social":    "everybody",
 	"POST /customer-auth/logout":    "CUSTOMER",
 	"POST /api-keys":                "OWNER",
 	"GET /api-keys":                 "OWNER",
@@ -67,6 +68,8 @@ func (w *world) body(rt route) any {
 		return map[string]any{"storeId": w.stores["own"].id}
 	case "POST /customer-auth/login":
 		return altered(credentials("nobody@example.com", "x"), object{"storeId": w.stores["own"].id})
+	case "POST /customer-auth/social":
+		return object{"storeId": w.stores["own"].id, "provider": "google", "token": noIDToken} // and no provider is offered
 	case "POST /customer-auth/register":
 		return registration("sto_none")
 	case "PATCH /platform/websites/{id}":
@@ -100,7 +103,8 @@ func (w *world) addMember(store app.StoreID) app.UserID {
 // withoutEffect says how those operations refuse an attempt that everybody may make.
 var withoutEffect = map[string]app.Code{
 	"POST /auth/login": app.CodeInvalidCredentials, "POST /customer-auth/login": app.CodeInvalidCredentials, "POST /customer-auth/register": app.CodeNotFound,
-	"POST /auth/accept-invite": app.CodeTokenInvalid,
+	"POST /auth/accept-invite":   app.CodeTokenInvalid,
+	"POST /customer-auth/social": app.CodeValidationFailed,
 }
 
 func TestWhoMayCallWhat(t *testing.T) {

@@ -53,6 +53,7 @@ func HashPassword(password app.Secret) (string, error) {
 type passwords struct {
 	running chan struct{}
 	waiting chan struct{}
+	maxWait time.Duration
 	dummy   string // a hash that no password has
 	runs    func() // called for each run; a test counts them
 }
@@ -64,6 +65,7 @@ func newPasswords() *passwords {
 	return &passwords{
 		running: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		waiting: make(chan struct{}, maxQueue),
+		maxWait: maxWait,
 		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", hashing.Memory, hashing.Iterations, hashing.Parallelism,
 			encoded(random[:hashing.SaltLength]), encoded(random[hashing.SaltLength:])),
 		runs: func() {},
@@ -111,7 +113,7 @@ func (p *passwords) enter(ctx context.Context) (leave func(), err error) {
 	default:
 		return nil, app.Unavailable(maxWait)
 	}
-	timeout := time.NewTimer(maxWait)
+	timeout := time.NewTimer(p.maxWait)
 	defer timeout.Stop()
 	select {
 	case p.running <- struct{}{}:

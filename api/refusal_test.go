@@ -324,7 +324,9 @@ func TestDatabaseAway(t *testing.T) {
 	db, err := persistence.Open(persistence.Config{URL: "postgres://u:swordfish@" + nobody + "/db?sslmode=disable"})
 	w.must(err)
 	t.Cleanup(func() { db.Close() })
-	server := w.serverOn(db, func(*Config) {})
+	server := w.serverOn(db, func(c *Config) {
+		c.Providers = map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"us"}, JWKSURL: "https://" + nobody}}
+	})
 	customer := w.addCustomer("own", "ada@example.com").AccessToken
 	for _, rt := range routes() {
 		token := w.tokens["OWNER"]

@@ -8,6 +8,7 @@ package api
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -33,9 +34,11 @@ type Config struct {
 	RefreshLeeway  time.Duration // in which the refresh token before the newest has its successor once more; 0 = none
 	SessionMaxAge  time.Duration // 0 = for ever
 	TrustedProxies []netip.Prefix
-	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
-	RateWindow     time.Duration // 0 = 60 s
-	CORSOrigins    []string      // whose pages may use the API, as browsers write origins
+	RateLimit      int                       // requests to log in, from one address in any RateWindow; 0 = 10
+	RateWindow     time.Duration             // 0 = 60 s
+	CORSOrigins    []string                  // whose pages may use the API, as browsers write origins
+	Providers      map[app.Provider]Provider // of social logins; those without client ids are not offered
+	ProviderCAs    *x509.CertPool            // nil = the system's
 	Log            zerolog.Logger
 	Metrics        prometheus.Registerer // nil = none
 	Now            func() time.Time      // nil = time.Now
@@ -49,6 +52,7 @@ type Server struct {
 	refreshes app.RefreshRules
 	passwords *passwords
 	limiter   limiter
+	providers map[app.Provider]*provider
 	cursors   cursors
 	origins   *http.CrossOriginProtection
 	cors      cors
@@ -71,7 +75,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		db: c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), cursors: newCursors(c.Keyring),
+		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 	}

@@ -130,6 +130,7 @@ func TestTokenAttacks(t *testing.T) {
 		"a fourth part":                 valid + ".x",
 		"altered claims":                strings.Replace(valid, ".ey", ".eY", 1),
 		"a line break":                  valid[:20] + "\n" + valid[20:],
+		"a line break in the signature": valid[:len(valid)-4] + "\n" + valid[len(valid)-4:],
 		"standard base64":               valid[:cut] + "." + strings.Repeat("+", 43),
 		"a megabyte of dots":            strings.Repeat(".", 1<<20),
 		"a megabyte of claims":          hs256(header, strings.Replace(with(nil), "{", `{"x":"`+strings.Repeat("y", 1<<20)+`",`, 1)),

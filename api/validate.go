@@ -21,6 +21,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.EventType]():      texts(app.EventTypes[:]),
 	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
 	reflect.TypeFor[app.AttemptStatus]():  texts([]app.AttemptStatus{app.AttemptDelivered, app.AttemptFailed, app.AttemptRetrying, app.AttemptDeadLetter}),
+	reflect.TypeFor[app.Provider]():       texts(app.Providers[:]),
 	reflect.TypeFor[app.Role]():           texts(app.Roles[:]),
 	reflect.TypeFor[app.Scope]():          texts(app.Scopes[:]),
 	reflect.TypeFor[app.Plan]():           texts([]app.Plan{app.PlanStarter, app.PlanGrow, app.PlanProfessional, app.PlanEnterprise}),

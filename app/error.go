@@ -29,6 +29,7 @@ const (
 	CodeConflict             Code = "CONFLICT"
 	CodeLastOwner            Code = "LAST_OWNER"
 	CodeEmailTaken           Code = "EMAIL_TAKEN"
+	CodeAccountLinkRequired  Code = "ACCOUNT_LINK_REQUIRED"
 	CodeDeliveryInProgress   Code = "DELIVERY_IN_PROGRESS"
 	CodePayloadErased        Code = "PAYLOAD_ERASED"
 	CodeTotalMismatch        Code = "TOTAL_MISMATCH"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -77,19 +78,36 @@ type CustomerLogin struct {
 	Customer     app.Customer
 	PasswordHash string // "" = none: only a social login opens the account
 	Disabled     bool
+
+	emailProven bool
 }
 
 // CustomerLoginByEmail returns the store's registered customer with that e-mail address, in
 // any case; NOT_FOUND if there is none.
 func (db *DB) CustomerLoginByEmail(ctx context.Context, store app.StoreID, email string) (CustomerLogin, error) {
 	var login CustomerLogin
-	c := &login.Customer
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(`SELECT id, email, first_name, last_name, phone, loyalty_points, total_orders, password_hash, disabled_at IS NOT NULL
-			FROM customers WHERE store_id = ? AND kind = 'registered' AND lower(email) = lower(?) AND email <> ''`, store, email).
-			Scan(ctx, &c.ID, &c.Email, &c.FirstName, &c.LastName, &c.Phone, &c.LoyaltyPoints, &c.TotalOrders, &login.PasswordHash, &login.Disabled)
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		login, err = scanLogin(ctx, tx.NewRaw(`SELECT ? FROM customers c WHERE ?`, loginColumns, registeredAs(store, email)))
+		return err
 	})
 	return login, err
+}
+
+// loginColumns are what scanLogin reads, of customers c.
+const loginColumns = bun.Safe(`c.id, c.email, c.first_name, c.last_name, c.phone, c.loyalty_points, c.total_orders,
+	c.password_hash, c.email_proven, c.disabled_at IS NOT NULL`)
+
+func scanLogin(ctx context.Context, query *bun.RawQuery) (CustomerLogin, error) {
+	var login CustomerLogin
+	c := &login.Customer
+	err := query.Scan(ctx, &c.ID, &c.Email, &c.FirstName, &c.LastName, &c.Phone, &c.LoyaltyPoints, &c.TotalOrders,
+		&login.PasswordHash, &login.emailProven, &login.Disabled)
+	return login, err
+}
+
+// registeredAs is the condition for the registered customer c of an e-mail address.
+func registeredAs(store app.StoreID, email string) schema.QueryWithArgs {
+	return bun.SafeQuery(`c.store_id = ? AND c.kind = 'registered' AND lower(c.email) = lower(?) AND c.email <> ''`, store, email)
 }
 
 // StartCustomerSession begins a session of a customer whose password was found right.

@@ -146,7 +146,9 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
 	r.key(t, db, 0, "")
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions"} {
+	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
+	must(t, err)
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}

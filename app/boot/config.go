@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -67,6 +68,10 @@ type Config struct {
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
+	Google   provider `envPrefix:"COMANDA_GOOGLE_"`
+	Apple    provider `envPrefix:"COMANDA_APPLE_"`
+	Facebook provider `envPrefix:"COMANDA_FACEBOOK_"`
+
 	LogLevel zerolog.Level `env:"COMANDA_LOG_LEVEL" envDefault:"info"`
 
 	// StopTimeout bounds how long attempts under way may take when a worker stops. It is
@@ -77,6 +82,36 @@ type Config struct {
 	certificate *tls.Certificate // nil = plain HTTP, behind a trusted proxy
 	egressCAs   *x509.CertPool   // nil = the system's
 	temporal    client.Options
+}
+
+// provider is where customers may log in, see api.Provider.
+type provider struct {
+	ClientIDs list   `env:"CLIENT_IDS"`
+	Issuer    string `env:"ISSUER"`
+	JWKSURL   string `env:"JWKS_URL"`
+}
+
+// list is a comma-separated list without blanks.
+type list []string
+
+// UnmarshalText reads the list.
+func (l *list) UnmarshalText(text []byte) error {
+	*l = nil
+	for part := range strings.SplitSeq(string(text), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*l = append(*l, part)
+		}
+	}
+	return nil
+}
+
+// providers returns the settings of social logins.
+func (c *Config) providers() map[app.Provider]api.Provider {
+	providers := map[app.Provider]api.Provider{}
+	for name, p := range map[app.Provider]provider{app.ProviderGoogle: c.Google, app.ProviderApple: c.Apple, app.ProviderFacebook: c.Facebook} {
+		providers[name] = api.Provider{ClientIDs: p.ClientIDs, Issuer: p.Issuer, JWKSURL: p.JWKSURL}
+	}
+	return providers
 }
 
 // prefixList is a comma-separated list of CIDRs and addresses; "none" is the empty one.
@@ -232,12 +267,12 @@ func (c *Config) check(environ map[string]string) []error {
 	if c.DeliveryTimeout > time.Minute {
 		fault("COMANDA_DELIVERY_TIMEOUT", errors.New("must be at most 1m"))
 	}
+	c.egressCAs, err = certPool(c.EgressCAFile)
+	fault("COMANDA_EGRESS_CA_FILE", err)
 	if c.parts&API != 0 {
 		c.checkAPI(fault)
 	}
 	if c.parts&Worker != 0 {
-		c.egressCAs, err = certPool(c.EgressCAFile)
-		fault("COMANDA_EGRESS_CA_FILE", err)
 		c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
 		fault("TEMPORAL_…", err)
 	}
@@ -250,6 +285,11 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	}
 	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
 		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
+	}
+	for name, p := range c.providers() {
+		if keys, err := url.Parse(p.JWKSURL); p.JWKSURL != "" && (err != nil || keys.Scheme != "https" || keys.Host == "") {
+			fault("COMANDA_"+strings.ToUpper(string(name))+"_JWKS_URL", errors.New("must be an https URL"))
+		}
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/api"
+	"github.com/comanda-dev/comanda/app"
 )
 
 var good = map[string]string{
@@ -46,8 +49,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 	}{
 		"nothing set": {map[string]string{}, []string{"COMANDA_SECRET_KEYS: is required", "COMANDA_TLS_CERT, COMANDA_TLS_KEY: must be set", "DATABASE_URL: is required"}},
 		"all wrong": {with("COMANDA_SECRET_KEYS", "short", "COMANDA_RETRY_SCHEDULE", "soon", "COMANDA_DELIVERY_TIMEOUT", "-1s", "COMANDA_EGRESS_ALLOW", "10.0.0.0/99",
-			"COMANDA_LOG_LEVEL", "chatty", "COMANDA_BASE_URL", "http://localhost", "COMANDA_EGRESS_CA_FILE", "/does/not/exist", "COMANDA_ACCESS_TOKEN_TTL", "soon"),
-			[]string{"COMANDA_ACCESS_TOKEN_TTL", "COMANDA_BASE_URL: must be an https URL", "COMANDA_DELIVERY_TIMEOUT: must be a positive duration", "COMANDA_EGRESS_ALLOW: \"10.0.0.0/99\"", "COMANDA_EGRESS_CA_FILE", "COMANDA_LOG_LEVEL", "COMANDA_RETRY_SCHEDULE: \"soon\"", "COMANDA_SECRET_KEYS: each key must have at least 32 bytes"}},
+			"COMANDA_LOG_LEVEL", "chatty", "COMANDA_BASE_URL", "http://localhost", "COMANDA_EGRESS_CA_FILE", "/does/not/exist", "COMANDA_ACCESS_TOKEN_TTL", "soon", "COMANDA_APPLE_JWKS_URL", "http://localhost/keys"),
+			[]string{"COMANDA_ACCESS_TOKEN_TTL", "COMANDA_APPLE_JWKS_URL: must be an https URL", "COMANDA_BASE_URL: must be an https URL", "COMANDA_DELIVERY_TIMEOUT: must be a positive duration", "COMANDA_EGRESS_ALLOW: \"10.0.0.0/99\"", "COMANDA_EGRESS_CA_FILE", "COMANDA_LOG_LEVEL", "COMANDA_RETRY_SCHEDULE: \"soon\"", "COMANDA_SECRET_KEYS: each key must have at least 32 bytes"}},
 		"no limit":           {with("COMANDA_AUTH_RATE_LIMIT", "0", "COMANDA_AUTH_RATE_WINDOW", "0s"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000", "COMANDA_AUTH_RATE_WINDOW: must be a positive duration"}},
 		"less than no limit": {with("COMANDA_AUTH_RATE_LIMIT", "-1"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
 		"an endless limit":   {with("COMANDA_AUTH_RATE_LIMIT", "10001"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
@@ -115,5 +118,21 @@ func TestOrigins(t *testing.T) {
 		if _, err := Load(with("COMANDA_CORS_ORIGINS", origin), API); err == nil || !strings.Contains(err.Error(), "\nCOMANDA_CORS_ORIGINS: ") || strings.Count(err.Error(), "\n") != 1 {
 			t.Errorf("%s: %v", origin, err)
 		}
+	}
+}
+
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("COMANDA_GOOGLE_CLIENT_IDS", "web.example, ,app.example", "COMANDA_APPLE_ISSUER", "https://apple.test", "COMANDA_APPLE_JWKS_URL", "https://apple.test/keys"), API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[app.Provider]api.Provider{
+		app.ProviderGoogle:   {ClientIDs: []string{"web.example", "app.example"}},
+		app.ProviderApple:    {Issuer: "https://apple.test", JWKSURL: "https://apple.test/keys"},
+		app.ProviderFacebook: {},
+	}
+	if diff := cmp.Diff(want, config.providers()); diff != "" {
+		t.Error(diff)
 	}
 }

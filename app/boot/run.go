@@ -69,7 +69,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
-			CORSOrigins: config.CORSOrigins, Log: log, Metrics: metrics, Now: time.Now,
+			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Log: log, Metrics: metrics, Now: time.Now,
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err
@@ -153,13 +153,14 @@ func listen(ctx context.Context, group *errgroup.Group, name, address string, ce
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(debugLines{logger}, "", 0), // handshakes that strangers break off
+		Handler:                      handler,
+		ReadHeaderTimeout:            10 * time.Second,
+		ReadTimeout:                  30 * time.Second,
+		WriteTimeout:                 time.Minute,
+		IdleTimeout:                  2 * time.Minute,
+		MaxHeaderBytes:               64 << 10,
+		DisableGeneralOptionsHandler: true,                               // "OPTIONS *" is refused like everything else that is no route
+		ErrorLog:                     log.New(debugLines{logger}, "", 0), // handshakes that strangers break off
 	}
 	if certificate != nil {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}

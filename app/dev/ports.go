@@ -62,9 +62,14 @@ func (p *ports) address(u use) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.numbers[u]))
 }
 
-// url is where a browser finds what listens there.
+// url is where a browser finds what listens there. What speaks plain HTTP has no name: the API's demand for HTTPS holds
+// for every port of its host, and would keep browsers from Temporal's Web UI.
 func (p *ports) url(scheme string, u use) string {
-	return scheme + "://" + net.JoinHostPort("localhost", strconv.Itoa(p.numbers[u]))
+	host := "localhost"
+	if scheme == "http" {
+		host = "127.0.0.1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(p.numbers[u]))
 }
 
 // take frees a use's port for a server that is about to listen on it, and returns it.

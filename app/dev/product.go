@@ -126,7 +126,7 @@ func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
-	s.Ready.Users, s.Ready.Stores, s.Ready.PlatformAdmin = made.Users, made.Stores, &made.PlatformAdmin
+	s.Ready.Users, s.Ready.Stores, s.Ready.PlatformAdmin, s.Ready.Customer = made.Users, made.Stores, &made.PlatformAdmin, &made.Customer
 	s.Ready.APIKey = made.APIKey
 	return writePrivate(s.data.file(keyFile), []byte(made.APIKey+"\n"))
 }

@@ -17,11 +17,12 @@ type Ready struct {
 	ReceiverSecret string `json:"receiverSecret,omitempty"`
 	AdminURL       string `json:"adminUrl,omitempty"`
 
-	// Users, Stores, PlatformAdmin and APIKey are the demo's.
-	Users         []demo.User   `json:"users,omitempty"`
-	Stores        []demo.Store  `json:"stores,omitempty"`
-	PlatformAdmin *demo.Account `json:"platformAdmin,omitempty"`
-	APIKey        string        `json:"apiKey,omitempty"`
+	// Users, Stores, PlatformAdmin, Customer and APIKey are the demo's.
+	Users         []demo.User    `json:"users,omitempty"`
+	Stores        []demo.Store   `json:"stores,omitempty"`
+	PlatformAdmin *demo.Account  `json:"platformAdmin,omitempty"`
+	Customer      *demo.Customer `json:"customer,omitempty"`
+	APIKey        string         `json:"apiKey,omitempty"`
 
 	// OwnerDatabaseURL and Env are there with --infra alone: what comanda migrate connects with, and the environment
 	// of comanda serve and worker.

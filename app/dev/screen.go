@@ -41,6 +41,9 @@ func (r Ready) printUsers(out io.Writer) {
 	if r.PlatformAdmin != nil {
 		fmt.Fprintf(out, "               %-26s platform\n", r.PlatformAdmin.Email)
 	}
+	if r.Customer != nil {
+		fmt.Fprintf(out, "               %-26s customer (POST /customer-auth/login)\n", r.Customer.Email)
+	}
 	curl := "curl -s --cacert " + quote(r.CAFile)
 	owner := r.Users[0]
 	login, err := json.Marshal(map[string]any{"email": owner.Email, "password": owner.Password, "storeId": owner.StoreIDs[0]})

@@ -1,4 +1,4 @@
-DROP TABLE customer_sessions;
+DROP TABLE customer_identities, customer_sessions;
 ALTER TABLE customers
     DROP CONSTRAINT guests_cannot_log_in,
     DROP COLUMN disabled_at,

@@ -17,3 +17,15 @@ CREATE TABLE customer_sessions (
 );
 CREATE INDEX customer_sessions_alive ON customer_sessions (store_id, customer_id) WHERE ended_at IS NULL;
 CALL fence('customer_sessions', 'store_id');
+
+-- The social logins that open a customer's account.
+CREATE TABLE customer_identities (
+    store_id    text NOT NULL REFERENCES stores,
+    provider    text NOT NULL CHECK (provider IN ('google', 'apple', 'facebook')),
+    subject     text NOT NULL,
+    customer_id text NOT NULL REFERENCES customers,
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (store_id, provider, subject)
+);
+CREATE INDEX customer_identities_of_customer ON customer_identities (store_id, customer_id);
+CALL fence('customer_identities', 'store_id');

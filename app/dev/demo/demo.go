@@ -1,5 +1,5 @@
 // Package demo fills an installation with data to try it with: a restaurant with two stores and a menu, somebody to
-// log in as for every role, and another restaurant that must see nothing of the first.
+// log in as for every role, a customer, and another restaurant that must see nothing of the first.
 package demo
 
 import (
@@ -26,6 +26,7 @@ type Demo struct {
 	Stores        []Store
 	PlatformAdmin Account
 	APIKey        string // of the first store, with all scopes
+	Customer      Customer
 }
 
 // Account is what somebody logs in with.
@@ -39,6 +40,12 @@ type User struct {
 	Account
 	Role     app.Role      `json:"role"`
 	StoreIDs []app.StoreID `json:"storeIds"`
+}
+
+// Customer is a customer of a store.
+type Customer struct {
+	Account
+	StoreID app.StoreID `json:"storeId"`
 }
 
 // Store is a store of the demo.
@@ -121,6 +128,10 @@ func (s *seeder) seed(ctx context.Context) (Demo, error) {
 	if demo.APIKey, err = s.key(ctx, demo.Stores[0].StoreID); err != nil {
 		return Demo{}, fmt.Errorf("API key: %w", err)
 	}
+	demo.Customer = Customer{Account{customer, Password}, demo.Stores[0].StoreID}
+	if err := s.register(ctx, demo.Customer); err != nil {
+		return Demo{}, fmt.Errorf("customer: %w", err)
+	}
 	demo.PlatformAdmin = Account{platformAdmin, Password}
 	role := "ADMIN"
 	return demo, s.addUser(ctx, persistence.NewUser{Email: platformAdmin, Name: "Platform admin", PlatformRole: &role})
@@ -180,6 +191,22 @@ func (s *seeder) addUser(ctx context.Context, user persistence.NewUser) error {
 		return err
 	}
 	_, err = s.db.CreateUser(ctx, s.Now(), user)
+	return err
+}
+
+// register makes a customer who is not there yet.
+func (s *seeder) register(ctx context.Context, c Customer) error {
+	_, err := s.db.CustomerLoginByEmail(ctx, c.StoreID, c.Email)
+	if app.CodeOf(err) != app.CodeNotFound {
+		return err
+	}
+	hash, err := s.hash()
+	if err != nil {
+		return err
+	}
+	_, err = s.db.RegisterCustomer(ctx, s.Now(), c.StoreID, persistence.NewCustomer{
+		Email: c.Email, FirstName: "Carla", LastName: "Customer", Phone: "+493012345678", PasswordHash: hash,
+	}, 0) // the session that comes with it is over at once
 	return err
 }
 

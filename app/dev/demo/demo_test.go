@@ -36,6 +36,10 @@ func TestSeedTwice(t *testing.T) {
 
 	checkPeople(t, first)
 	store := first.Stores[0].StoreID
+	login, err := db.CustomerLoginByEmail(t.Context(), store, first.Customer.Email)
+	if err != nil || first.Customer.StoreID != store || login.PasswordHash == "" || first.Customer.Password != Password {
+		t.Errorf("customer %+v, %v", first.Customer, err)
+	}
 	products, err := db.Products(t.Context(), store, app.ProductFilter{}, persistence.Cursor{}, 100)
 	if err != nil || len(products) != 10 {
 		t.Errorf("%d products, %v", len(products), err)

@@ -8,6 +8,8 @@ import (
 const (
 	// platformAdmin is the platform administrator's e-mail address.
 	platformAdmin = "platform@comanda.example"
+	// customer is the e-mail address of the first store's customer.
+	customer = "customer@example.com"
 	// receiverPattern matches the URLs at which the demo's receiver may have been in earlier runs.
 	receiverPattern = `^https://localhost:[0-9]+/hook$`
 )
