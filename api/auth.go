@@ -133,7 +133,7 @@ func (s *Server) startSession(ctx context.Context, c *call, user app.User, store
 	if err != nil {
 		return loginOut{}, err
 	}
-	c.setRefreshToken(s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	c.setRefreshToken(realm, s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
 	return loginOut{AccessToken: token, User: user, Stores: session.Stores}, nil
 }
 

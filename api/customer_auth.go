@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
-	"time"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
@@ -78,7 +76,7 @@ func (s *Server) welcomeCustomer(c *call, store app.StoreID, session persistence
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	c.setCustomerRefreshToken(s.tokens.mintRefresh(app.RealmCustomer, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	c.setRefreshToken(app.RealmCustomer, s.tokens.mintRefresh(app.RealmCustomer, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
 	return loginCustomerOut{AccessToken: token, Customer: session.Customer}, nil
 }
 
@@ -92,15 +90,34 @@ func (s *Server) logoutCustomer(ctx context.Context, c *call, _ noIn) (logoutCus
 	if err := s.db.EndCustomerSession(ctx, c.now, p.StoreID, p.CustomerID, p.SessionID); err != nil {
 		return logoutCustomerOut{}, err
 	}
-	c.setCustomerRefreshToken("", -time.Second)
+	c.clearRefreshToken(app.RealmCustomer)
 	return logoutCustomerOut{Message: "logged out"}, nil
 }
 
-// setCustomerRefreshToken sets the cookie with the attributes of the tenants' (contract
-// §3). A negative lifetime takes it from the client.
-func (c *call) setCustomerRefreshToken(token string, ttl time.Duration) {
-	http.SetCookie(c.exchange, &http.Cookie{
-		Name: "customerRefreshToken", Value: token, Path: "/", MaxAge: int(ttl / time.Second),
-		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+// refreshCustomer gives out the next pair of tokens of a customer, as refresh does for users.
+func (s *Server) refreshCustomer(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
+	session, err := s.db.RefreshCustomer(ctx, c.now, c.refresh.session, c.refresh.counter, s.refreshes)
+	if err != nil {
+		return refreshOut{}, err
+	}
+	c.exchange.principal = app.Principal{Realm: app.RealmCustomer, CustomerID: session.CustomerID, SessionID: c.refresh.session, StoreID: session.StoreID}
+	switch session.Decision {
+	case app.RefreshInvalid:
+		return refreshOut{}, refreshInvalid()
+	case app.RefreshReused:
+		c.exchange.log.Warn().Str("customerId", string(session.CustomerID)).Str("sessionId", string(c.refresh.session)).
+			Msg("a superseded refresh token came back; all sessions of the customer have ended")
+		fallthrough
+	case app.RefreshRevoked:
+		c.clearRefreshToken(app.RealmCustomer)
+		return refreshOut{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
+	}
+	token, err := s.tokens.mint(c.now, claims{
+		Subject: string(session.CustomerID), Email: session.Email, StoreID: session.StoreID, Audience: app.RealmCustomer, SessionID: c.refresh.session,
 	})
+	if err != nil {
+		return refreshOut{}, err
+	}
+	c.setRefreshToken(app.RealmCustomer, s.tokens.mintRefresh(app.RealmCustomer, c.refresh.session, session.RefreshCounter), s.tokens.refreshTTL)
+	return refreshOut{AccessToken: token}, nil
 }

@@ -132,6 +132,7 @@ func describe(table []route) (*openapi31.Spec, error) {
 	spec.WithServers(openapi31.Server{URL: "/"})
 	spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of POST /auth/login or POST /customer-auth/login, or an API key. Credentials are read from this header only.")
 	spec.SetAPIKeySecurity("cookie", refreshCookie, openapi.InCookie, "The refresh token, good for POST /auth/refresh and for one use.")
+	spec.SetAPIKeySecurity("customerCookie", customerRefreshCookie, openapi.InCookie, "A customer's refresh token, good for POST /customer-auth/refresh and for one use.")
 	if err := describeFailures(reflector); err != nil {
 		return nil, err
 	}
@@ -198,7 +199,11 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 		oc.AddSecurity("bearer")
 		text = whoMay(rt.permission)
 	case rt.permission == byRefreshToken:
-		oc.AddSecurity("cookie")
+		if strings.HasPrefix(rt.path, "/customer-auth/") {
+			oc.AddSecurity("customerCookie")
+		} else {
+			oc.AddSecurity("cookie")
+		}
 		text = "For whoever has the refresh token."
 	}
 	oc.AddReqStructure(reflect.Zero(rt.endpoint.in).Interface())
@@ -236,6 +241,7 @@ var cookieOf = map[string]string{
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"socialLogin":      "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logoutCustomer":   "customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
+	"refreshCustomer":  "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"refresh":          "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"logout":           "refreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0",
 }

@@ -27,6 +27,7 @@ var permitted = map[string]string{
 	"POST /customer-auth/login":     "everybody",
 	"POST /customer-auth/social":    "everybody",
 	"POST /customer-auth/logout":    "CUSTOMER",
+	"POST /customer-auth/refresh":   "whoever has the cookie",
 	"POST /api-keys":                "OWNER",
 	"GET /api-keys":                 "OWNER",
 	"POST /api-keys/{id}/revoke":    "OWNER",

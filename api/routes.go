@@ -64,6 +64,8 @@ func routes() []route {
 			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
 		{post, "/customer-auth/social", public, "", !once, 200, "Log in as a customer with a provider's ID token",
 			handle((*Server).socialLogin, app.CodeInvalidCredentials, app.CodeNotFound, app.CodeAccountLinkRequired)},
+		{post, "/customer-auth/refresh", byRefreshToken, "", !once, 200, "Get a customer's new access token and new refresh token for the one in the cookie",
+			handle((*Server).refreshCustomer, app.CodeTokenInvalid, app.CodeTokenRevoked)},
 		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
 		{post, "/api-keys", app.ManageAPIKeys, "", once, 201, "Create an API key, and show it this once", handle((*Server).createAPIKey)},
 		{get, "/api-keys", app.ManageAPIKeys, "", !once, 200, "List the API keys of the store and of its sandbox, the newest first",

@@ -9,34 +9,48 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// refreshCookie is the name of the cookie in which a tenant's or a platform administrator's
-// refresh token travels. It means something to POST /auth/refresh alone.
-const refreshCookie = "refreshToken"
+// The cookies in which refresh tokens travel. They mean something to the refresh of their
+// own realm alone.
+const (
+	refreshCookie         = "refreshToken" // a tenant's or a platform administrator's
+	customerRefreshCookie = "customerRefreshToken"
+)
 
-// setRefreshToken sets the cookie with the attributes that the spec gives it.
-func (c *call) setRefreshToken(token string, ttl time.Duration) {
-	c.setRefreshCookie(token, int(ttl/time.Second))
+func refreshCookieOf(realm app.Realm) string {
+	if realm == app.RealmCustomer {
+		return customerRefreshCookie
+	}
+	return refreshCookie
+}
+
+// setRefreshToken sets the realm's cookie with the attributes that the spec gives it.
+func (c *call) setRefreshToken(realm app.Realm, token string, ttl time.Duration) {
+	c.setRefreshCookie(realm, token, int(ttl/time.Second))
 }
 
 // clearRefreshToken makes the browser forget the cookie.
-func (c *call) clearRefreshToken() { c.setRefreshCookie("", -1) }
+func (c *call) clearRefreshToken(realm app.Realm) { c.setRefreshCookie(realm, "", -1) }
 
-func (c *call) setRefreshCookie(value string, maxAge int) {
+func (c *call) setRefreshCookie(realm app.Realm, value string, maxAge int) {
 	http.SetCookie(c.exchange, &http.Cookie{
-		Name: refreshCookie, Value: value, Path: "/", MaxAge: maxAge,
+		Name: refreshCookieOf(realm), Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
 	})
 }
 
-// readRefreshToken reads the credential of POST /auth/refresh. Two cookies of the name are
+// readRefreshToken reads the credential of the two refreshes. Two cookies of the name are
 // none: one of them may have been planted by a sibling host, and nobody can tell which.
 func (s *Server) readRefreshToken(c *call) error {
-	values := cookies(c.request.Header, refreshCookie)
+	realms := []app.Realm{app.RealmTenant, app.RealmPlatform}
+	if strings.HasPrefix(c.route.path, "/customer-auth/") {
+		realms = []app.Realm{app.RealmCustomer}
+	}
+	values := cookies(c.request.Header, refreshCookieOf(realms[0]))
 	if len(values) != 1 {
 		return refreshInvalid()
 	}
 	var err error
-	c.refresh, err = s.tokens.parseRefresh(values[0], []app.Realm{app.RealmTenant, app.RealmPlatform})
+	c.refresh, err = s.tokens.parseRefresh(values[0], realms)
 	return err
 }
 
@@ -73,7 +87,7 @@ func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, erro
 			Msg("a superseded refresh token came back; all sessions of the user have ended")
 		fallthrough
 	case app.RefreshRevoked:
-		c.clearRefreshToken()
+		c.clearRefreshToken(c.refresh.realm)
 		return refreshOut{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 	}
 	token, err := s.tokens.mint(c.now, claims{
@@ -83,7 +97,7 @@ func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, erro
 	if err != nil {
 		return refreshOut{}, err
 	}
-	c.setRefreshToken(s.tokens.mintRefresh(c.refresh.realm, c.refresh.session, session.RefreshCounter), s.tokens.refreshTTL)
+	c.setRefreshToken(c.refresh.realm, s.tokens.mintRefresh(c.refresh.realm, c.refresh.session, session.RefreshCounter), s.tokens.refreshTTL)
 	return refreshOut{AccessToken: token}, nil
 }
 
@@ -126,6 +140,6 @@ func (s *Server) logout(ctx context.Context, c *call, _ noIn) (logoutOut, error)
 	if err := s.db.EndSession(ctx, c.now, c.principal); err != nil {
 		return logoutOut{}, err
 	}
-	c.clearRefreshToken()
+	c.clearRefreshToken(c.principal.Realm)
 	return logoutOut{Message: "logged out"}, nil
 }

@@ -150,6 +150,7 @@ func (db *DB) AuthenticateCustomer(ctx context.Context, session app.SessionID, c
 		FROM customer_sessions s
 		JOIN customers c ON c.id = s.customer_id AND c.store_id = s.store_id AND c.disabled_at IS NULL
 		JOIN stores st ON st.id = s.store_id
+		JOIN websites w ON w.id = st.website_id AND w.suspended_at IS NULL
 		JOIN store_views v ON v.store_id = s.store_id AND v.is_default
 		WHERE s.id = $1 AND s.customer_id = $2 AND s.store_id = $3 AND s.ended_at IS NULL`, session, customer, store).
 		Scan(&p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
@@ -162,8 +163,57 @@ func (db *DB) AuthenticateCustomer(ctx context.Context, session app.SessionID, c
 // EndCustomerSession ends a customer's session; one that has ended stays as it is.
 func (db *DB) EndCustomerSession(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, session app.SessionID) error {
 	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw(`UPDATE customer_sessions SET ended_at = ?
-			WHERE store_id = ? AND customer_id = ? AND id = ? AND ended_at IS NULL`, now, store, customer, session).Exec(ctx)
+		_, err := tx.NewRaw(`UPDATE customer_sessions SET ended_at = ?, end_reason = ?
+			WHERE store_id = ? AND customer_id = ? AND id = ? AND ended_at IS NULL`, now, app.EndedByLogout, store, customer, session).Exec(ctx)
 		return err
 	})
+}
+
+// CustomerRefreshed is what Refreshed is for a customer's session.
+type CustomerRefreshed struct {
+	Decision       app.RefreshDecision
+	CustomerID     app.CustomerID // "" for a session that is not there
+	Email          string
+	RefreshCounter int64 // of the token to give out
+	StoreID        app.StoreID
+}
+
+// RefreshCustomer is Refresh for a customer's session. It locks the customer first and the
+// session second, as whoever ends all of a customer's sessions does.
+func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.SessionID, counter int64, rules app.RefreshRules) (CustomerRefreshed, error) {
+	var r CustomerRefreshed
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		r = CustomerRefreshed{}
+		state, err := r.lock(ctx, tx, session)
+		if errors.Is(err, sql.ErrNoRows) {
+			r = CustomerRefreshed{Decision: app.RefreshRevoked}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.Decision = app.DecideRefresh(state, counter, now, rules)
+		r.RefreshCounter, err = customerSessions.carryOut(ctx, tx, r.Decision, session, string(r.CustomerID), state.Counter, now, rules)
+		return err
+	})
+	return r, err
+}
+
+// lock locks a session with its customer and reads both. A customer of a suspended website
+// is barred.
+func (r *CustomerRefreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID) (app.SessionState, error) {
+	var state app.SessionState
+	err := tx.NewRaw(`SELECT c.id, c.email, c.store_id, c.disabled_at IS NOT NULL OR w.suspended_at IS NOT NULL
+		FROM customers c JOIN stores st ON st.id = c.store_id JOIN websites w ON w.id = st.website_id
+		WHERE c.id = (SELECT customer_id FROM customer_sessions WHERE id = ?) FOR UPDATE OF c`, session).
+		Scan(ctx, &r.CustomerID, &r.Email, &r.StoreID, &state.Barred)
+	if err != nil {
+		return state, err
+	}
+	var rotated sql.NullTime
+	err = tx.NewRaw(`SELECT refresh_counter, rotated_at, created_at, expires_at, ended_at IS NOT NULL
+		FROM customer_sessions WHERE id = ? FOR UPDATE`, session).
+		Scan(ctx, &state.Counter, &rotated, &state.CreatedAt, &state.ExpiresAt, &state.Ended)
+	state.RotatedAt = rotated.Time
+	return state, err
 }

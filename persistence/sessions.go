@@ -37,20 +37,35 @@ func (db *DB) Refresh(ctx context.Context, now time.Time, session app.SessionID,
 		if err != nil {
 			return err
 		}
-		r.RefreshCounter = state.Counter
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
-		switch r.Decision {
-		case app.RefreshRotate:
-			r.RefreshCounter++
-			_, err = tx.NewRaw(`UPDATE sessions SET refresh_counter = ?, rotated_at = ?, expires_at = ? WHERE id = ?`,
-				r.RefreshCounter, now, now.Add(rules.TTL), session).Exec(ctx)
-		case app.RefreshReused:
-			_, err = tx.NewRaw(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE user_id = ? AND ended_at IS NULL`,
-				now, app.EndedByReuse, r.User.ID).Exec(ctx)
-		}
+		r.RefreshCounter, err = userSessions.carryOut(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter, now, rules)
 		return err
 	})
 	return r, err
+}
+
+// sessionTable is a table of sessions and its column that says whose a session is.
+type sessionTable struct{ name, owner string }
+
+var (
+	userSessions     = sessionTable{"sessions", "user_id"}
+	customerSessions = sessionTable{"customer_sessions", "customer_id"}
+)
+
+// carryOut does what was decided about a session that is locked, and returns the counter of
+// the token to give out.
+func (t sessionTable) carryOut(ctx context.Context, tx bun.Tx, decision app.RefreshDecision, session app.SessionID, owner string, counter int64, now time.Time, rules app.RefreshRules) (int64, error) {
+	var err error
+	switch decision {
+	case app.RefreshRotate:
+		counter++
+		_, err = tx.NewRaw(`UPDATE ? SET refresh_counter = ?, rotated_at = ?, expires_at = ? WHERE id = ?`,
+			bun.Ident(t.name), counter, now, now.Add(rules.TTL), session).Exec(ctx)
+	case app.RefreshReused:
+		_, err = tx.NewRaw(`UPDATE ? SET ended_at = ?, end_reason = ? WHERE ? = ? AND ended_at IS NULL`,
+			bun.Ident(t.name), now, app.EndedByReuse, bun.Ident(t.owner), owner).Exec(ctx)
+	}
+	return counter, err
 }
 
 // lock locks a session with its user and reads both.

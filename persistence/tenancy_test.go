@@ -199,6 +199,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"RevokeAPIKey",         // as APIKeys
 		"EndSession",           // logout
 		"Refresh",              // session lookup
+		"RefreshCustomer",      // the session names the store
 		"SwitchStore",          // the session's store changes
 		"ChangeWebsite",        // platform
 		"Websites",             // platform

@@ -12,8 +12,11 @@ CREATE TABLE customer_sessions (
     customer_id     text NOT NULL REFERENCES customers,
     refresh_counter bigint NOT NULL DEFAULT 0,
     created_at      timestamptz NOT NULL,
+    rotated_at      timestamptz,          -- when refresh_counter last went up
     expires_at      timestamptz NOT NULL, -- of the newest refresh token
-    ended_at        timestamptz
+    ended_at        timestamptz,
+    end_reason      text CHECK (end_reason IN ('logout', 'reuse')),
+    CHECK (end_reason IS NULL OR ended_at IS NOT NULL)
 );
 CREATE INDEX customer_sessions_alive ON customer_sessions (store_id, customer_id) WHERE ended_at IS NULL;
 CALL fence('customer_sessions', 'store_id');

@@ -1,0 +1,107 @@
+package api
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// customerCookie is the refresh token in an answer's cookie.
+func (a *answer) customerCookie() string {
+	a.t.Helper()
+	value, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
+	name, token, _ := strings.Cut(value, "=")
+	if name != customerRefreshCookie || attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" {
+		a.t.Errorf("%s: cookie %q", a.what, a.Header().Get("Set-Cookie"))
+	}
+	return token
+}
+
+func (w *world) customerLogin(email string) string {
+	w.Helper()
+	return w.do("POST", "/customer-auth/register", "", altered(registration(w.stores["own"].id), object{"email": email})).ok(201, nil).customerCookie()
+}
+
+func (w *world) customerRefresh(cookie string) *answer {
+	w.Helper()
+	return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", customerRefreshCookie+"="+cookie))
+}
+
+func TestCustomerRefresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.customerLogin("ada@example.com")
+	a := w.customerRefresh(first)
+	var out refreshOut
+	second := a.ok(200, &out).customerCookie()
+	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), out.AccessToken, nil).refused(app.CodeNotFound) // a customer's token, for nobody else's order
+	third := w.customerRefresh(second).ok(200, nil).customerCookie()
+
+	// A superseded token ends all sessions of the customer, and of nobody else.
+	other := w.customerLogin("bob@example.com")
+	w.customerRefresh(first).refused(app.CodeTokenRevoked)
+	w.customerRefresh(third).refused(app.CodeTokenRevoked)
+	w.do("POST", "/customer-auth/logout", out.AccessToken, nil).refused(app.CodeTokenRevoked)
+	w.customerRefresh(other).ok(200, nil)
+}
+
+func TestCustomerRefreshRefusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cookie := w.customerLogin("ada@example.com")
+	tenant := w.server.tokens.mintRefresh(app.RealmTenant, "ses_1", 0)
+	for name, present := range map[string]func() *answer{
+		"none":       func() *answer { return w.do("POST", "/customer-auth/refresh", "", nil) },
+		"a tenant's": func() *answer { return w.customerRefresh(tenant) },
+		"twice":      func() *answer { return w.customerRefresh(cookie + "; " + customerRefreshCookie + "=" + cookie) },
+		"altered":    func() *answer { return w.customerRefresh(cookie[:len(cookie)-1] + "_") },
+		"as a tenant's": func() *answer {
+			return w.do("POST", "/auth/refresh", "", nil, header("Cookie", refreshCookie+"="+cookie))
+		},
+		"under its name": func() *answer {
+			return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", refreshCookie+"="+cookie))
+		},
+	} {
+		a := present()
+		a.what += " with " + name
+		a.refused(app.CodeTokenInvalid)
+	}
+	w.customerRefresh(cookie).ok(200, nil) // none of that has raised an alarm
+
+	cookie = w.customerLogin("bob@example.com")
+	w.exec("UPDATE customers SET disabled_at = now() WHERE email = 'bob@example.com'")
+	w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
+	cookie = w.customerLogin("eve@example.com")
+	w.now = w.now.Add(168 * time.Hour)
+	w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
+}
+
+// Of many refreshes with one token exactly one has a successor, and the others end the
+// customer's sessions.
+func TestCustomerRefreshesAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, email := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+		cookie := w.customerLogin(email)
+		codes := make([]app.Code, 20)
+		var wait sync.WaitGroup
+		for i := range codes {
+			wait.Go(func() { codes[i] = w.customerRefresh(cookie).body.Error.Code })
+		}
+		wait.Wait()
+		rotated := 0
+		for _, code := range codes {
+			if code == "" {
+				rotated++
+			} else if code != app.CodeTokenRevoked {
+				t.Errorf("refused with %s", code)
+			}
+		}
+		if rotated != 1 {
+			t.Errorf("%d new generations of one token", rotated)
+		}
+	}
+}
