@@ -40,8 +40,8 @@ var commonPasswordSet = sync.OnceValue(func() map[string]bool {
 	return set
 })
 
-// isCommon reports whether a password is one of those that are tried first, in any case.
-func isCommon(password string) bool { return commonPasswordSet()[strings.ToLower(password)] }
+// IsCommonPassword reports whether a password is one of those that are tried first, in any case.
+func IsCommonPassword(password string) bool { return commonPasswordSet()[strings.ToLower(password)] }
 
 // HashPassword makes what users.password_hash keeps.
 func HashPassword(password app.Secret) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"fmt"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -94,15 +95,13 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 
 // newPassword checks and hashes a password that somebody chose.
 func (s *Server) newPassword(ctx context.Context, password app.Secret) (string, error) {
-	if password.Len() < minPassword {
-		return "", app.Invalid("password", "must have at least 8 bytes")
+	switch {
+	case password.Len() < minPassword:
+		return "", app.Invalid("password", fmt.Sprintf("must have at least %d bytes", minPassword))
+	case IsCommonPassword(password.Reveal()):
+		return "", app.Invalid("password", messages["uncommon"])
 	}
-	leave, err := s.passwords.enter(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	return HashPassword(password)
+	return s.passwords.hash(ctx, password)
 }
 
 type changeRoleIn struct {

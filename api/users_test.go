@@ -43,6 +43,7 @@ func TestInvitation(t *testing.T) {
 	token := w.invited(grace("MANAGER", own, sibling))
 	w.do("POST", "/auth/accept-invite", "", accept(replaced, goodPassword)).refused(app.CodeTokenInvalid)
 	w.do("POST", "/auth/accept-invite", "", accept(token, "short")).refused(app.CodeValidationFailed, "password")
+	w.do("POST", "/auth/accept-invite", "", accept(token, "Password1")).refused(app.CodeValidationFailed, "password")
 
 	var out loginOut
 	a := w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, &out)

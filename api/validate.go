@@ -79,7 +79,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			n, _ := strconv.Atoi(least)
 			return len(text) >= n
 		},
-		"uncommon": func(text, _ string, _ reflect.Type) bool { return !isCommon(text) },
+		"uncommon": func(text, _ string, _ reflect.Type) bool { return !IsCommonPassword(text) },
 		"enum":     func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
 		"id":       func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
 		"phone":    func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },

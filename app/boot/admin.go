@@ -42,6 +42,8 @@ func (a PlatformAdmin) check() error {
 		return fmt.Errorf("the password must have %d to %d bytes", minPassword, MaxPassword)
 	case !utf8.ValidString(password) || strings.ContainsAny(password, "\x00\r\n"):
 		return errors.New("the password must be one line of UTF-8")
+	case api.IsCommonPassword(password):
+		return errors.New("the password must not be one of the commonest")
 	}
 	return nil
 }
