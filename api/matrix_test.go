@@ -42,6 +42,7 @@ var permitted = map[string]string{
 	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 	"GET /platform/websites":        "PLATFORM",
+	"POST /platform/websites":       "PLATFORM",
 	"PATCH /platform/websites/{id}": "PLATFORM",
 }
 
@@ -73,6 +74,8 @@ func (w *world) body(rt route) any {
 		return object{"storeId": w.stores["own"].id, "provider": "google", "token": noIDToken} // and no provider is offered
 	case "POST /customer-auth/register":
 		return registration("sto_none")
+	case "POST /platform/websites":
+		return websiteBody(strings.TrimPrefix(string(app.NewID[app.WebsiteID](noon)), "web_") + ".test")
 	case "PATCH /platform/websites/{id}":
 		return object{"plan": app.PlanGrow}
 	case "POST /api-keys":

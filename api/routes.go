@@ -91,6 +91,8 @@ func routes() []route {
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
 
+		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
+			handle((*Server).openWebsite, app.CodeConflict)},
 		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},
 		{patch, "/platform/websites/{id}", app.ManageWebsites, "", !once, 200, "Change the plan of a website, suspend it or end that",
 			handle((*Server).changeWebsite, app.CodeNotFound)},

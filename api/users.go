@@ -51,12 +51,20 @@ func (s *Server) invite(ctx context.Context, c *call, in inviteIn) (invitationOu
 			stores = append(stores, app.StoreID(id))
 		}
 	}
+	token := newInvitationToken()
+	invitation, err := s.db.Invite(ctx, c.now, c.principal, app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores},
+		token, invitationTTL)
+	return s.showInvitation(invitation, token), err
+}
+
+func newInvitationToken() app.Secret {
 	random := make([]byte, 32)
 	rand.Read(random)
-	token := base64.RawURLEncoding.EncodeToString(random)
-	invitation, err := s.db.Invite(ctx, c.now, c.principal, app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores},
-		app.NewSecret(token), invitationTTL)
-	return invitationOut{invitation, token, s.tokens.issuer + "/dashboard/accept-invite#" + token}, err
+	return app.NewSecret(base64.RawURLEncoding.EncodeToString(random))
+}
+
+func (s *Server) showInvitation(invitation app.Invitation, token app.Secret) invitationOut {
+	return invitationOut{invitation, token.Reveal(), s.tokens.issuer + "/dashboard/accept-invite#" + token.Reveal()}
 }
 
 type acceptInviteIn struct {

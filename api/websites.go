@@ -2,8 +2,15 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 )
 
 type websitesIn struct {
@@ -28,4 +35,82 @@ type changeWebsiteIn struct {
 
 func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn) (app.Website, error) {
 	return s.db.ChangeWebsite(ctx, c.now, in.ID, app.WebsiteChange{Plan: in.Plan, Suspended: in.Suspended})
+}
+
+type openWebsiteIn struct {
+	Name   string      `json:"name" validate:"required,notblank,max=200" example:"Trattoria"`
+	Domain string      `json:"domain" validate:"required,max=253" example:"trattoria.example" description:"A host name that no other website has."`
+	Plan   app.Plan    `json:"plan" validate:"omitempty,enum" description:"STARTER by default."`
+	Store  newStoreIn  `json:"store"`
+	Owner  newMemberIn `json:"owner"`
+}
+
+type newStoreIn struct {
+	Name        string      `json:"name" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	CountryCode string      `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
+	Timezone    string      `json:"timezone" validate:"required,max=64" example:"Europe/Berlin" description:"An IANA name."`
+	Views       []newViewIn `json:"views" validate:"required,min=1,max=20,dive" description:"The first is the default."`
+}
+
+type newViewIn struct {
+	Locale   string `json:"locale" validate:"required,max=35" example:"de-DE" description:"A BCP 47 tag."`
+	Currency string `json:"currency" validate:"required,max=3" example:"EUR" description:"An ISO 4217 code."`
+}
+
+type newMemberIn struct {
+	Email string `json:"email" validate:"required,email,max=320" example:"owner@trattoria.example"`
+	Name  string `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
+}
+
+var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
+
+func (in openWebsiteIn) check() (faults []app.Detail) {
+	if in.Domain != "" && !hostName.MatchString(in.Domain) {
+		faults = append(faults, app.Detail{Path: "domain", Message: "must be a host name in lower case"})
+	}
+	if _, err := time.LoadLocation(in.Store.Timezone); err != nil || in.Store.Timezone == "Local" {
+		faults = append(faults, app.Detail{Path: "store.timezone", Message: "must be an IANA time zone"})
+	}
+	codes := map[string]bool{}
+	for i, view := range in.Store.Views {
+		path := fmt.Sprintf("store.views[%d].", i)
+		if _, err := language.Parse(view.Locale); err != nil && view.Locale != "" {
+			faults = append(faults, app.Detail{Path: path + "locale", Message: "must be a BCP 47 tag"})
+		}
+		if _, ok := app.Currency(view.Currency).Exponent(); !ok && view.Currency != "" {
+			faults = append(faults, app.Detail{Path: path + "currency", Message: "must be an ISO 4217 code in upper case"})
+		}
+		if codes[view.code()] {
+			faults = append(faults, app.Detail{Path: path + "locale", Message: "is that of another view"})
+		}
+		codes[view.code()] = true
+	}
+	return faults
+}
+
+// code is how a view is called in the style of the spec: "de_de" for de-DE.
+func (v newViewIn) code() string { return strings.ToLower(strings.ReplaceAll(v.Locale, "-", "_")) }
+
+type openWebsiteOut struct {
+	ID         app.WebsiteID `json:"id"`
+	StoreID    app.StoreID   `json:"storeId"`
+	Invitation invitationOut `json:"invitation"`
+}
+
+// openWebsite is how a new restaurant comes to be: its owner accepts the invitation.
+func (s *Server) openWebsite(ctx context.Context, c *call, in openWebsiteIn) (openWebsiteOut, error) {
+	if in.Plan == "" {
+		in.Plan = app.PlanStarter
+	}
+	store := persistence.NewStore{Name: in.Store.Name, CountryCode: in.Store.CountryCode, Timezone: in.Store.Timezone}
+	for _, view := range in.Store.Views {
+		store.Views = append(store.Views, app.StoreView{Code: view.code(), Locale: view.Locale, Currency: app.Currency(view.Currency)})
+	}
+	token := newInvitationToken()
+	id, invitation, err := s.db.OpenWebsite(ctx, c.now, c.principal.UserID, persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}, store,
+		app.Invitation{Email: in.Owner.Email, Name: in.Owner.Name}, token, invitationTTL)
+	if err != nil {
+		return openWebsiteOut{}, err
+	}
+	return openWebsiteOut{id, invitation.StoreIDs[0], s.showInvitation(invitation, token)}, nil
 }

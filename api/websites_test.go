@@ -95,3 +95,44 @@ func TestSuspendedWebsite(t *testing.T) {
 	}
 	login("login").ok(200, nil)
 }
+
+func websiteBody(domain string) object {
+	return object{
+		"name": "Trattoria", "domain": domain, "plan": "GROW",
+		"store": object{"name": "Mitte", "countryCode": "DE", "timezone": "Europe/Berlin", "views": []object{
+			{"locale": "de-DE", "currency": "EUR"}, {"locale": "en-US", "currency": "USD"},
+		}},
+		"owner": object{"email": "new-owner@" + domain, "name": "Ada"},
+	}
+}
+
+// A new installation gets its first restaurant without demo data: an administrator opens
+// it, its owner accepts and works.
+func TestOpenWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var opened openWebsiteOut
+	w.do("POST", "/platform/websites", w.tokens["PLATFORM"], websiteBody("trattoria.test")).ok(201, &opened)
+	w.do("POST", "/platform/websites", w.tokens["PLATFORM"], websiteBody("trattoria.test")).refused(app.CodeConflict)
+	var owner loginOut
+	w.do("POST", "/auth/accept-invite", "", accept(opened.Invitation.Token, goodPassword)).ok(200, &owner)
+	if len(owner.Stores) != 1 || owner.Stores[0].StoreID != opened.StoreID || owner.Stores[0].Role != app.RoleOwner || owner.Stores[0].StoreViews[0].Code != "de_de" {
+		t.Errorf("the owner got %+v", owner.Stores)
+	}
+	w.do("POST", "/webhooks", owner.AccessToken, webhookBody()).ok(201, nil)
+
+	for path, change := range map[string]func(object){
+		"domain":                  func(b object) { b["domain"] = "https://trattoria.test" },
+		"plan":                    func(b object) { b["plan"] = "FREE" },
+		"store.timezone":          func(b object) { b["store"].(object)["timezone"] = "Mars/Olympus" },
+		"store.countryCode":       func(b object) { b["store"].(object)["countryCode"] = "Germany" },
+		"store.views":             func(b object) { b["store"].(object)["views"] = []object{} },
+		"store.views[1].locale":   func(b object) { b["store"].(object)["views"].([]object)[1]["locale"] = "de-DE" },
+		"store.views[0].currency": func(b object) { b["store"].(object)["views"].([]object)[0]["currency"] = "eur" },
+		"owner.email":             func(b object) { b["owner"].(object)["email"] = "nobody" },
+	} {
+		body := websiteBody("other.test")
+		change(body)
+		w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body).refused(app.CodeValidationFailed, path)
+	}
+}

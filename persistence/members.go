@@ -98,8 +98,6 @@ func keepAnOwner(ctx context.Context, tx bun.Tx, store app.StoreID, user app.Use
 // website: STORE_MISMATCH otherwise. CONFLICT when the address belongs to a member of all
 // of them already.
 func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
-	in.ID, in.CreatedAt, in.ExpiresAt = app.NewID[app.InvitationID](now), app.At(now), app.At(now.Add(ttl))
-	hash := sha256.Sum256([]byte(token.Reveal()))
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var owned, joined int
 		err := tx.NewRaw(`SELECT count(*) FILTER (WHERE m.user_id = ?0 AND m.role = 'OWNER'),
@@ -114,14 +112,23 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 		case joined == len(in.StoreIDs):
 			return app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
 		}
-		_, err = tx.NewRaw(`INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (website_id, lower(email)) WHERE accepted_at IS NULL DO UPDATE SET id = excluded.id, email = excluded.email,
-				name = excluded.name, role = excluded.role, store_ids = excluded.store_ids, token_hash = excluded.token_hash,
-				invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-			in.ID, inviter.WebsiteID, in.Email, in.Name, in.Role, pgdialect.Array(in.StoreIDs), hash[:], inviter.UserID, in.CreatedAt.Time, in.ExpiresAt.Time).Exec(ctx)
+		in, err = insertInvitation(ctx, tx, now, inviter.WebsiteID, inviter.UserID, in, token, ttl)
 		return err
 	})
+	return in, err
+}
+
+// insertInvitation writes an invitation in place of one that is pending for the same
+// address and website.
+func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, inviter app.UserID, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
+	in.ID, in.CreatedAt, in.ExpiresAt = app.NewID[app.InvitationID](now), app.At(now), app.At(now.Add(ttl))
+	hash := sha256.Sum256([]byte(token.Reveal()))
+	_, err := tx.NewRaw(`INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (website_id, lower(email)) WHERE accepted_at IS NULL DO UPDATE SET id = excluded.id, email = excluded.email,
+			name = excluded.name, role = excluded.role, store_ids = excluded.store_ids, token_hash = excluded.token_hash,
+			invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+		in.ID, website, in.Email, in.Name, in.Role, pgdialect.Array(in.StoreIDs), hash[:], inviter, in.CreatedAt.Time, in.ExpiresAt.Time).Exec(ctx)
 	return in, err
 }
 

@@ -202,6 +202,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"RefreshCustomer",      // the session names the store
 		"SwitchStore",          // the session's store changes
 		"ChangeWebsite",        // platform
+		"OpenWebsite",          // platform
 		"Websites",             // platform
 	}
 	slices.Sort(want)

@@ -29,29 +29,50 @@ type NewStore struct {
 
 // CreateWebsite opens a website with its stores. A domain already taken is CONFLICT.
 func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsite, stores ...NewStore) (app.WebsiteID, []app.StoreID, error) {
-	id := app.NewID[app.WebsiteID](now)
+	var id app.WebsiteID
 	var storeIDs []app.StoreID
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw(`INSERT INTO websites (id, name, domain, plan, created_at) VALUES (?, ?, ?, ?, ?)`,
-			id, website.Name, website.Domain, website.Plan, now).Exec(ctx)
-		if isDuplicate(err) {
-			return app.Errorf(app.CodeConflict, "the domain %s belongs to another website", website.Domain)
-		}
-		if err != nil {
-			return err
-		}
-		storeIDs = nil
-		for i, store := range stores {
-			// A millisecond apart: lists of stores are in the order of their making.
-			storeID, err := createStore(ctx, tx, now.Add(time.Duration(i)*time.Millisecond), id, store)
-			if err != nil {
-				return err
-			}
-			storeIDs = append(storeIDs, storeID)
-		}
-		return nil
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		id, storeIDs, err = createWebsite(ctx, tx, now, website, stores)
+		return err
 	})
 	return id, storeIDs, err
+}
+
+// OpenWebsite is CreateWebsite with one store, and with an invitation of its first OWNER by
+// a platform administrator: whoever holds the token can accept it until ttl has passed.
+func (db *DB) OpenWebsite(ctx context.Context, now time.Time, admin app.UserID, website NewWebsite, store NewStore, owner app.Invitation, token app.Secret, ttl time.Duration) (app.WebsiteID, app.Invitation, error) {
+	var id app.WebsiteID
+	owner.Role = app.RoleOwner
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		if id, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
+			return err
+		}
+		owner, err = insertInvitation(ctx, tx, now, id, admin, owner, token, ttl)
+		return err
+	})
+	return id, owner, err
+}
+
+func createWebsite(ctx context.Context, tx bun.Tx, now time.Time, website NewWebsite, stores []NewStore) (app.WebsiteID, []app.StoreID, error) {
+	id := app.NewID[app.WebsiteID](now)
+	_, err := tx.NewRaw(`INSERT INTO websites (id, name, domain, plan, created_at) VALUES (?, ?, ?, ?, ?)`,
+		id, website.Name, website.Domain, website.Plan, now).Exec(ctx)
+	if isDuplicate(err) {
+		return "", nil, app.Errorf(app.CodeConflict, "the domain %s belongs to another website", website.Domain)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	var storeIDs []app.StoreID
+	for i, store := range stores {
+		// A millisecond apart: lists of stores are in the order of their making.
+		storeID, err := createStore(ctx, tx, now.Add(time.Duration(i)*time.Millisecond), id, store)
+		if err != nil {
+			return "", nil, err
+		}
+		storeIDs = append(storeIDs, storeID)
+	}
+	return id, storeIDs, nil
 }
 
 func createStore(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, store NewStore) (app.StoreID, error) {
