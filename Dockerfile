@@ -7,8 +7,10 @@ COPY . .
 # The Temporal server is part of app/dev only, a module of its own.
 RUN GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /comanda ./app/cmd/comanda
 
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /comanda /comanda
+USER 65532:65532
 EXPOSE 8443 8444
 ENTRYPOINT ["/comanda"]
 CMD ["serve"]

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // stores have time zones, and an image may have none
 
 	"github.com/caarlos0/env/v11"
 	"github.com/rs/zerolog"
