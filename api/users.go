@@ -76,7 +76,7 @@ type acceptInviteIn struct {
 // acceptInvite lets in who holds an invitation. Whoever has the invited address already
 // proves it with the password; a new user chooses one.
 func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (loginOut, error) {
-	_, login, err := s.db.Invited(ctx, c.now, in.Token)
+	login, err := s.db.Invited(ctx, c.now, in.Token)
 	if err != nil {
 		return loginOut{}, err
 	}

@@ -136,3 +136,23 @@ func TestOpenWebsite(t *testing.T) {
 		w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body).refused(app.CodeValidationFailed, path)
 	}
 }
+
+// TestSuspendedWebsitesCustomers: neither their tokens nor their refresh tokens are good
+// until the suspension ends.
+func TestSuspendedWebsitesCustomers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cookie := w.customerLogin("ada@example.com")
+	customer := w.addCustomer("own", "bob@example.com")
+	order := "/orders/" + string(w.orderOf("own", customer.Customer.ID).ID)
+	suspend := func(suspended bool) {
+		w.do("PATCH", "/platform/websites/"+string(w.stores["own"].website), w.tokens["PLATFORM"], object{"suspended": suspended}).ok(200, nil)
+	}
+	w.do("GET", order, customer.AccessToken, nil).ok(200, nil)
+	suspend(true)
+	w.do("GET", order, customer.AccessToken, nil).refused(app.CodeTokenRevoked)
+	w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
+	suspend(false)
+	w.do("GET", order, customer.AccessToken, nil).ok(200, nil)
+	w.customerRefresh(cookie).ok(200, nil)
+}

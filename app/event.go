@@ -3,7 +3,6 @@ package app
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"time"
 )
 
@@ -35,9 +34,6 @@ var EventTypes = [...]EventType{
 	EventProductCreated, EventProductUpdated,
 	EventReservationCreated, EventReservationConfirmed, EventReservationCancelled,
 }
-
-// Subscribable reports whether a subscription can choose t.
-func (t EventType) Subscribable() bool { return slices.Contains(EventTypes[:], t) }
 
 // Event is something that happened in a store. Body is the envelope's bytes, fixed once
 // and the same in every delivery and attempt.

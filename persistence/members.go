@@ -132,23 +132,24 @@ func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app
 	return in, err
 }
 
-// Invited returns the address that an invitation's token was sent to, and the login of that
-// address if there is one. TOKEN_INVALID for a token that is unknown, used or expired.
-func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (email string, login *Login, err error) {
+// Invited returns the login of the address that an invitation is for, nil if it has none
+// yet. TOKEN_INVALID for a token that is unknown, used or expired.
+func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Login, error) {
+	var email string
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err = db.System().DB.QueryRowContext(ctx, `SELECT email FROM invitations
+	err := db.System().DB.QueryRowContext(ctx, `SELECT email FROM invitations
 		WHERE token_hash = $1 AND accepted_at IS NULL AND expires_at > $2`, hash[:], now).Scan(&email)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil, app.TokenInvalid()
+		return nil, app.TokenInvalid()
 	}
 	if err != nil {
-		return "", nil, classify(err)
+		return nil, classify(err)
 	}
 	found, err := db.LoginByEmail(ctx, email)
 	if app.CodeOf(err) == app.CodeNotFound {
-		return email, nil, nil
+		return nil, nil
 	}
-	return email, &found, err
+	return &found, err
 }
 
 // Accept makes who was invited a member of the stores: a new user with a password hash, or

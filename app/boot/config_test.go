@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.DeliveryTimeout != 10*time.Second || len(config.RetrySchedule) != 5 || config.RetrySchedule[4] != 6*time.Hour ||
+	if config.DeliveryTimeout != 10*time.Second || !slices.Equal(config.RetrySchedule, retrySchedule(app.DefaultRetrySchedule())) ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
 		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
 		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {

@@ -25,6 +25,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // world is what all tests share: the infrastructure and one API. Workers belong to tests,
@@ -59,7 +60,7 @@ func run(m *testing.M) int {
 	defer stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		if os.Getenv("CI") != "true" && strings.Contains(err.Error(), "PostgreSQL is not installed") {
+		if os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
 			fmt.Fprintln(os.Stderr, "the end-to-end tests are skipped")
 			return 0
 		}
