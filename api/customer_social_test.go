@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -433,11 +434,24 @@ func TestProviderAway(t *testing.T) {
 			}
 			f.set(func() { f.answer = nil })
 			now = now.Add(keysRetryAfter)
-			if who, err := p.verify(t.Context(), token, ""); err != nil || who.Subject != "1234" || !who.Proven {
+			who, err := p.verify(t.Context(), token, "")
+			// go-oidc shares a fetch for a moment beyond its end, so the last refusal can
+			// come once more; it asks the provider nothing.
+			for again := 0; err != nil && f.fetches() == 1 && again < 1000; again++ {
+				runtime.Gosched()
+				who, err = p.verify(t.Context(), token, "")
+			}
+			if err != nil || who.Subject != "1234" || !who.Proven {
 				t.Errorf("%+v, %v", who, err)
 			}
 		})
 	}
+}
+
+// fetches is how often the keys were asked for.
+func (f *fakeProvider) fetches() (n int) {
+	f.set(func() { n = f.asked })
+	return n
 }
 
 // TestSlowProvider: who waits for keys does not wait for ever.
