@@ -149,6 +149,9 @@ func (c *call) id() string {
 	return ""
 }
 
+// actor returns who makes the request, and from where.
+func (c *call) actor() app.Actor { return c.principal.Actor(c.exchange.client.String(), c.exchange.id) }
+
 // checkOrigin keeps other sites from using a browser's cookies or logging it in.
 func (s *Server) checkOrigin(_ context.Context, c *call) error {
 	if !strings.HasPrefix(c.route.path, "/auth/") && !strings.HasPrefix(c.route.path, "/customer-auth/") {

@@ -25,6 +25,8 @@ type (
 	DeliveryID     string
 	AttemptID      string
 	RequestID      string
+	JobID          string
+	AuditID        string
 )
 
 func (WebsiteID) prefix() string      { return "web" }
@@ -42,6 +44,8 @@ func (SubscriptionID) prefix() string { return "whk" }
 func (DeliveryID) prefix() string     { return "dlv" }
 func (AttemptID) prefix() string      { return "att" }
 func (RequestID) prefix() string      { return "req" }
+func (JobID) prefix() string          { return "job" }
+func (AuditID) prefix() string        { return "aud" }
 
 // ID is any of the identifier types of this package.
 type ID interface {

@@ -1,10 +1,29 @@
 package persistence
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
 
 // CountAsApp counts the rows that the role of one store sees in a table without having
 // said which store.
 func (db *DB) CountAsApp(ctx context.Context, table string) (n int, err error) {
 	err = db.app.DB.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
 	return n, err
+}
+
+// OrderJob orders a job in a transaction of its own.
+func (db *DB) OrderJob(ctx context.Context, now time.Time, store app.StoreID, kind app.JobKind, subject string) error {
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return orderJob(ctx, tx, now, store, kind, subject) })
+}
+
+// Audit adds a line to the trail in a transaction of its own.
+func (db *DB) Audit(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, action app.AuditAction, target string, details map[string]any) error {
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return audit(ctx, tx, now, store, by, action, target, details)
+	})
 }

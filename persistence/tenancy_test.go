@@ -177,6 +177,8 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Authenticate",         // the session names the store
 		"CheckSchema",          // reads no tenant's row
 		"claim",                // relay
+		"ClaimJobs",            // relay
+		"FinishJobs",           // relay
 		"CreateUser",           // platform
 		"CreateWebsite",        // platform
 		"Dispatch",             // relay

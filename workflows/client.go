@@ -51,11 +51,12 @@ const workflowTaskTimeout = 10 * time.Second
 type Client struct {
 	temporal client.Client
 	policy   Policy
+	jobs     JobPolicy
 }
 
-// NewClient makes a client whose deliveries follow the policy.
-func NewClient(temporal client.Client, policy Policy) *Client {
-	return &Client{temporal, policy}
+// NewClient makes a client whose deliveries and jobs follow these policies.
+func NewClient(temporal client.Client, policy Policy, jobs JobPolicy) *Client {
+	return &Client{temporal, policy, jobs}
 }
 
 // StartDelivery hands a claimed delivery to its workflow. It is safe to repeat: an id is

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -111,7 +112,7 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	}
 	deliveries := workflows.NewClient(temporal, workflows.Policy{
 		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: config.DeliveryTimeout + recordTimeout,
-	})
+	}, workflows.JobPolicy{})
 	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
 		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(options))
 	})
@@ -129,11 +130,18 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		return fmt.Errorf("start the workers: %w", err)
 	}
 	health.checks = append(health.checks, deliveries.Ready)
-	relay := workflows.NewRelay(db, deliveries.StartDelivery, db.Listen, time.Now, log)
+	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)
+	listen := func(ctx context.Context, wake func()) error {
+		return db.Listen(ctx, func() { wake(); jobs.Wake() })
+	}
+	relay := workflows.NewRelay(db, deliveries.StartDelivery, listen, time.Now, log)
 	group.Go(func() error {
 		defer temporal.Close()
 		defer workers.Stop()
+		var starting sync.WaitGroup
+		starting.Go(func() { jobs.Run(ctx) })
 		relay.Run(ctx)
+		starting.Wait()
 		return nil
 	})
 	return nil

@@ -1,0 +1,58 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// jobList is a JobStore in memory, without leases: what is not finished comes again.
+type jobList struct {
+	sync.Mutex
+	waiting []app.Job
+	done    chan struct{} // closed when nothing is left
+}
+
+func (l *jobList) ClaimJobs(_ context.Context, _ time.Time, _ time.Duration, limit int) ([]app.Job, error) {
+	l.Lock()
+	defer l.Unlock()
+	return slices.Clone(l.waiting[:min(limit, len(l.waiting))]), nil
+}
+
+func (l *jobList) FinishJobs(_ context.Context, ids []app.JobID) error {
+	l.Lock()
+	defer l.Unlock()
+	l.waiting = slices.DeleteFunc(l.waiting, func(j app.Job) bool { return slices.Contains(ids, j.ID) })
+	if len(l.waiting) == 0 {
+		close(l.done)
+	}
+	return nil
+}
+
+// What could not be started is started later; nothing else is repeated.
+func TestJobsAreStartedUntilTheyAreFinished(t *testing.T) {
+	t.Parallel()
+	list := &jobList{waiting: []app.Job{{ID: "1", Kind: "mail"}, {ID: "2", Kind: "mail"}, {ID: "3", Kind: "mail"}}, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	var tried []app.JobID
+	jobs := NewJobs(list, func(_ context.Context, job app.Job) error {
+		tried = append(tried, job.ID)
+		if job.ID == "2" && len(tried) < 4 {
+			return errors.New("Temporal is away")
+		}
+		return nil
+	}, time.Now, zerolog.Nop())
+	go func() { <-list.done; cancel() }()
+	jobs.Wake()
+	jobs.Run(ctx)
+	if !slices.Equal(tried, []app.JobID{"1", "2", "3", "2"}) {
+		t.Errorf("tried %q", tried)
+	}
+}
