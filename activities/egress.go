@@ -32,6 +32,8 @@ type EgressConfig struct {
 	Allow   []netip.Prefix // private addresses that are open all the same
 	RootCAs *x509.CertPool // nil = the system's
 	Timeout time.Duration  // from the look-up of the name to the status line; 0 = 10 s
+
+	resolver *net.Resolver // nil = the system's
 }
 
 // Egress is the HTTP client for strangers (contract §4, Egress): certificates are
@@ -57,7 +59,7 @@ func NewEgress(config EgressConfig) *Egress {
 		}
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
-	dialer := &net.Dialer{Timeout: config.Timeout, Control: guard.Safe}
+	dialer := &net.Dialer{Timeout: config.Timeout, Control: guard.Safe, Resolver: config.resolver}
 	// HTTP/1.1 alone: every server speaks it, and a hanging answer holds one connection
 	// and not the others that would share it.
 	protocols := new(http.Protocols)

@@ -78,9 +78,7 @@ func TestHostileReceivers(t *testing.T) {
 		status  int
 		reason  string // of an error
 	}{
-		"redirect":        {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://example.com/", 307) }, status: 307},
-		"redirect to GET": {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", 302) }, status: 302},
-		"hang":            {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, reason: "no answer within 300ms"},
+		"hang": {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, reason: "no answer within 300ms"},
 		"endless body": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			for {
 				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
@@ -93,6 +91,16 @@ func TestHostileReceivers(t *testing.T) {
 			w.(http.Flusher).Flush()
 			hang(r)
 		}, status: 200},
+		"header that drips": {handler: func(w http.ResponseWriter, r *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			defer conn.Close()
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+			for range time.Tick(20 * time.Millisecond) {
+				if _, err := io.WriteString(conn, "X-More: x\r\n"); err != nil {
+					return
+				}
+			}
+		}, reason: "no answer within 300ms"},
 		"gzip bomb": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
@@ -106,7 +114,7 @@ func TestHostileReceivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timeout := time.Minute
-			if strings.Contains(name, "hang") {
+			if strings.Contains(name, "hang") || strings.Contains(name, "drip") {
 				timeout = 300 * time.Millisecond
 			}
 			e, url := receiver(t, timeout, test.handler)
@@ -124,15 +132,18 @@ func TestHostileReceivers(t *testing.T) {
 	}
 }
 
+// A redirect of any status is an answer like another, and its target never learns of us.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
-	var calls atomic.Int32
-	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
-		calls.Add(1)
-		http.Redirect(w, r, "/again", http.StatusPermanentRedirect)
-	})
-	if response, err := post(e, url); err != nil || response.StatusCode != 308 || calls.Load() != 1 {
-		t.Errorf("%d calls, %+v, %v", calls.Load(), response, err)
+	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
+		var calls atomic.Int32
+		e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+			calls.Add(1)
+			http.Redirect(w, r, "/again", status)
+		})
+		if response, err := post(e, url); err != nil || response.StatusCode != status || calls.Load() != 1 {
+			t.Errorf("%d: %d calls, %+v, %v", status, calls.Load(), response, err)
+		}
 	}
 }
 
@@ -142,36 +153,6 @@ func TestCertificatesAreVerified(t *testing.T) {
 	stranger := NewEgress(EgressConfig{Allow: loopback})
 	if _, err := post(stranger, url); err == nil || err.Error() != "the certificate is not trusted" {
 		t.Errorf("got %v", err)
-	}
-}
-
-// Every address is blocked as it is dialled, whatever name led to it.
-func TestPrivateAddressesAreBlocked(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Error("a connection reached the loopback address")
-			conn.Close()
-		}
-	}()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	e := NewEgress(EgressConfig{Timeout: 5 * time.Second})
-	for _, host := range []string{
-		"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1",
-		"169.254.169.254", "100.64.0.1", "[fe80::1]", "[fc00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "224.0.0.1", "255.255.255.255",
-	} {
-		if _, err := post(e, "https://"+host+":"+port+"/"); err == nil || err.Error() != "the address is not public" {
-			t.Errorf("%s: %v", host, err)
-		}
 	}
 }
 
