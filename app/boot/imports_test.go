@@ -22,7 +22,9 @@ var imports = map[string]struct{ may, because string }{
 	"persistence/persistencetest": {"app persistence persistence/localpg", "it is a kit for tests"},
 	"api":                         {"app persistence", "it reaches workflows through the database alone, and never sees Temporal"},
 	"app/boot":                    {"all", "it wires"},
-	"app/cmd/comanda":             {"app app/boot", "it only calls boot"},
+	"app/cmd/comanda":             {"app app/boot app/listen app/webhook", "it only calls boot and listen"},
+	"app/webhook":                 {"", "receivers import it and nothing else of ours"},
+	"app/listen":                  {"app/webhook", "it is a receiver like any other"},
 }
 
 // foreign lists what a package must not reach, directly or through others.
@@ -31,6 +33,7 @@ var foreign = map[string]string{
 	"api":         "go.temporal.io",
 	"activities":  "github.com/uptrace github.com/jackc go.temporal.io",
 	"workflows":   "github.com/uptrace github.com/jackc",
+	"app/webhook": "github.com go.temporal.io golang.org code.dny.dev",
 	"app":         "github.com go.temporal.io golang.org code.dny.dev",
 }
 

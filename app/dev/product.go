@@ -13,6 +13,8 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/demo"
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/receiver"
+	"github.com/comanda-dev/comanda/app/listen"
+	"github.com/comanda-dev/comanda/app/webhook"
 )
 
 const (
@@ -98,7 +100,11 @@ func (s *Stack) startReceiver(files localca.Files, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := receiver.Start(s.ports.listener(receiverPort), files.Cert, files.Key, receiver.Options{Secret: secret, Out: out})
+	verifier, err := webhook.New(secret)
+	if err != nil {
+		return fmt.Errorf("webhook.secret: %w", err)
+	}
+	server := receiver.Start(s.ports.listener(receiverPort), files.Cert, files.Key, listen.Options{Verifier: verifier, Out: out})
 	s.add("webhook receiver", server.Stop)
 	s.watch("webhook receiver", server.Failed())
 	s.Ready.ReceiverURL, s.Ready.ReceiverSecret = s.ports.url("https", receiverPort)+receiver.Path, secret

@@ -1,10 +1,12 @@
-package receiver
+package listen
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/comanda-dev/comanda/app/webhook"
 )
 
 // shown are the members of an event's data that its line has room for, in this order.
@@ -14,19 +16,14 @@ var shown = [...]string{
 }
 
 // describe renders an event on one line: its type, its id and the shortest telling members of its data.
-func describe(body []byte) string {
-	var event struct {
-		ID, Type string
-		Data     map[string]any
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(body)))
+func describe(event webhook.Event) string {
+	var data map[string]any
+	decoder := json.NewDecoder(strings.NewReader(string(event.Data)))
 	decoder.UseNumber()
-	if err := decoder.Decode(&event); err != nil {
-		return fmt.Sprintf("a body of %d bytes that is no event", len(body))
-	}
-	line := fmt.Sprintf("%-22s %s", printable(event.Type), printable(event.ID))
+	_ = decoder.Decode(&data) // data that is no object has no members
+	line := fmt.Sprintf("%-22s %s", printable(string(event.Type)), printable(event.ID))
 	for _, name := range shown {
-		switch value := event.Data[name].(type) {
+		switch value := data[name].(type) {
 		case string, json.Number:
 			if text := printable(fmt.Sprint(value)); text != "" {
 				line += "  " + name + "=" + text
