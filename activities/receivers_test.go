@@ -1,0 +1,85 @@
+package activities
+
+import (
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/webhook"
+)
+
+// A request as it arrives verifies with our package for receivers and with the library of
+// Standard Webhooks, whose keys are written in base64 after "whsec_"; with another secret
+// or another body it does not.
+func TestReceiversVerifyRequests(t *testing.T) {
+	t.Parallel()
+	for name, secret := range map[string]string{
+		"plain":             "a secret of 32 characters or more",
+		"every script":      "ключ-مفتاح-鍵-kkkkkkkkkkkkkkkkkkkk",
+		"with their prefix": "whsec_0123456789abcdef0123456789abcdef",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var header http.Header
+			var body []byte
+			e, url := receiver(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
+				header = r.Header
+				var err error
+				if body, err = io.ReadAll(r.Body); err != nil {
+					t.Error(err)
+				}
+			})
+			event, err := app.NewEvent(app.EventOrderCreated, "sto_1", time.Now(), map[string]string{"name": "Zoë <3 寿司"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := outgoing(url)
+			out.EventID, out.EventAt, out.Body, out.Secret = event.ID, time.Now(), event.Body, app.NewSecret(secret)
+			if result, err := NewDeliveries(&memory{outgoing: out}, e, time.Now, prometheus.NewRegistry()).Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
+				t.Fatal(result, err)
+			}
+
+			theirs := func(secret string) *standardwebhooks.Webhook {
+				library, err := standardwebhooks.NewWebhook("whsec_" + base64.StdEncoding.EncodeToString([]byte(secret)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return library
+			}
+			ours := func(secret string) *webhook.Verifier {
+				verifier, err := webhook.New(secret)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return verifier
+			}
+			foreign, tampered := strings.Repeat("x", 32), append(body[:len(body):len(body)], ' ')
+			if err := theirs(secret).Verify(body, header); err != nil {
+				t.Error(err)
+			}
+			if theirs(foreign).Verify(body, header) == nil || theirs(secret).Verify(tampered, header) == nil {
+				t.Error("the library verifies anything")
+			}
+			for _, only := range []string{"", "X-Webhook-Signature"} { // both kinds of headers, then theirs alone
+				header.Del(only)
+				got, err := ours(secret).VerifyBody(header, body)
+				if err != nil || got.ID != string(event.ID) || got.Type != webhook.OrderCreated || got.StoreID != "sto_1" || !got.Timestamp.Equal(event.At.Time) {
+					t.Errorf("without %q: %+v, %v", only, got, err)
+				}
+				if _, err := ours(foreign).VerifyBody(header, body); err == nil {
+					t.Error("another secret verifies")
+				}
+				if _, err := ours(secret).VerifyBody(header, tampered); err == nil {
+					t.Error("another body verifies")
+				}
+			}
+		})
+	}
+}
