@@ -28,6 +28,11 @@ const usage = `comanda: restaurant ordering with webhooks that arrive
   comanda admin create-platform-admin --email ADDRESS --name NAME
                                     let somebody administer the platform; the password is
                                     asked for, or read from standard input
+  comanda listen --http | --cert FILE --key FILE [--addr 127.0.0.1:8099]
+                 [--secret-file FILE] [--forward URL] [--json]
+                                    verify and print webhooks that arrive, and pass them on to
+                                    a URL; the secrets come from COMANDA_WEBHOOK_SECRET,
+                                    separated by commas, or are the lines of a file
   comanda health                    exit with 0 if the process on COMANDA_ADMIN_LISTEN is ready
   comanda version                   say which build this is
 
@@ -77,6 +82,9 @@ func command(ctx context.Context, args []string, environ map[string]string, stdi
 	}
 	if len(args) > 2 && args[0] == "admin" && args[1] == "create-platform-admin" {
 		return createPlatformAdmin(ctx, args[2:], environ["DATABASE_URL"], stdin, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "listen" {
+		return receive(ctx, args[1:], environ, stdout, stderr)
 	}
 	return errUsage
 }
