@@ -164,6 +164,7 @@ func TestReadmeReceivers(t *testing.T) {
 func check(t *testing.T, receiver *process) {
 	t.Helper()
 	same := func(*http.Request) {}
+	alone := func(r *http.Request) { r.Header.Del("Webhook-Signature") } // the spec's headers without the standard's
 	now := time.Now()
 	for _, test := range []struct {
 		name   string
@@ -173,6 +174,7 @@ func check(t *testing.T, receiver *process) {
 		want   int
 	}{
 		{"genuine", secret, now, same, 204},
+		{"the spec's headers alone", secret, now, alone, 204},
 		{"a while ago", secret, now.Add(-240 * time.Second), same, 204},
 		{"soon", secret, now.Add(240 * time.Second), same, 204},
 		{"stale", secret, now.Add(-360 * time.Second), same, 401},
@@ -187,10 +189,17 @@ func check(t *testing.T, receiver *process) {
 		}, 401},
 		{"a signature cut short", secret, now, func(r *http.Request) {
 			r.Header.Set("X-Webhook-Signature", r.Header.Get("X-Webhook-Signature")[:62])
+			alone(r)
 		}, 401},
-		{"a signature in other letters", secret, now, func(r *http.Request) { r.Header.Set("X-Webhook-Signature", "ключ") }, 401},
+		{"a signature in other letters", secret, now, func(r *http.Request) {
+			r.Header.Set("X-Webhook-Signature", "ключ")
+			alone(r)
+		}, 401},
 		{"no signature", secret, now, func(r *http.Request) { r.Header = http.Header{} }, 401},
-		{"no timestamp", secret, now, func(r *http.Request) { r.Header.Del("X-Webhook-Timestamp") }, 401},
+		{"no timestamp", secret, now, func(r *http.Request) {
+			r.Header.Del("X-Webhook-Timestamp")
+			alone(r)
+		}, 401},
 		{"too large", secret, now, func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", 1<<20+1))), 1<<20+1
 		}, 413},

@@ -83,15 +83,13 @@ func (v *Verifier) Verify(r *http.Request) (Event, error) {
 // VerifyBody returns the event of a request if it is genuine: its timestamp is close to
 // now and its signature is that of the timestamp and the body's very bytes.
 //
-// X-Webhook-Signature is what counts. A request without that header may have the headers
-// of Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature) instead.
+// A request is signed with X-Webhook-Signature, with the headers of Standard Webhooks
+// (webhook-id, webhook-timestamp, webhook-signature), or with both, of which one must
+// match: while a secret is being changed, only the latter know the old one, too.
 func (v *Verifier) VerifyBody(header http.Header, body []byte) (Event, error) {
-	claim, err := read(header)
+	claim, err := v.match(header, body)
 	if err != nil {
 		return Event{}, err
-	}
-	if !v.signed(claim, body) {
-		return Event{}, ErrSignature
 	}
 	if off := v.Now().Sub(claim.at).Abs(); off > v.Tolerance {
 		return Event{}, fmt.Errorf("%w: %v, more than %v", ErrStale, off.Round(time.Second), v.Tolerance)
@@ -113,21 +111,44 @@ type claim struct {
 	signatures [][]byte // any of them may match
 }
 
+// match returns the claim of a request that a signature proves.
+func (v *Verifier) match(header http.Header, body []byte) (claim, error) {
+	c, err := read(header)
+	if err == nil && !v.signed(c, body) {
+		err = ErrSignature
+	}
+	if err == nil || header.Get("Webhook-Signature") == "" {
+		return c, err
+	}
+	standard, other := readStandard(header)
+	if other == nil && v.signed(standard, body) {
+		return standard, nil
+	}
+	if _, ok := header["X-Webhook-Signature"]; !ok && other != nil {
+		err = other
+	}
+	return claim{}, err
+}
+
 func read(header http.Header) (claim, error) {
-	if _, ok := header["X-Webhook-Signature"]; ok {
-		timestamp, at, err := timestamp(header, "X-Webhook-Timestamp")
-		if err != nil {
-			return claim{}, err
+	if _, ok := header["X-Webhook-Signature"]; !ok {
+		if header.Get("Webhook-Signature") == "" {
+			return claim{}, fmt.Errorf("%w: X-Webhook-Signature", ErrMissingHeader)
 		}
-		signature, err := hex.DecodeString(header.Get("X-Webhook-Signature"))
-		if err != nil {
-			return claim{}, fmt.Errorf("%w: X-Webhook-Signature is not hexadecimal", ErrSignature)
-		}
-		return claim{at, timestamp + ".", [][]byte{signature}}, nil
+		return claim{}, ErrSignature
 	}
-	if header.Get("Webhook-Signature") == "" {
-		return claim{}, fmt.Errorf("%w: X-Webhook-Signature", ErrMissingHeader)
+	timestamp, at, err := timestamp(header, "X-Webhook-Timestamp")
+	if err != nil {
+		return claim{}, err
 	}
+	signature, err := hex.DecodeString(header.Get("X-Webhook-Signature"))
+	if err != nil {
+		return claim{}, fmt.Errorf("%w: X-Webhook-Signature is not hexadecimal", ErrSignature)
+	}
+	return claim{at, timestamp + ".", [][]byte{signature}}, nil
+}
+
+func readStandard(header http.Header) (claim, error) {
 	timestamp, at, err := timestamp(header, "Webhook-Timestamp")
 	if err != nil {
 		return claim{}, err
