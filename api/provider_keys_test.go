@@ -1,0 +1,131 @@
+package api
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// TestKeyRotationOfProviders: new keys are found, of either kind, withdrawn ones forgotten, and
+// tokens with made-up keys cost one fetch in a while.
+func TestKeyRotationOfProviders(t *testing.T) {
+	t.Parallel()
+	w := newSocialWorld(t)
+	f := w.provider
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	w.must(err)
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	w.must(err)
+	old := f.sign("one", w.claims(object{"exp": w.now.Add(24 * time.Hour).Unix()}))
+	w.login(app.ProviderGoogle, old).ok(200, nil)
+
+	first := maps.Clone(f.keys)
+	f.set(func() { f.keys = map[string]crypto.Signer{"two": rsaKey, "three": ecKey} })
+	w.login(app.ProviderGoogle, f.sign("two", w.claims(nil))).refused(app.CodeInvalidCredentials) // too soon
+	w.now = w.now.Add(keysCooldown)
+	w.login(app.ProviderGoogle, f.sign("two", w.claims(nil))).ok(200, nil)
+	w.login(app.ProviderGoogle, f.sign("three", w.claims(nil))).ok(200, nil)
+	if f.asked != 2 {
+		t.Errorf("%d fetches", f.asked)
+	}
+	w.login(app.ProviderGoogle, old).refused(app.CodeInvalidCredentials)
+
+	forged := newFakeProvider(t)
+	for range 50 {
+		w.login(app.ProviderGoogle, forged.sign("one", w.claims(nil))).refused(app.CodeInvalidCredentials)
+	}
+	if f.asked != 2 {
+		t.Errorf("%d fetches after made-up keys", f.asked)
+	}
+	f.set(func() { f.keys = first })
+	w.now = w.now.Add(keysLifetime)
+	w.login(app.ProviderGoogle, forged.sign("one", w.claims(nil))).refused(app.CodeInvalidCredentials)
+	w.login(app.ProviderGoogle, old).ok(200, nil)
+}
+
+// TestProviderAway: without its keys there is no social login, and everything else works.
+func TestProviderAway(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"a failure":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"a redirect": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/"); w.WriteHeader(302) },
+		"no JSON":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"no keys":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) },
+		"a list":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[]`) },
+		"100 MB":     func(w http.ResponseWriter, _ *http.Request) { io.CopyN(w, spaces{}, 100<<20) },
+		"a short one": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			fmt.Fprint(w, "{")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFakeProvider(t)
+			f.answer = answer
+			authorities := x509.NewCertPool()
+			authorities.AddCert(f.Certificate())
+			now := noon
+			p := newProviders(Config{
+				Providers:   map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"web"}, Issuer: providerIssuer, JWKSURL: f.URL}},
+				ProviderCAs: authorities, Now: func() time.Time { return now },
+			})[app.ProviderGoogle]
+			token := f.sign("one", (&socialWorld{world: &world{now: noon}}).claims(nil))
+			for range 3 {
+				if _, err := p.verify(t.Context(), token, ""); app.CodeOf(err) != app.CodeUnavailable {
+					t.Errorf("%v", err)
+				}
+			}
+			if f.asked != 1 {
+				t.Errorf("%d fetches", f.asked)
+			}
+			f.set(func() { f.answer = nil })
+			now = now.Add(keysRetryAfter)
+			who, err := p.verify(t.Context(), token, "")
+			// go-oidc shares a fetch for a moment beyond its end, so the last refusal can
+			// come once more; it asks the provider nothing.
+			for again := 0; err != nil && f.fetches() == 1 && again < 1000; again++ {
+				runtime.Gosched()
+				who, err = p.verify(t.Context(), token, "")
+			}
+			if err != nil || who.Subject != "1234" || !who.Proven {
+				t.Errorf("%+v, %v", who, err)
+			}
+		})
+	}
+}
+
+// fetches is how often the keys were asked for.
+func (f *fakeProvider) fetches() (n int) {
+	f.set(func() { n = f.asked })
+	return n
+}
+
+// TestSlowProvider: who waits for keys does not wait for ever.
+func TestSlowProvider(t *testing.T) {
+	t.Parallel()
+	w := newSocialWorld(t)
+	release := make(chan struct{})
+	w.provider.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	defer close(release)
+	p := w.server.providers[app.ProviderGoogle]
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.verify(ctx, w.provider.sign("one", w.claims(nil)), ""); err != context.DeadlineExceeded {
+		t.Errorf("%v", err)
+	}
+	w.login(app.ProviderGoogle, app.NewSecret("x")).refused(app.CodeInvalidCredentials)
+	w.do("POST", "/customer-auth/register", "", registration(w.stores["own"].id)).ok(201, nil)
+}
