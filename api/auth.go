@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -39,7 +40,24 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 		c.principal, err = s.db.Authenticate(ctx, token.SessionID, app.UserID(token.Subject), token.StoreID)
 	}
 	c.exchange.principal = c.principal
+	if err == nil && s.refreshes.TooOld(c.principal.LoggedInAt, c.now) {
+		return sessionEnded()
+	}
 	return err
+}
+
+// sessionEnd is when access tokens of a session that began then must have expired, in Unix
+// seconds; 0 when sessions have no greatest age.
+func (s *Server) sessionEnd(began time.Time) int64 {
+	end, ok := s.refreshes.End(began)
+	if !ok {
+		return 0
+	}
+	return end.Unix()
+}
+
+func sessionEnded() error {
+	return app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 }
 
 // authorize checks the permission of the route.
@@ -129,6 +147,7 @@ func (s *Server) startSession(ctx context.Context, c *call, user app.User, store
 	}
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
+		ExpiresAt: s.sessionEnd(c.now),
 	})
 	if err != nil {
 		return loginOut{}, err

@@ -72,6 +72,7 @@ func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn)
 func (s *Server) welcomeCustomer(c *call, store app.StoreID, session persistence.CustomerSession) (loginCustomerOut, error) {
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store, Audience: app.RealmCustomer, SessionID: session.ID,
+		ExpiresAt: s.sessionEnd(c.now),
 	})
 	if err != nil {
 		return loginCustomerOut{}, err
@@ -110,10 +111,11 @@ func (s *Server) refreshCustomer(ctx context.Context, c *call, _ noIn) (refreshO
 		fallthrough
 	case app.RefreshRevoked:
 		c.clearRefreshToken(app.RealmCustomer)
-		return refreshOut{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
+		return refreshOut{}, sessionEnded()
 	}
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(session.CustomerID), Email: session.Email, StoreID: session.StoreID, Audience: app.RealmCustomer, SessionID: c.refresh.session,
+		ExpiresAt: s.sessionEnd(session.CreatedAt),
 	})
 	if err != nil {
 		return refreshOut{}, err

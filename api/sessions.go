@@ -88,11 +88,11 @@ func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, erro
 		fallthrough
 	case app.RefreshRevoked:
 		c.clearRefreshToken(c.refresh.realm)
-		return refreshOut{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
+		return refreshOut{}, sessionEnded()
 	}
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(session.User.ID), Email: session.User.Email, StoreID: session.StoreID, Role: session.Role,
-		Audience: c.refresh.realm, SessionID: c.refresh.session,
+		Audience: c.refresh.realm, SessionID: c.refresh.session, ExpiresAt: s.sessionEnd(session.CreatedAt),
 	})
 	if err != nil {
 		return refreshOut{}, err
@@ -126,7 +126,7 @@ func (s *Server) switchStore(ctx context.Context, c *call, in switchStoreIn) (sw
 	}
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(c.principal.UserID), Email: store.Email, StoreID: store.StoreID, Role: store.Role,
-		Audience: c.principal.Realm, SessionID: c.principal.SessionID,
+		Audience: c.principal.Realm, SessionID: c.principal.SessionID, ExpiresAt: s.sessionEnd(c.principal.LoggedInAt),
 	})
 	return switchStoreOut{AccessToken: token, Store: switchedStore{store.StoreID, store.StoreName, store.Role}}, err
 }

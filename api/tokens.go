@@ -78,10 +78,13 @@ func newTokens(c Config) tokens {
 	}
 }
 
-// mint signs an access token; issuer and times are set here.
+// mint signs an access token. Issuer and times are set here; an ExpiresAt that is there
+// already can only make its life shorter.
 func (t tokens) mint(now time.Time, c claims) (string, error) {
 	c.Issuer, c.IssuedAt = t.issuer, now.Unix()
-	c.ExpiresAt = c.IssuedAt + int64(t.accessTTL/time.Second)
+	if end := c.IssuedAt + int64(t.accessTTL/time.Second); c.ExpiresAt == 0 || c.ExpiresAt > end {
+		c.ExpiresAt = end
+	}
 	key := t.access[c.Audience][0]
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, &c)
 	token.Header["kid"] = key.ID
@@ -132,7 +135,7 @@ func (t tokens) sound(now time.Time, c claims) bool {
 	return c.Issuer == t.issuer && c.Subject != "" && c.SessionID != "" &&
 		(c.StoreID != "") == (c.Audience != app.RealmPlatform) && (c.Role == "" || c.Audience == app.RealmTenant) &&
 		c.IssuedAt > 0 && c.IssuedAt <= now.Add(clockSkew).Unix() &&
-		lifetime > 0 && lifetime <= int64(t.accessTTL/time.Second)
+		lifetime >= 0 && lifetime <= int64(t.accessTTL/time.Second)
 }
 
 // mintRefresh makes a refresh token: session id, counter and a MAC over both. The database

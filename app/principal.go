@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Realm is one of the isolated worlds of authentication. A credential of one is not
@@ -134,6 +135,7 @@ type Principal struct {
 	UserID     UserID
 	CustomerID CustomerID
 	SessionID  SessionID
+	LoggedInAt time.Time // when the session began
 	APIKeyID   APIKeyID
 	StoreID    StoreID
 	WebsiteID  WebsiteID

@@ -17,6 +17,18 @@ type RefreshRules struct {
 	Leeway time.Duration // for which the token before the newest still has its successor; 0 = none
 }
 
+// End returns when a session that began then is over, whatever its refreshes. It is false
+// when sessions have no greatest age.
+func (r RefreshRules) End(began time.Time) (time.Time, bool) {
+	return began.Add(r.MaxAge), r.MaxAge > 0
+}
+
+// TooOld reports whether a session that began then has reached its greatest age.
+func (r RefreshRules) TooOld(began, now time.Time) bool {
+	end, ok := r.End(began)
+	return ok && !now.Before(end)
+}
+
 // SessionState is what a session's refresh is decided by. The session has one good refresh
 // token: the one with its counter.
 type SessionState struct {
@@ -43,12 +55,11 @@ const (
 // living session raises the alarm: who once stole a token of a session that has ended
 // could log its owner out for ever otherwise (contract §0, 8).
 func DecideRefresh(s SessionState, presented int64, now time.Time, rules RefreshRules) RefreshDecision {
-	tooOld := rules.MaxAge > 0 && !now.Before(s.CreatedAt.Add(rules.MaxAge))
 	inLeeway := rules.Leeway > 0 && presented == s.Counter-1 && now.Before(s.RotatedAt.Add(rules.Leeway))
 	switch {
 	case presented < 0 || presented > s.Counter:
 		return RefreshInvalid
-	case s.Ended || tooOld || !now.Before(s.ExpiresAt):
+	case s.Ended || rules.TooOld(s.CreatedAt, now) || !now.Before(s.ExpiresAt):
 		return RefreshRevoked
 	case presented < s.Counter && !inLeeway:
 		return RefreshReused

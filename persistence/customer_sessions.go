@@ -146,14 +146,14 @@ func (db *DB) StartCustomerSession(ctx context.Context, now time.Time, store app
 // that ended or a disabled customer is TOKEN_REVOKED.
 func (db *DB) AuthenticateCustomer(ctx context.Context, session app.SessionID, customer app.CustomerID, store app.StoreID) (app.Principal, error) {
 	p := app.Principal{Realm: app.RealmCustomer, SessionID: session, CustomerID: customer, StoreID: store}
-	err := db.System().DB.QueryRowContext(ctx, `SELECT st.website_id, v.id, v.code, v.locale, v.currency, v.is_default
+	err := db.System().DB.QueryRowContext(ctx, `SELECT s.created_at, st.website_id, v.id, v.code, v.locale, v.currency, v.is_default
 		FROM customer_sessions s
 		JOIN customers c ON c.id = s.customer_id AND c.store_id = s.store_id AND c.disabled_at IS NULL
 		JOIN stores st ON st.id = s.store_id
 		JOIN websites w ON w.id = st.website_id AND w.suspended_at IS NULL
 		JOIN store_views v ON v.store_id = s.store_id AND v.is_default
 		WHERE s.id = $1 AND s.customer_id = $2 AND s.store_id = $3 AND s.ended_at IS NULL`, session, customer, store).
-		Scan(&p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+		Scan(&p.LoggedInAt, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	if errors.Is(err, sql.ErrNoRows) {
 		return app.Principal{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 	}
@@ -176,6 +176,7 @@ type CustomerRefreshed struct {
 	Email          string
 	RefreshCounter int64 // of the token to give out
 	StoreID        app.StoreID
+	CreatedAt      time.Time // of the session
 }
 
 // RefreshCustomer is Refresh for a customer's session. It locks the customer first and the
@@ -192,6 +193,7 @@ func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.Se
 		if err != nil {
 			return err
 		}
+		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = customerSessions.carryOut(ctx, tx, r.Decision, session, string(r.CustomerID), state.Counter, now, rules)
 		return err

@@ -22,6 +22,7 @@ type Refreshed struct {
 	RefreshCounter int64       // of the token to give out
 	StoreID        app.StoreID // the active one; "" for platform administrators
 	Role           app.Role
+	CreatedAt      time.Time // of the session
 }
 
 // Refresh takes a refresh token with that counter and does what app.DecideRefresh decides:
@@ -37,6 +38,7 @@ func (db *DB) Refresh(ctx context.Context, now time.Time, session app.SessionID,
 		if err != nil {
 			return err
 		}
+		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = userSessions.carryOut(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter, now, rules)
 		return err

@@ -163,7 +163,7 @@ func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.
 	if store == "" {
 		p.Realm = app.RealmPlatform
 	}
-	err := db.System().DB.QueryRowContext(ctx, `SELECT coalesce(m.role, ''), coalesce(st.website_id, ''),
+	err := db.System().DB.QueryRowContext(ctx, `SELECT s.created_at, coalesce(m.role, ''), coalesce(st.website_id, ''),
 			coalesce(v.id, ''), coalesce(v.code, ''), coalesce(v.locale, ''), coalesce(v.currency, ''), coalesce(v.is_default, false)
 		FROM sessions s
 		JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
@@ -174,7 +174,7 @@ func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.
 			AND CASE WHEN s.active_store_id = m.store_id THEN v.id = s.active_view_id ELSE v.is_default END
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL AND w.suspended_at IS NULL END`, session, user, store).
-		Scan(&p.Role, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+		Scan(&p.LoggedInAt, &p.Role, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	if errors.Is(err, sql.ErrNoRows) {
 		return app.Principal{}, sessionEnded()
 	}
