@@ -30,7 +30,7 @@ func (s *Server) websites(ctx context.Context, c *call, in websitesIn) (list[app
 type changeWebsiteIn struct {
 	ID        app.WebsiteID `path:"id"`
 	Plan      *app.Plan     `json:"plan" validate:"omitempty,enum"`
-	Suspended *bool         `json:"suspended" description:"As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED."`
+	Suspended *bool         `json:"suspended" description:"As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED. Customers find its stores unknown, and its invitations wait. What has happened before is delivered to webhooks as ever."`
 }
 
 func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn) (app.Website, error) {

@@ -12,6 +12,9 @@ type Website struct {
 
 // WebsiteChange is what to change about a website; nil leaves as it is.
 type WebsiteChange struct {
-	Plan      *Plan
+	Plan *Plan
+	// Suspended shuts everybody out: users, customers, API keys and whom invitations are
+	// for. Nothing is lost by it: sessions and keys are good again afterwards, and events
+	// from before are delivered, retried and kept as ever.
 	Suspended *bool
 }

@@ -12,12 +12,15 @@ import (
 // StartSocialSession begins a session of the customer whom an identity opens. An identity
 // that is not known yet is linked to the account of its e-mail address if the provider
 // vouches for that, else ACCOUNT_LINK_REQUIRED; without such an account it makes one. An
-// unknown store is NOT_FOUND, a disabled customer INVALID_CREDENTIALS, a new identity
+// store that is not open is NOT_FOUND, a disabled customer INVALID_CREDENTIALS, a new identity
 // without an address VALIDATION_FAILED.
 func (db *DB) StartSocialSession(ctx context.Context, now time.Time, store app.StoreID, who app.SocialIdentity, ttl time.Duration) (CustomerSession, error) {
 	now = app.At(now).Time
 	var session CustomerSession
 	begin := func(ctx context.Context, tx bun.Tx) error {
+		if err := openStore(ctx, tx, store); err != nil {
+			return err
+		}
 		customer, err := socialCustomer(ctx, tx, now, store, who)
 		if err != nil {
 			return err

@@ -29,12 +29,15 @@ type CustomerSession struct {
 }
 
 // RegisterCustomer makes a registered customer of a store, tells of it and begins a
-// session. An unknown store is NOT_FOUND; an address with which somebody is registered
+// session. A store that is not open is NOT_FOUND; an address with which somebody is registered
 // there, in any case, EMAIL_TAKEN. A guest's row of that address stays as it is.
 func (db *DB) RegisterCustomer(ctx context.Context, now time.Time, store app.StoreID, in NewCustomer, ttl time.Duration) (CustomerSession, error) {
 	now = app.At(now).Time
 	var session CustomerSession
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if err := openStore(ctx, tx, store); err != nil {
+			return err
+		}
 		customer, err := insertCustomer(ctx, tx, now, store, in, false)
 		if isDuplicate(err) {
 			return app.Errorf(app.CodeEmailTaken, "somebody has registered with this e-mail address")
@@ -48,14 +51,17 @@ func (db *DB) RegisterCustomer(ctx context.Context, now time.Time, store app.Sto
 	return session, err
 }
 
+// openStore returns NOT_FOUND for a store into which no customer can come: there is none of
+// that id, or its website is suspended.
+func openStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
+	var open bool
+	return tx.NewRaw(`SELECT true FROM stores WHERE id = ? AND NOT website_suspended(website_id)`, store).Scan(ctx, &open)
+}
+
 // insertCustomer makes a registered customer and tells of it.
 func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in NewCustomer, proven bool) (app.Customer, error) {
 	customer := app.Customer{
 		ID: app.NewID[app.CustomerID](now), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone,
-	}
-	var known app.StoreID
-	if err := tx.NewRaw(`SELECT id FROM stores WHERE id = ?`, store).Scan(ctx, &known); err != nil {
-		return customer, err
 	}
 	_, err := tx.NewRaw(`INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, password_hash, email_proven, created_at, updated_at)
 		VALUES (?, ?, 'registered', ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -83,10 +89,13 @@ type CustomerLogin struct {
 }
 
 // CustomerLoginByEmail returns the store's registered customer with that e-mail address, in
-// any case; NOT_FOUND if there is none.
+// any case; NOT_FOUND if there is none, or the website is suspended.
 func (db *DB) CustomerLoginByEmail(ctx context.Context, store app.StoreID, email string) (CustomerLogin, error) {
 	var login CustomerLogin
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		if err = openStore(ctx, tx, store); err != nil {
+			return err
+		}
 		login, err = scanLogin(ctx, tx.NewRaw(`SELECT ? FROM customers c WHERE ?`, loginColumns, registeredAs(store, email)))
 		return err
 	})

@@ -132,13 +132,17 @@ func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app
 	return in, err
 }
 
+// toOpenWebsite bounds invitations to those of websites that are not suspended.
+const toOpenWebsite = `NOT EXISTS (SELECT FROM websites w WHERE w.id = invitations.website_id AND w.suspended_at IS NOT NULL)`
+
 // Invited returns the login of the address that an invitation is for, nil if it has none
-// yet. TOKEN_INVALID for a token that is unknown, used or expired.
+// yet. TOKEN_INVALID for a token that is unknown, used or expired, or whose website is
+// suspended.
 func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Login, error) {
 	var email string
 	hash := sha256.Sum256([]byte(token.Reveal()))
 	err := db.System().DB.QueryRowContext(ctx, `SELECT email FROM invitations
-		WHERE token_hash = $1 AND accepted_at IS NULL AND expires_at > $2`, hash[:], now).Scan(&email)
+		WHERE token_hash = $1 AND accepted_at IS NULL AND expires_at > $2 AND `+toOpenWebsite, hash[:], now).Scan(&email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, app.TokenInvalid()
 	}
@@ -162,7 +166,7 @@ func (db *DB) Accept(ctx context.Context, now time.Time, token app.Secret, name,
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var email, invitedAs string
 		var role app.Role
-		err := tx.NewRaw(`UPDATE invitations SET accepted_at = ?0 WHERE token_hash = ?1 AND accepted_at IS NULL AND expires_at > ?0
+		err := tx.NewRaw(`UPDATE invitations SET accepted_at = ?0 WHERE token_hash = ?1 AND accepted_at IS NULL AND expires_at > ?0 AND `+toOpenWebsite+`
 			RETURNING email, name, role, store_ids`, now, hash[:]).Scan(ctx, &email, &invitedAs, &role, pgdialect.Array(&stores))
 		if errors.Is(err, sql.ErrNoRows) {
 			return app.TokenInvalid()

@@ -70,10 +70,11 @@ func (t sessionTable) carryOut(ctx context.Context, tx bun.Tx, decision app.Refr
 	return counter, err
 }
 
-// lock locks a session with its user and reads both.
+// lock locks a session with its user and reads both. Whose store is of a suspended website
+// is barred.
 func (r *Refreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID) (app.SessionState, error) {
 	var state app.SessionState
-	var disabled bool
+	var disabled, suspended bool
 	err := tx.NewRaw(`SELECT id, email, name, platform_role, disabled_at IS NOT NULL
 		FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = ?) FOR UPDATE`, session).
 		Scan(ctx, &r.User.ID, &r.User.Email, &r.User.Name, &r.User.PlatformRole, &disabled)
@@ -82,13 +83,14 @@ func (r *Refreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID) 
 	}
 	var rotated sql.NullTime
 	err = tx.NewRaw(`SELECT s.refresh_counter, s.rotated_at, s.created_at, s.expires_at, s.ended_at IS NOT NULL,
-			coalesce(s.active_store_id, ''), coalesce(m.role, '')
+			coalesce(s.active_store_id, ''), coalesce(m.role, ''), w.suspended_at IS NOT NULL
 		FROM sessions s LEFT JOIN memberships m ON m.user_id = s.user_id AND m.store_id = s.active_store_id
+			LEFT JOIN stores st ON st.id = s.active_store_id LEFT JOIN websites w ON w.id = st.website_id
 		WHERE s.id = ? FOR UPDATE OF s`, session).
-		Scan(ctx, &state.Counter, &rotated, &state.CreatedAt, &state.ExpiresAt, &state.Ended, &r.StoreID, &r.Role)
+		Scan(ctx, &state.Counter, &rotated, &state.CreatedAt, &state.ExpiresAt, &state.Ended, &r.StoreID, &r.Role, &suspended)
 	state.RotatedAt = rotated.Time
 	member, administrator := r.Role != "", r.User.PlatformRole != nil
-	state.Barred = disabled || r.StoreID != "" && !member || r.StoreID == "" && !administrator
+	state.Barred = disabled || suspended || r.StoreID != "" && !member || r.StoreID == "" && !administrator
 	return state, err
 }
 

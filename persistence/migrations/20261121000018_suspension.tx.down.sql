@@ -1,0 +1,1 @@
+DROP FUNCTION website_suspended(text);

@@ -1,0 +1,6 @@
+-- Whether a website is suspended is all that comanda_app, who sees one store, may ask of
+-- websites.
+CREATE FUNCTION website_suspended(website text) RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER
+    BEGIN ATOMIC SELECT suspended_at IS NOT NULL FROM websites WHERE id = website; END;
+REVOKE ALL ON FUNCTION website_suspended(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION website_suspended(text) TO comanda_app;

@@ -1,0 +1,52 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// A suspension loses no event: what has happened is delivered as ever.
+func TestSuspendedWebsitesAreStillDelivered(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	must(t, err)
+	suspended := true
+	website, err := db.ChangeWebsite(t.Context(), noon, r.website, app.WebsiteChange{Suspended: &suspended})
+	must(t, err)
+	if website.SuspendedAt == nil {
+		t.Fatalf("%+v is not suspended", website)
+	}
+	claimed := claim(t, db)
+	if len(claimed) != 1 {
+		t.Fatalf("%d deliveries are made", len(claimed))
+	}
+	attempt(t, db, claimed[0].ID, 1, app.AttemptDelivered, 200)
+	if d, err := db.Delivery(t.Context(), r.stores[0], claimed[0].ID); err != nil || d.Status != app.DeliveryDelivered {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// An invitation whose website is suspended while it is being accepted waits, too.
+func TestInvitationsToSuspendedWebsitesWait(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	token := app.NewSecret("a token")
+	inviter := app.Principal{UserID: r.owner.ID, StoreID: r.stores[0], WebsiteID: r.website}
+	_, err := db.Invite(t.Context(), noon, inviter, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour)
+	must(t, err)
+	for _, suspended := range []bool{true, false} {
+		_, err := db.ChangeWebsite(t.Context(), noon, r.website, app.WebsiteChange{Suspended: &suspended})
+		must(t, err)
+		_, _, err = db.Accept(t.Context(), noon, token, "", "-")
+		if refused := app.CodeOf(err) == app.CodeTokenInvalid; refused != suspended || !refused && err != nil {
+			t.Errorf("suspended %v: %v", suspended, err)
+		}
+	}
+}
