@@ -27,7 +27,7 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 			return app.TokenInvalid()
 		}
 		c.principal, err = s.db.AuthenticateKey(ctx, c.now, app.NewSecret(raw))
-		c.exchange.principal = c.principal
+		c.enter(err)
 		return err
 	}
 	token, err := s.tokens.parse(c.now, raw, realmsOf(c.route.permission))
@@ -39,11 +39,19 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 	} else {
 		c.principal, err = s.db.Authenticate(ctx, token.SessionID, app.UserID(token.Subject), token.StoreID)
 	}
-	c.exchange.principal = c.principal
+	c.enter(err)
 	if err == nil && s.refreshes.TooOld(c.principal.LoggedInAt, c.now) {
 		return sessionEnded()
 	}
 	return err
+}
+
+// enter notes who calls, for whatever is done with the answer.
+func (c *call) enter(err error) {
+	c.exchange.principal = c.principal
+	if err == nil {
+		c.exchange.keepToOwnCustomers()
+	}
 }
 
 // sessionEnd is when access tokens of a session that began then must have expired, in Unix

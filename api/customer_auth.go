@@ -30,6 +30,9 @@ type loginCustomerOut struct {
 // registerCustomer makes an account and logs in. It takes no Idempotency-Key: an answer
 // with tokens must not be kept, and the address is taken only once anyway.
 func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCustomerIn) (loginCustomerOut, error) {
+	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+		return loginCustomerOut{}, err
+	}
 	hash, err := s.passwords.hash(ctx, in.Password)
 	if err != nil {
 		return loginCustomerOut{}, err
@@ -46,6 +49,9 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 // loginCustomer begins a session. Whether the store or the address is unknown, the password
 // wrong or none, the customer disabled: the answer is the same, and so is the time it takes.
 func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn) (loginCustomerOut, error) {
+	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+		return loginCustomerOut{}, err
+	}
 	refused := app.Errorf(app.CodeInvalidCredentials, "the e-mail address or the password is not right")
 	login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
@@ -97,7 +103,7 @@ func (s *Server) logoutCustomer(ctx context.Context, c *call, _ noIn) (logoutCus
 
 // refreshCustomer gives out the next pair of tokens of a customer, as refresh does for users.
 func (s *Server) refreshCustomer(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
-	session, err := s.db.RefreshCustomer(ctx, c.now, c.refresh.session, c.refresh.counter, s.refreshes)
+	session, err := s.db.RefreshCustomer(ctx, c.now, c.refresh.session, c.refresh.counter, c.exchange.website, s.refreshes)
 	if err != nil {
 		return refreshOut{}, err
 	}

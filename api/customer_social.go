@@ -124,6 +124,9 @@ type socialLoginIn struct {
 
 // socialLogin begins a session of whom a provider's token is about.
 func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (loginCustomerOut, error) {
+	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+		return loginCustomerOut{}, err
+	}
 	provider, offered := s.providers[in.Provider]
 	if !offered {
 		return loginCustomerOut{}, app.Invalid("provider", "is not offered here")

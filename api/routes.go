@@ -132,6 +132,9 @@ func (s *Server) byMethod(methods map[string]http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
+		if s.preflightWebsite(w.(*exchange), r) {
+			return
+		}
 		s.refuse(w.(*exchange), r, methodNotAllowed(w.(*exchange), slices.Sorted(maps.Keys(methods))))
 	})
 }

@@ -94,6 +94,7 @@ type exchange struct {
 	client    netip.Addr
 	route     *route        // nil as long as none has matched
 	principal app.Principal // zero as long as none is known
+	website   app.WebsiteID // whose page asks; "" unless its domain is all that lets it
 	status    int           // 0 as long as no answer has begun
 	code      app.Code      // of a refusal
 }
@@ -136,7 +137,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if allowed && isPreflight(r) {
-		s.cors.preflight(x)
+		preflight(x, s.cors.methods)
 		return
 	}
 	s.router.ServeHTTP(x, r)

@@ -62,6 +62,8 @@ type newMemberIn struct {
 	Name  string `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
 }
 
+const maxHostName = 253
+
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 
 func (in openWebsiteIn) check() (faults []app.Detail) {

@@ -189,12 +189,13 @@ type CustomerRefreshed struct {
 }
 
 // RefreshCustomer is Refresh for a customer's session. It locks the customer first and the
-// session second, as whoever ends all of a customer's sessions does.
-func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.SessionID, counter int64, rules app.RefreshRules) (CustomerRefreshed, error) {
+// session second, as whoever ends all of a customer's sessions does. page, if not "", is the
+// website whose page asks: for a customer of another it is CROSS_ORIGIN, and nothing happens.
+func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.SessionID, counter int64, page app.WebsiteID, rules app.RefreshRules) (CustomerRefreshed, error) {
 	var r CustomerRefreshed
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		r = CustomerRefreshed{}
-		state, err := r.lock(ctx, tx, session)
+		state, err := r.lock(ctx, tx, session, page)
 		if errors.Is(err, sql.ErrNoRows) {
 			r = CustomerRefreshed{Decision: app.RefreshRevoked}
 			return nil
@@ -212,14 +213,18 @@ func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.Se
 
 // lock locks a session with its customer and reads both. A customer of a suspended website
 // is barred.
-func (r *CustomerRefreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID) (app.SessionState, error) {
+func (r *CustomerRefreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID, page app.WebsiteID) (app.SessionState, error) {
 	var state app.SessionState
-	err := tx.NewRaw(`SELECT c.id, c.email, c.store_id, c.disabled_at IS NOT NULL OR w.suspended_at IS NOT NULL
+	var website app.WebsiteID
+	err := tx.NewRaw(`SELECT c.id, c.email, c.store_id, w.id, c.disabled_at IS NOT NULL OR w.suspended_at IS NOT NULL
 		FROM customers c JOIN stores st ON st.id = c.store_id JOIN websites w ON w.id = st.website_id
 		WHERE c.id = (SELECT customer_id FROM customer_sessions WHERE id = ?) FOR UPDATE OF c`, session).
-		Scan(ctx, &r.CustomerID, &r.Email, &r.StoreID, &state.Barred)
+		Scan(ctx, &r.CustomerID, &r.Email, &r.StoreID, &website, &state.Barred)
 	if err != nil {
 		return state, err
+	}
+	if page != "" && page != website {
+		return state, app.Errorf(app.CodeCrossOrigin, "another site's pages may not do this")
 	}
 	var rotated sql.NullTime
 	err = tx.NewRaw(`SELECT refresh_counter, rotated_at, created_at, expires_at, ended_at IS NOT NULL

@@ -136,3 +136,20 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, id app.WebsiteID
 		WHERE id = ?0 RETURNING `+websiteColumns, id, change.Plan, change.Suspended, app.At(now).Time).Scan(ctx, &row)
 	return row.website(), classify(err)
 }
+
+// WebsiteByDomain returns the website of a domain; NOT_FOUND if there is none, or it is
+// suspended.
+func (db *DB) WebsiteByDomain(ctx context.Context, domain string) (app.WebsiteID, error) {
+	var id app.WebsiteID
+	err := db.System().NewRaw(`SELECT id FROM websites WHERE domain = ? AND suspended_at IS NULL`, domain).Scan(ctx, &id)
+	return id, classify(err)
+}
+
+// BelongsTo reports whether a store is one of a website's.
+func (db *DB) BelongsTo(ctx context.Context, store app.StoreID, website app.WebsiteID) (bool, error) {
+	var belongs bool
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewRaw(`SELECT EXISTS (SELECT FROM stores WHERE id = ? AND website_id = ?)`, store, website).Scan(ctx, &belongs)
+	})
+	return belongs, err
+}

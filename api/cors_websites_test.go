@@ -1,0 +1,183 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+const ownPages, foreignPages = "https://one.test", "https://two.test"
+
+// pageOf makes a request one of a page of an origin, as browsers send it to another site.
+func pageOf(origin string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Set("Origin", origin)
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+	}
+}
+
+// readable demands that pages of an origin can, or cannot, read an answer.
+func (a *answer) readable(origin string, want bool) *answer {
+	a.t.Helper()
+	h := a.Header()
+	got := h.Get("Access-Control-Allow-Origin") == origin && h.Get("Access-Control-Allow-Credentials") == "true" && h.Get("Access-Control-Expose-Headers") != ""
+	if got != want || !want && len(corsHeaders(h)) != 0 || want && !slices.Equal(h.Values("Vary"), []string{"Origin"}) {
+		a.t.Errorf("%s: to pages of %s: %v", a.what, origin, h)
+	}
+	return a
+}
+
+func preflightOf(w *world, server http.Handler, method, path string, change ...func(*http.Request)) *answer {
+	w.Helper()
+	return w.doOn(server, "OPTIONS", strings.Replace(path, "{id}", "x", 1), "", nil, append([]func(*http.Request){header("Access-Control-Request-Method", method)}, change...)...)
+}
+
+// TestPreflightsOfWebsites: pages of a website's domain may send what customers may, and
+// nothing else; what they may not looks like what there is not.
+func TestPreflightsOfWebsites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	configured := w.withCORS()
+	customers := 0
+	for _, rt := range routes() {
+		for _, server := range []*Server{w.server, configured} {
+			a := preflightOf(w, server, rt.method, rt.path, pageOf(ownPages))
+			a.what += " for " + rt.method
+			if !rt.forCustomers() {
+				a.refused(app.CodeMethodNotAllowed).readable(ownPages, false)
+				continue
+			}
+			customers++
+			h := a.Header()
+			if a.Code != 204 || h.Get("Access-Control-Allow-Origin") != ownPages || h.Get("Access-Control-Allow-Methods") != rt.method ||
+				h.Get("Access-Control-Allow-Headers") == "" || h.Get("Access-Control-Max-Age") != "600" || h.Get("Vary") != "Origin" {
+				t.Errorf("%s: %d %v", a.what, a.Code, h)
+			}
+		}
+	}
+	if customers < 2*6 {
+		t.Errorf("only %d routes for customers", customers)
+	}
+	for name, change := range map[string][]func(*http.Request){
+		"plain text":     {pageOf("http://one.test")},
+		"another port":   {pageOf(ownPages + ":8443")},
+		"www":            {pageOf("https://www.one.test")},
+		"a longer name":  {pageOf(ownPages + ".evil.test")},
+		"other case":     {pageOf("https://ONE.test")},
+		"a path":         {pageOf(ownPages + "/")},
+		"unknown":        {pageOf("https://three.test")},
+		"opaque":         {pageOf("null")},
+		"two origins":    {header("Origin", ownPages), header("Origin", ownPages)},
+		"a megabyte":     {pageOf("https://" + strings.Repeat("a.", 1<<19) + "test")},
+		"SQL":            {pageOf("https://' OR true --")},
+		"NUL":            {pageOf("https://one.test\x00")},
+		"UTF-8, broken":  {pageOf("https://one\xff.test")},
+		"with a user":    {pageOf("https://one.test@evil.test")},
+		"no host at all": {pageOf("https://")},
+	} {
+		a := preflightOf(w, w.server, "POST", "/customer-auth/login", change...)
+		a.what = name
+		a.refused(app.CodeMethodNotAllowed).readable("", false)
+	}
+	for _, method := range []string{"DELETE", "PATCH", "post", ""} {
+		preflightOf(w, w.server, method, "/customer-auth/login", pageOf(ownPages)).refused(app.CodeMethodNotAllowed).readable(ownPages, false)
+	}
+	preflightOf(w, w.server, "POST", "/nowhere", pageOf(ownPages)).refused(app.CodeNotFound).readable(ownPages, false)
+
+	w.suspend(true)
+	preflightOf(w, w.server, "POST", "/customer-auth/login", pageOf(ownPages)).refused(app.CodeMethodNotAllowed).readable(ownPages, false)
+	w.do("POST", "/customer-auth/login", "", w.customerCredentials("own"), pageOf(ownPages)).refused(app.CodeCrossOrigin).readable(ownPages, false)
+	if a := preflightOf(w, w.server, "POST", "/customer-auth/login", pageOf(foreignPages)); a.Code != 204 {
+		t.Errorf("the other website's pages: %d", a.Code)
+	}
+	w.suspend(false)
+
+	away, err := persistence.Open(persistence.Config{URL: "postgres://u@127.0.0.1:1/db?sslmode=disable"})
+	w.must(err)
+	t.Cleanup(func() { away.Close() })
+	without := w.serverOn(away, func(*Config) {})
+	preflightOf(w, without, "POST", "/customer-auth/login", pageOf(ownPages)).refused(app.CodeMethodNotAllowed).readable(ownPages, false)
+	w.doOn(without, "POST", "/customer-auth/login", "", w.customerCredentials("own"), pageOf(ownPages)).refused(app.CodeCrossOrigin).readable(ownPages, false)
+}
+
+// customerCredentials are the body of a customer's login.
+func (w *world) customerCredentials(store string) map[string]any {
+	return object{"storeId": w.stores[store].id, "email": "ada@example.com", "password": password}
+}
+
+// TestWebsitesPagesServeTheirCustomers: everything that its customers do can be done from
+// its pages, which can read refusals, too.
+func TestWebsitesPagesServeTheirCustomers(t *testing.T) {
+	t.Parallel()
+	w := newSocialWorld(t)
+	own := w.stores["own"].id
+	page := pageOf(ownPages)
+	w.do("POST", "/customer-auth/register", "", registration(own), page).ok(201, nil).readable(ownPages, true)
+	var ada loginCustomerOut
+	cookie := w.do("POST", "/customer-auth/login", "", w.customerCredentials("own"), page).ok(200, &ada).readable(ownPages, true).customerCookie()
+	token := w.provider.sign("one", w.claims(nil)).Reveal()
+	w.doOn(w.server, "POST", "/customer-auth/social", "", object{"storeId": own, "provider": "google", "token": token}, page).ok(200, nil).readable(ownPages, true)
+	w.do("POST", "/customer-auth/refresh", "", nil, page, header("Cookie", customerRefreshCookie+"="+cookie)).ok(200, nil).readable(ownPages, true)
+	order := "/orders/" + string(w.orderOf("own", ada.Customer.ID).ID)
+	w.do("GET", order, ada.AccessToken, nil, page).ok(200, nil).readable(ownPages, true)
+	w.do("POST", "/customer-auth/login", "", altered(w.customerCredentials("own"), object{"password": "x"}), page).refused(app.CodeInvalidCredentials).readable(ownPages, true)
+	w.do("POST", "/customer-auth/login", "", "{", page).refused(app.CodeValidationFailed).readable(ownPages, true)
+	w.do("GET", order, "", nil, page).refused(app.CodeTokenInvalid).readable(ownPages, true)
+	w.do("POST", "/customer-auth/logout", ada.AccessToken, nil, page).ok(200, nil).readable(ownPages, true)
+	w.do("GET", order, ada.AccessToken, nil, page).refused(app.CodeTokenRevoked).readable(ownPages, true)
+	w.now = w.now.Add(time.Hour)
+	w.do("GET", order, ada.AccessToken, nil, page).refused(app.CodeTokenExpired).readable(ownPages, true)
+}
+
+// TestWebsitesPagesGainNothingElse: another website's customers, users and keys are none of
+// their business, though cookies may be within their reach.
+func TestWebsitesPagesGainNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newSocialWorld(t)
+	w.withPassword("user", nil, "own")
+	w.do("POST", "/customer-auth/register", "", registration(w.stores["own"].id)).ok(201, nil)
+	var ada loginCustomerOut
+	cookie := w.do("POST", "/customer-auth/login", "", w.customerCredentials("own")).ok(200, &ada).customerCookie()
+	token := w.provider.sign("one", w.claims(nil)).Reveal()
+	rows := func() string {
+		return w.text("SELECT concat((SELECT count(*) FROM customers), ' ', (SELECT count(*) FROM customer_sessions), ' ', (SELECT count(*) FROM sessions))")
+	}
+	before := rows()
+	sent := []func(*http.Request){pageOf(foreignPages), header("Cookie", customerRefreshCookie+"="+cookie)}
+	for _, store := range []app.StoreID{w.stores["own"].id, "sto_none"} {
+		for path, body := range map[string]object{
+			"register": altered(registration(store), object{"email": "bob@example.com"}),
+			"login":    altered(w.customerCredentials("own"), object{"storeId": store}),
+			"social":   {"storeId": store, "provider": "google", "token": token},
+		} {
+			a := w.doOn(w.server, "POST", "/customer-auth/"+path, "", body, sent...).refused(app.CodeCrossOrigin)
+			if a.Header().Get("Set-Cookie") != "" {
+				t.Errorf("%s sets a cookie", path)
+			}
+		}
+	}
+	a := w.do("POST", "/customer-auth/refresh", "", nil, sent...).refused(app.CodeCrossOrigin)
+	if a.Header().Get("Set-Cookie") != "" {
+		t.Error("a refused refresh sets a cookie")
+	}
+	if after := rows(); after != before {
+		t.Errorf("rows: %s, then %s", before, after)
+	}
+	w.customerRefresh(cookie).ok(200, nil) // neither used up nor an alarm
+
+	// A bearer token is good wherever it comes from; what it opens is not shown to such pages.
+	order := "/orders/" + string(w.orderOf("own", ada.Customer.ID).ID)
+	w.do("GET", order, ada.AccessToken, nil, pageOf(foreignPages)).ok(200, nil).readable(foreignPages, false)
+	w.do("GET", order, w.tokens["OWNER"], nil, pageOf(ownPages)).ok(200, nil).readable(ownPages, false)
+	w.do("GET", order, w.key("own", app.ScopeReadOrders), nil, pageOf(ownPages)).ok(200, nil).readable(ownPages, false)
+	w.do("GET", "/auth/me", w.tokens["OWNER"], nil, pageOf(ownPages)).ok(200, nil).readable(ownPages, false)
+	w.do("GET", "/products", w.tokens["OWNER"], nil, pageOf(ownPages)).ok(200, nil).readable(ownPages, false)
+	for _, path := range []string{"/auth/login", "/auth/refresh", "/auth/logout", "/auth/switch-store", "/auth/accept-invite"} {
+		w.do("POST", path, w.tokens["OWNER"], credentials("user@example.com", password), pageOf(ownPages)).refused(app.CodeCrossOrigin).readable(ownPages, false)
+	}
+}
