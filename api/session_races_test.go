@@ -55,7 +55,7 @@ func TestParallelRefreshes(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.server = w.serverOn(w.db.DB, func(c *Config) { c.RefreshLeeway = leeway })
-			for range rounds(10, 500) {
+			for range rounds(10, 200) {
 				b := w.browse("ADMIN", "own")
 				var requests []*http.Request
 				for range times {
