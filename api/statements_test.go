@@ -1,0 +1,160 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// TestAuthenticationCostsOneStatement looks at what goes over the wire to PostgreSQL. A
+// request that is refused for its query, right after its credential was found good, has cost
+// what authentication costs.
+func TestAuthenticationCostsOneStatement(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wire := newWire(t, w.db)
+	server := w.serverOn(wire.db, func(*Config) {})
+	sent := func(path, credential string) (*answer, []string) {
+		w.doOn(server, "GET", path, credential, nil) // connects and prepares
+		wire.take()
+		a := w.doOn(server, "GET", path, credential, nil)
+		return a, wire.take()
+	}
+	customer := w.addCustomer("own", "ada@example.com").AccessToken
+	for who, c := range map[string]struct{ credential, table string }{
+		"a user":                   {w.tokens["STAFF"], "FROM sessions"},
+		"a platform administrator": {w.tokens["PLATFORM"], "FROM sessions"},
+		"a customer":               {customer, "FROM customer_sessions"},
+		"an API key":               {w.key("own", app.ScopeReadOrders), "FROM api_keys"},
+	} {
+		path := "/orders/x?unknown=1"
+		if who == "a platform administrator" {
+			path = "/auth/me?unknown=1"
+		}
+		a, statements := sent(path, c.credential)
+		a.what = who
+		if a.refused(app.CodeValidationFailed); len(statements) != 1 || !strings.Contains(statements[0], c.table) {
+			t.Errorf("%s costs %q", who, statements)
+		}
+	}
+	for name, credential := range map[string]string{"no token of ours": "x", "no key's form": "svc_live_sk_x"} {
+		if _, statements := sent("/products", credential); len(statements) != 0 {
+			t.Errorf("%s costs %q", name, statements)
+		}
+	}
+
+	// The whole of two requests: who asks, and what is shown.
+	a, statements := sent("/auth/me", w.tokens["OWNER"])
+	if a.ok(200, nil); len(statements) != 2 || !strings.Contains(statements[0], "FROM sessions") || !strings.Contains(statements[1], "FROM users") {
+		t.Errorf("GET /auth/me costs %q", statements)
+	}
+	a, statements = sent("/products", w.key("own", app.ScopeReadProducts))
+	if a.ok(200, nil); len(statements) < 2 || !strings.Contains(statements[0], "FROM api_keys") ||
+		slices.ContainsFunc(statements[1:], func(s string) bool { return strings.Contains(s, "api_keys") || strings.Contains(s, "sessions") }) {
+		t.Errorf("GET /products with a key costs %q", statements)
+	}
+}
+
+// wire is a database behind a relay that notes every statement that is run.
+type wire struct {
+	db *persistence.DB
+	mu sync.Mutex
+	// run are the statements since the last take, in their order.
+	run []string
+}
+
+func newWire(t *testing.T, db *persistencetest.Database) *wire {
+	t.Helper()
+	at, err := url.Parse(db.URL)
+	must(err)
+	upstream := at.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(err)
+	t.Cleanup(func() { listener.Close() })
+	at.Host, at.RawQuery = listener.Addr().String(), "sslmode=disable"
+	w := &wire{}
+	w.db, err = persistence.Open(persistence.Config{URL: at.String(), Sealer: persistencetest.Keyring().Sealer()})
+	must(err)
+	t.Cleanup(func() { w.db.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go w.relay(client, upstream)
+		}
+	}()
+	return w
+}
+
+func (w *wire) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	run := w.run
+	w.run = nil
+	return run
+}
+
+func (w *wire) note(statement string) {
+	if statement == "-- ping" { // of the pool, for a connection that was idle
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run = append(w.run, statement)
+}
+
+// relay passes one connection on. A frontend message is a type, a length and a body, save
+// for the first, which has no type; see PostgreSQL's manual, Message Formats.
+func (w *wire) relay(client net.Conn, upstream string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", upstream)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	go func() {
+		defer client.Close()
+		io.Copy(client, server)
+	}()
+	in := bufio.NewReader(client)
+	prepared := map[string]string{}
+	for first := true; ; first = false {
+		head := make([]byte, 5)
+		if first {
+			head = head[1:]
+		}
+		if _, err := io.ReadFull(in, head); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		text := bytes.Split(body, []byte{0})
+		switch kind := head[0]; {
+		case first:
+		case kind == 'Q':
+			w.note(string(text[0]))
+		case kind == 'P':
+			prepared[string(text[0])] = string(text[1])
+		case kind == 'B': // is followed by its execution
+			w.note(prepared[string(text[1])])
+		}
+		if _, err := server.Write(append(head, body...)); err != nil {
+			return
+		}
+	}
+}
