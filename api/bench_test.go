@@ -4,7 +4,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,47 +21,58 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// BenchmarkMe and BenchmarkBare differ by what an authenticated request costs beyond
-// net/http, TLS and the router.
+// BenchmarkMe measures GET /auth/me against a handler that writes the same bytes behind the
+// same TLS and the same routes.
 func BenchmarkMe(b *testing.B) {
-	server, user := benchServer(b)
+	server, user, _ := benchServer(b)
 	session, err := server.db.StartSession(b.Context(), server.now(), user, "", time.Hour)
 	must(err)
 	token, err := server.tokens.mint(server.now(), claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
 	})
 	must(err)
-	benchmark(b, server, http.StatusOK, "GET", "/auth/me", token, "")
+	benchmarkReads(b, server, "/auth/me", token)
 }
 
-func BenchmarkBare(b *testing.B) {
-	router := mux.NewRouter()
-	router.HandleFunc("/auth/me", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"success":true,"data":{}}`)
-	})
-	benchmark(b, router, http.StatusOK, "GET", "/auth/me", "", "")
+// BenchmarkKey measures GET /products, of a store that has none, with an API key, which
+// cannot ask for GET /auth/me, in the same way.
+func BenchmarkKey(b *testing.B) {
+	server, _, store := benchServer(b)
+	issued, err := server.db.CreateAPIKey(b.Context(), server.now(), store, app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeReadProducts}}, nil, nil)
+	must(err)
+	benchmarkReads(b, server, "/products", issued.Key.Reveal())
 }
 
-// BenchmarkLogin and BenchmarkBareHash differ by what a login costs beyond Argon2id.
+func benchmarkReads(b *testing.B, server *Server, path, token string) {
+	workers := 2 * runtime.GOMAXPROCS(0)
+	read := requester(b, server, workers, "GET", path, token, "")
+	body := read()
+	bare := mux.NewRouter().SkipClean(true).UseEncodedPath()
+	for _, rt := range routes() {
+		bare.Path(rt.path).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, body)
+		})
+	}
+	against(b, workers, 200, "requests", forget(read), forget(requester(b, bare, workers, "GET", path, token, "")))
+}
+
+// BenchmarkLogin measures POST /auth/login against bare checks of the same password.
 func BenchmarkLogin(b *testing.B) {
-	server, user := benchServer(b)
-	benchmark(b, server, http.StatusOK, "POST", "/auth/login", "", `{"email":"`+user.Email+`","password":"`+password+`"}`)
-}
-
-func BenchmarkBareHash(b *testing.B) {
+	server, user, _ := benchServer(b)
+	login := requester(b, server, runtime.GOMAXPROCS(0), "POST", "/auth/login", "", `{"email":"`+user.Email+`","password":"`+password+`"}`)
 	hash, err := HashPassword(app.NewSecret(password))
 	must(err)
-	for b.Loop() {
+	against(b, runtime.GOMAXPROCS(0), 10, "logins", forget(login), func() {
 		if ok, err := argon2id.ComparePasswordAndHash(password, hash); !ok || err != nil {
-			b.Fatal(ok, err)
+			b.Error(ok, err)
 		}
-	}
+	})
 }
 
 // benchServer is a server on a database with one store, whose owner can log in as often as
 // wanted.
-func benchServer(b *testing.B) (*Server, app.User) {
+func benchServer(b *testing.B) (*Server, app.User, app.StoreID) {
 	db := persistencetest.New(b)
 	_, stores, err := db.CreateWebsite(b.Context(), noon, persistence.NewWebsite{Name: "bench", Domain: "bench.test", Plan: app.PlanEnterprise}, newStores([]string{"bench"})...)
 	must(err)
@@ -71,27 +86,85 @@ func benchServer(b *testing.B) (*Server, app.User) {
 	return New(Config{
 		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: time.Hour,
 		RateLimit: 1000, RateWindow: time.Millisecond, Log: zerolog.New(io.Discard),
-	}), user
+	}), user, stores[0]
 }
 
-// benchmark sends one request after the other to a handler behind TLS, over a connection
-// that stays open.
-func benchmark(b *testing.B, handler http.Handler, status int, method, path, token, body string) {
+// requester returns what sends a request to a handler behind TLS, over as many connections
+// as there are workers, and returns the body of the answer, which must be a success.
+func requester(b *testing.B, handler http.Handler, workers int, method, path, token, body string) func() string {
 	server := httptest.NewTLSServer(handler)
-	defer server.Close()
+	b.Cleanup(server.Close)
 	client := server.Client()
-	for b.Loop() {
+	client.Transport.(*http.Transport).MaxIdleConnsPerHost = workers
+	return func() string {
 		r, err := http.NewRequestWithContext(b.Context(), method, server.URL+path, strings.NewReader(body))
 		must(err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+token)
 		response, err := client.Do(r)
 		must(err)
-		_, err = io.Copy(io.Discard, response.Body)
+		answer, err := io.ReadAll(response.Body)
 		must(err)
 		response.Body.Close()
-		if response.StatusCode != status {
-			b.Fatal(response.Status)
+		if response.StatusCode != http.StatusOK {
+			b.Error(response.Status)
 		}
+		return string(answer)
 	}
+}
+
+func forget(request func() string) func() { return func() { request() } }
+
+// against runs both in turns, so that whatever else the machine does slows both, and reports
+// how many of each are done in a second, how long the slowest of a hundred takes, and the
+// ratios, where 1 is as good as bare.
+func against(b *testing.B, workers, perRound int, what string, ours, bare func()) {
+	var o, n meter
+	o.round(workers, perRound, ours)
+	n.round(workers, perRound, bare)
+	o, n = meter{}, meter{}
+	for b.Loop() {
+		o.round(workers, perRound, ours)
+		n.round(workers, perRound, bare)
+	}
+	b.ReportMetric(0, "ns/op") // of a round, which says nothing
+	b.ReportMetric(o.rate(), what+"/s")
+	b.ReportMetric(n.rate(), "bare/s")
+	b.ReportMetric(o.rate()/n.rate(), "of-bare")
+	b.ReportMetric(1e3*o.p99().Seconds(), "p99-ms")
+	b.ReportMetric(1e3*n.p99().Seconds(), "bare-p99-ms")
+	b.ReportMetric(o.p99().Seconds()/n.p99().Seconds(), "p99-times-bare")
+}
+
+// meter adds up rounds of one kind.
+type meter struct {
+	took   time.Duration   // of all rounds
+	single []time.Duration // of each call
+}
+
+// round makes calls by several workers at once.
+func (m *meter) round(workers, calls int, call func()) {
+	single := make([]time.Duration, calls)
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	start := time.Now()
+	for range workers {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(calls); i = next.Add(1) - 1 {
+				begin := time.Now()
+				call()
+				single[i] = time.Since(begin)
+			}
+		})
+	}
+	wait.Wait()
+	m.took += time.Since(start)
+	m.single = append(m.single, single...)
+}
+
+func (m *meter) rate() float64 { return float64(len(m.single)) / m.took.Seconds() }
+
+func (m *meter) p99() time.Duration {
+	slices.Sort(m.single)
+	return m.single[len(m.single)*99/100]
 }
