@@ -102,12 +102,16 @@ func FuzzIDToken(f *testing.F) {
 		Now:       func() time.Time { return noon },
 	})[app.ProviderGoogle]
 	p.keys.body, p.keys.fetchedAt = set, noon // so that nothing is fetched
-	token := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{
-		"iss": "https://accounts.test", "aud": "web", "sub": "1234", "iat": noon.Unix(), "exp": noon.Add(time.Hour).Unix(), "email": "ada@gmail.com", "email_verified": true,
-	})
-	token.Header["kid"] = "one"
-	valid, err := token.SignedString(key)
-	must(err)
+	sign := func(method jwt.SigningMethod, key any, change object) string {
+		token := jwt.NewWithClaims(method, jwt.MapClaims(altered(object{
+			"iss": "https://accounts.test", "aud": "web", "sub": "1234", "iat": noon.Unix(), "exp": noon.Add(time.Hour).Unix(), "email": "ada@gmail.com", "email_verified": true,
+		}, change)))
+		token.Header["kid"] = "one"
+		signed, err := token.SignedString(key)
+		must(err)
+		return signed
+	}
+	valid := sign(jwt.SigningMethodES256, key, nil)
 	want := app.SocialIdentity{Provider: app.ProviderGoogle, Subject: "1234", Email: "ada@gmail.com", Proven: true}
 	if who, err := p.verify(f.Context(), app.NewSecret(valid), ""); err != nil || who != want {
 		f.Fatal(who, err)
@@ -115,6 +119,10 @@ func FuzzIDToken(f *testing.F) {
 	for _, seed := range []string{valid, valid[:len(valid)-1], noIDToken, "", "..", `{"payload":"e30","signatures":[]}`, valid + ".", strings.Replace(valid, ".ey", ".eY", 1)} {
 		f.Add(seed)
 	}
+	f.Add(sign(jwt.SigningMethodES256, key, object{"sub": "", "email": "eve@gmail.com"}))
+	f.Add(sign(jwt.SigningMethodES256, key, object{"sub": "5678", "aud": "somebody else"}))
+	f.Add(sign(jwt.SigningMethodHS256, point, object{"sub": "5678"}))
+	f.Add(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, object{"sub": "5678"}))
 	f.Fuzz(func(t *testing.T, raw string) {
 		who, err := p.verify(t.Context(), app.NewSecret(raw), "")
 		if err == nil && who != want {
