@@ -141,8 +141,9 @@ func (s *Server) preflightWebsite(x *exchange, r *http.Request) bool {
 	return true
 }
 
-// keepToOwnCustomers keeps what others than its own customers are shown from a website's
-// page. Once a credential has been found good, that is: every page may read why it was not.
+// keepToOwnCustomers takes an answer from a website's page unless it is for one of that
+// website's customers. It is called once the credential has been found good: why one is not,
+// every page may read.
 func (x *exchange) keepToOwnCustomers() {
 	if x.website != "" && (x.principal.Realm != app.RealmCustomer || x.principal.WebsiteID != x.website) {
 		unshare(x.Header())
