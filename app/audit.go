@@ -16,6 +16,44 @@ func (p Principal) Actor(address string, request RequestID) Actor {
 // AuditAction names something that the audit trail tells of (contract §3, Audit).
 type AuditAction string
 
+// What the audit trail tells of. The target is the id of what the sentence speaks of last.
+const (
+	AuditLoginSucceeded       AuditAction = "login.succeeded"        // a user logged in
+	AuditLoginFailed          AuditAction = "login.failed"           // somebody failed to log in as a user
+	AuditLogout               AuditAction = "logout"                 // a user ended a session
+	AuditSessionReused        AuditAction = "session.reused"         // a superseded refresh token came back, all sessions of its user or customer ended
+	AuditUserInvited          AuditAction = "user.invited"           // somebody was asked to join by an invitation
+	AuditInvitationAccepted   AuditAction = "invitation.accepted"    // a user joined by an invitation
+	AuditRoleChanged          AuditAction = "user.role_changed"      // another role was given to a user
+	AuditUserRemoved          AuditAction = "user.removed"           // the store was closed to a user
+	AuditAPIKeyCreated        AuditAction = "api_key.created"        // there is a new API key
+	AuditAPIKeyRevoked        AuditAction = "api_key.revoked"        // the end of an API key
+	AuditWebhookCreated       AuditAction = "webhook.created"        // there is a new webhook
+	AuditWebhookChanged       AuditAction = "webhook.changed"        // another URL or other events for a webhook
+	AuditWebhookDeleted       AuditAction = "webhook.deleted"        // the end of a webhook
+	AuditWebhookSecretRotated AuditAction = "webhook.secret_rotated" // another secret for a webhook
+	AuditWebhookDeactivated   AuditAction = "webhook.deactivated"    // somebody, or the service after days of failures, turned off a webhook
+	AuditWebhookReactivated   AuditAction = "webhook.reactivated"    // somebody turned on a webhook
+	AuditWebhookReplayed      AuditAction = "webhook.replayed"       // somebody had it sent once more: a delivery
+	AuditSettingsChanged      AuditAction = "settings.changed"       // other settings for the store
+	AuditPlanChanged          AuditAction = "plan.changed"           // another plan for the store's website
+	AuditWebsiteOpened        AuditAction = "website.opened"         // the store came into being with its website
+	AuditWebsiteSuspended     AuditAction = "website.suspended"      // nobody can work any more in the store's website
+	AuditWebsiteResumed       AuditAction = "website.resumed"        // everybody can work again in the store's website
+	AuditRefundIssued         AuditAction = "refund.issued"          // money went back from a payment
+)
+
+// AuditActions lists the actions.
+var AuditActions = [...]AuditAction{
+	AuditLoginSucceeded, AuditLoginFailed, AuditLogout, AuditSessionReused,
+	AuditUserInvited, AuditInvitationAccepted, AuditRoleChanged, AuditUserRemoved,
+	AuditAPIKeyCreated, AuditAPIKeyRevoked,
+	AuditWebhookCreated, AuditWebhookChanged, AuditWebhookDeleted, AuditWebhookSecretRotated,
+	AuditWebhookDeactivated, AuditWebhookReactivated, AuditWebhookReplayed,
+	AuditSettingsChanged, AuditPlanChanged, AuditWebsiteOpened, AuditWebsiteSuspended, AuditWebsiteResumed,
+	AuditRefundIssued,
+}
+
 // AuditEntry is one line of a store's audit trail: who did what to whom, when, from where.
 type AuditEntry struct {
 	ID        AuditID        `json:"id"`
