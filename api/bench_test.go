@@ -21,7 +21,7 @@ import (
 // net/http, TLS and the router.
 func BenchmarkMe(b *testing.B) {
 	server, user := benchServer(b)
-	session, err := server.db.StartSession(b.Context(), server.now(), user, "", time.Hour)
+	session, err := server.db.StartSession(b.Context(), server.now(), app.Actor{}, user, "", time.Hour)
 	must(err)
 	token, err := server.tokens.mint(server.now(), claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
