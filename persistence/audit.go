@@ -83,33 +83,38 @@ func (db *DB) AuditTrail(ctx context.Context, store app.StoreID, filter AuditFil
 	var rows []auditRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		q := tx.NewSelect().Model(&rows).ColumnExpr("a.id, a.action, a.actor_realm, a.actor_id, a.target, a.details, a.address, a.request_id, a.at, coalesce(k.name, '') AS actor_name").
-			Join("LEFT JOIN api_keys k ON k.store_id = a.store_id AND k.id = a.actor_id AND a.actor_realm = ?", app.RealmAPIKey).
-			Where("a.store_id = ?", store).OrderExpr("a.at DESC, a.id DESC").Limit(int64(limit))
-		if after.ID != "" {
-			q.Where("(a.at, a.id) < (?, ?)", after.At, after.ID)
-		}
-		if filter.Action != "" {
-			q.Where("a.action = ?", filter.Action)
-		}
-		if filter.ActorID != "" {
-			q.Where("a.actor_id = ?", filter.ActorID)
-		}
-		if filter.Target != "" {
-			q.Where("a.target = ?", filter.Target)
-		}
-		if filter.From != nil {
-			q.Where("a.at >= ?", filter.From.Time)
-		}
-		if filter.To != nil {
-			q.Where("a.at < ?", filter.To.Time)
-		}
-		return q.Scan(ctx)
+		return auditQuery(tx, store, filter, after, limit).Scan(ctx, &rows)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return db.withUserNames(ctx, rows)
+}
+
+func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after Cursor, limit int) *bun.SelectQuery {
+	q := tx.NewSelect().Model((*auditRow)(nil)).
+		ColumnExpr("a.id, a.action, a.actor_realm, a.actor_id, a.target, a.details, a.address, a.request_id, a.at, coalesce(k.name, '') AS actor_name").
+		Join("LEFT JOIN api_keys k ON k.store_id = a.store_id AND k.id = a.actor_id AND a.actor_realm = ?", app.RealmAPIKey).
+		Where("a.store_id = ?", store).OrderExpr("a.at DESC, a.id DESC").Limit(int64(limit))
+	if after.ID != "" {
+		q.Where("(a.at, a.id) < (?, ?)", after.At, after.ID)
+	}
+	if filter.Action != "" {
+		q.Where("a.action = ?", filter.Action)
+	}
+	if filter.ActorID != "" {
+		q.Where("a.actor_id = ?", filter.ActorID)
+	}
+	if filter.Target != "" {
+		q.Where("a.target = ?", filter.Target)
+	}
+	if filter.From != nil {
+		q.Where("a.at >= ?", filter.From.Time)
+	}
+	if filter.To != nil {
+		q.Where("a.at < ?", filter.To.Time)
+	}
+	return q
 }
 
 // withUserNames fills in the e-mail addresses of the users among the actors. Those of

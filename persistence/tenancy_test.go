@@ -41,7 +41,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return 1, err
 		},
 		"Delivery": func(s app.StoreID) (int, error) { _, err := db.Delivery(t.Context(), s, delivery); return 1, err },
-		"Replay":   func(s app.StoreID) (int, error) { _, err := db.Replay(t.Context(), noon, s, app.Actor{}, delivery); return 1, err },
+		"Replay": func(s app.StoreID) (int, error) {
+			_, err := db.Replay(t.Context(), noon, s, app.Actor{}, delivery)
+			return 1, err
+		},
 		"Attempts": func(s app.StoreID) (int, error) {
 			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, 1, 100)
 			return len(attempts), err
