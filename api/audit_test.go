@@ -218,7 +218,9 @@ func (w *world) deeds() map[string]func() deed {
 			}}
 		},
 		"API key of the sandbox": func() deed {
-			return deed{func() *answer { return w.here("POST", "/api-keys", owner, altered(apiKeyBody(), object{"mode": "test"})) }, 201, func(a *answer) []line {
+			return deed{func() *answer {
+				return w.here("POST", "/api-keys", owner, altered(apiKeyBody(), object{"mode": "test"}))
+			}, 201, func(a *answer) []line {
 				return in(by(ownerLine, app.AuditAPIKeyCreated, a.dataID(), `{"mode": "test", "name": "Till", "scopes": ["read:orders"]}`), "own")
 			}}
 		},
@@ -478,7 +480,7 @@ func TestAuditTrail(t *testing.T) {
 	}
 	for query, want := range map[string][]app.AuditEntry{
 		"action=webhook.created": all[1:2], "action=refund.issued": {}, "actorId=" + string(key.ID): all[1:2], "target=" + string(key.ID): all[2:],
-		"target=" + string(key.ID) + "&action=webhook.created": {},
+		"target=" + string(key.ID) + "&action=webhook.created":        {},
 		"to=" + url.QueryEscape(at(time.Minute).Format(time.RFC3339)): all[2:],
 		"storeId=" + string(w.stores["own"].id):                       all,
 	} {
