@@ -55,9 +55,9 @@ func faultOf(login persistence.Login, ok bool) app.LoginFault {
 
 // loginFailed has a failed login noted in the audit trails of its user, while the answer
 // goes out: writing takes longer than finding nobody to write about, and whoever measures
-// answers must not learn which addresses have users. How many there can be is bounded by
-// the limits of the address and the account; while more wait than may, the log alone has
-// them.
+// answers must not learn which addresses have users. The limits of the address and of the
+// account (ten times the address's) bound how many there can be. While more wait than may,
+// and when the process dies meanwhile, the trail lacks them; the access log has them all.
 func (s *Server) loginFailed(c *call, user app.User, why app.LoginFault) {
 	by, now, log := c.actor(), c.now, c.exchange.log
 	noted := s.failures.run(func() {

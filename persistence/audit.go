@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -44,6 +45,16 @@ func auditEach(ctx context.Context, tx bun.Tx, now time.Time, stores schema.Quer
 		SELECT 'aud_' || uuidv7_hex(), s.id, ?, ?, ?, ?, ?, ?, ?, ? ? AND s.sandbox_of IS NULL`,
 		action, by.Realm, by.ID, target, details, by.Address, by.RequestID, app.At(now).Time, stores).Exec(ctx)
 	return err
+}
+
+// hostOf is what the audit trail tells of a webhook's URL: its path or query may well be
+// what lets in.
+func hostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil { // which app.CheckWebhookURL lets nobody give
+		return ""
+	}
+	return parsed.Host
 }
 
 // AuditFilter narrows an audit trail; zero values narrow nothing.

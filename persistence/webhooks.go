@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"net/url"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -68,18 +67,8 @@ func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return app.Subscription{}, err
 		}
-		return row.subscription(), audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), auditedWebhook(in.URL, in.Events))
+		return row.subscription(), audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), map[string]any{"host": hostOf(in.URL), "events": in.Events})
 	}, render)
-}
-
-// auditedWebhook is what the audit trail tells of a webhook: of its URL the host alone,
-// since a path or a query may well be what lets in.
-func auditedWebhook(address string, events []app.EventType) map[string]any {
-	target, err := url.Parse(address)
-	if err != nil { // which app.CheckWebhookURL lets nobody give
-		return map[string]any{"events": events}
-	}
-	return map[string]any{"host": target.Host, "events": events}
 }
 
 // Subscriptions returns all subscriptions of a store, the newest first.
