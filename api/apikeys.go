@@ -21,7 +21,7 @@ type apiKeyOut struct {
 // none.
 func (s *Server) createAPIKey(ctx context.Context, c *call, in createAPIKeyIn) (apiKeyOut, error) {
 	answer := func(issued app.IssuedAPIKey) any { return stored{apiKeyOut{APIKey: issued.APIKey}} }
-	issued, err := s.db.CreateAPIKey(ctx, c.now, c.principal.StoreID, app.NewAPIKey{Name: in.Name, Scopes: in.Scopes, Mode: in.Mode}, c.once, answer)
+	issued, err := s.db.CreateAPIKey(ctx, c.now, c.principal.StoreID, c.actor(), app.NewAPIKey{Name: in.Name, Scopes: in.Scopes, Mode: in.Mode}, c.once, answer)
 	return apiKeyOut{APIKey: issued.APIKey, Key: issued.Key.Reveal()}, err
 }
 
@@ -45,5 +45,5 @@ type apiKeyIn struct {
 }
 
 func (s *Server) revokeAPIKey(ctx context.Context, c *call, in apiKeyIn) (app.APIKey, error) {
-	return s.db.RevokeAPIKey(ctx, c.now, c.principal.StoreID, in.ID)
+	return s.db.RevokeAPIKey(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
 }

@@ -127,7 +127,8 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 	if err != nil {
 		return loginOut{}, err
 	}
-	if !ok || login.Disabled {
+	if fault := faultOf(login, ok); fault != "" {
+		s.loginFailed(c, login.User, fault)
 		return loginOut{}, refused
 	}
 	if fresh != "" {
@@ -136,8 +137,11 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 		}
 	}
 	out, err := s.startSession(ctx, c, login.User, in.StoreID)
-	if app.CodeOf(err) == app.CodeNotFound {
+	switch app.CodeOf(err) {
+	case app.CodeNotFound:
 		return loginOut{}, refused
+	case app.CodeStoreMismatch:
+		s.loginFailed(c, login.User, app.FaultStore)
 	}
 	return out, err
 }
@@ -145,14 +149,11 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 // startSession logs a user in whose password has been checked. Errors are those of
 // persistence.DB.StartSession.
 func (s *Server) startSession(ctx context.Context, c *call, user app.User, store app.StoreID) (loginOut, error) {
-	session, err := s.db.StartSession(ctx, c.now, user, store, s.tokens.refreshTTL)
+	session, err := s.db.StartSession(ctx, c.now, c.actor(), user, store, s.tokens.refreshTTL)
 	if err != nil {
 		return loginOut{}, err
 	}
-	realm := app.RealmTenant
-	if user.PlatformRole != nil {
-		realm = app.RealmPlatform
-	}
+	realm := user.Realm()
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
 		ExpiresAt: s.sessionEnd(c.now),

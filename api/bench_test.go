@@ -25,7 +25,7 @@ import (
 // same TLS and the same routes.
 func BenchmarkMe(b *testing.B) {
 	server, user, _ := benchServer(b)
-	session, err := server.db.StartSession(b.Context(), server.now(), user, "", time.Hour)
+	session, err := server.db.StartSession(b.Context(), server.now(), app.Actor{}, user, "", time.Hour)
 	must(err)
 	token, err := server.tokens.mint(server.now(), claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
@@ -38,7 +38,7 @@ func BenchmarkMe(b *testing.B) {
 // cannot ask for GET /auth/me, in the same way.
 func BenchmarkKey(b *testing.B) {
 	server, _, store := benchServer(b)
-	issued, err := server.db.CreateAPIKey(b.Context(), server.now(), store, app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeReadProducts}}, nil, nil)
+	issued, err := server.db.CreateAPIKey(b.Context(), server.now(), store, app.Actor{}, app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeReadProducts}}, nil, nil)
 	must(err)
 	benchmarkReads(b, server, "/products", issued.Key.Reveal())
 }

@@ -103,7 +103,7 @@ func (s *Server) logoutCustomer(ctx context.Context, c *call, _ noIn) (logoutCus
 
 // refreshCustomer gives out the next pair of tokens of a customer, as refresh does for users.
 func (s *Server) refreshCustomer(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
-	session, err := s.db.RefreshCustomer(ctx, c.now, c.refresh.session, c.refresh.counter, c.exchange.website, s.refreshes)
+	session, err := s.db.RefreshCustomer(ctx, c.now, c.actor(), c.refresh.session, c.refresh.counter, c.exchange.website, s.refreshes)
 	if err != nil {
 		return refreshOut{}, err
 	}

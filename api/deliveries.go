@@ -48,5 +48,5 @@ func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Deli
 
 // replayDelivery queues the delivery; a relay hands it to its workflow.
 func (s *Server) replayDelivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
-	return s.db.Replay(ctx, c.now, c.principal.StoreID, in.ID)
+	return s.db.Replay(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
 }

@@ -152,7 +152,8 @@ func (c *call) id() string {
 	return ""
 }
 
-// actor returns who makes the request, and from where.
+// actor returns who makes the request, and from where; as long as there is no principal, the
+// latter alone.
 func (c *call) actor() app.Actor { return c.principal.Actor(c.exchange.client.String(), c.exchange.id) }
 
 // checkOrigin keeps other sites from using a browser's cookies or logging it in.

@@ -31,6 +31,7 @@ var permitted = map[string]string{
 	"POST /api-keys":                "OWNER",
 	"GET /api-keys":                 "OWNER",
 	"POST /api-keys/{id}/revoke":    "OWNER",
+	"GET /audit":                    "OWNER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
 	"GET /webhooks/{id}":            "OWNER ADMIN",

@@ -58,6 +58,8 @@ func routes() []route {
 			handle((*Server).changeRole, app.CodeLastOwner)},
 		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
 			handle((*Server).removeUser, app.CodeLastOwner)},
+		{get, "/audit", app.ViewAuditTrail, "", !once, 200, "List the store's audit trail, the newest first", handle((*Server).auditTrail)},
+
 		{post, "/customer-auth/register", public, "", !once, 201, "Register as a customer of a store",
 			handle((*Server).registerCustomer, app.CodeNotFound, app.CodeEmailTaken)},
 		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",

@@ -62,6 +62,7 @@ type Server struct {
 	now       func() time.Time
 	timeout   time.Duration
 	router    http.Handler
+	failures  *background
 }
 
 // New makes a server. It panics when its metrics are registered already, or an origin is
@@ -78,12 +79,16 @@ func New(c Config) *Server {
 		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
+		failures: newBackground(maxFailures),
 	}
 	table := routes()
 	s.cors = newCORS(c.CORSOrigins, table, s.origins)
 	s.router = s.newRouter(table)
 	return s
 }
+
+// Close waits for what answers have left to be written down. No request may be under way.
+func (s *Server) Close() { s.failures.wait() }
 
 // exchange is one request and its answer, as what wraps the handlers sees them.
 type exchange struct {

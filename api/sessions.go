@@ -74,7 +74,7 @@ type refreshOut struct {
 // refresh gives out the next pair of tokens. When it refuses, what the refusal tells of is
 // committed.
 func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
-	session, err := s.db.Refresh(ctx, c.now, c.refresh.session, c.refresh.counter, s.refreshes)
+	session, err := s.db.Refresh(ctx, c.now, c.actor(), c.refresh.session, c.refresh.counter, s.refreshes)
 	if err != nil {
 		return refreshOut{}, err
 	}
@@ -137,7 +137,7 @@ type logoutOut struct {
 
 // logout ends the session of the access token, and its refresh token with it.
 func (s *Server) logout(ctx context.Context, c *call, _ noIn) (logoutOut, error) {
-	if err := s.db.EndSession(ctx, c.now, c.principal); err != nil {
+	if err := s.db.EndSession(ctx, c.now, c.actor(), c.principal); err != nil {
 		return logoutOut{}, err
 	}
 	c.clearRefreshToken(c.principal.Realm)

@@ -211,6 +211,9 @@ func TestTheAlarmIsCommittedBeforeTheAnswer(t *testing.T) {
 		if alive := w.text("SELECT count(*) FROM sessions WHERE user_id = $1 AND ended_at IS NULL", w.users["ADMIN"].ID); alive != "0" {
 			t.Errorf("%s sessions live when the answer begins", alive)
 		}
+		if told := w.text("SELECT count(*) FROM audit WHERE action = 'session.reused' AND target = $1", w.users["ADMIN"].ID); told != "2" {
+			t.Errorf("%s of 2 stores are told when the answer begins", told)
+		}
 	}}, r)
 	if looked != 1 {
 		t.Errorf("%d answers", looked)

@@ -52,7 +52,7 @@ func (s *Server) invite(ctx context.Context, c *call, in inviteIn) (invitationOu
 		}
 	}
 	token := newInvitationToken()
-	invitation, err := s.db.Invite(ctx, c.now, c.principal, app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores},
+	invitation, err := s.db.Invite(ctx, c.now, c.principal, c.actor(), app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores},
 		token, invitationTTL)
 	return s.showInvitation(invitation, token), err
 }
@@ -90,11 +90,12 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 		if err != nil {
 			return loginOut{}, err
 		}
-		if !ok || login.Disabled {
+		if fault := faultOf(*login, ok); fault != "" {
+			s.loginFailed(c, login.User, fault)
 			return loginOut{}, app.Errorf(app.CodeInvalidCredentials, "the invited address has a user already, with another password")
 		}
 	}
-	user, store, err := s.db.Accept(ctx, c.now, in.Token, in.Name, hash)
+	user, store, err := s.db.Accept(ctx, c.now, c.actor(), in.Token, in.Name, hash)
 	if err != nil {
 		return loginOut{}, err
 	}
@@ -118,7 +119,7 @@ type changeRoleIn struct {
 }
 
 func (s *Server) changeRole(ctx context.Context, c *call, in changeRoleIn) (app.Member, error) {
-	return s.db.ChangeRole(ctx, c.principal.StoreID, app.UserID(c.id()), in.Role)
+	return s.db.ChangeRole(ctx, c.now, c.principal.StoreID, c.actor(), app.UserID(c.id()), in.Role)
 }
 
 type userIn struct {
@@ -126,5 +127,5 @@ type userIn struct {
 }
 
 func (s *Server) removeUser(ctx context.Context, c *call, _ userIn) (nothing, error) {
-	return nothing{}, s.db.RemoveMember(ctx, c.principal.StoreID, app.UserID(c.id()))
+	return nothing{}, s.db.RemoveMember(ctx, c.now, c.principal.StoreID, c.actor(), app.UserID(c.id()))
 }

@@ -25,6 +25,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.Role]():           texts(app.Roles[:]),
 	reflect.TypeFor[app.Scope]():          texts(app.Scopes[:]),
 	reflect.TypeFor[app.Plan]():           texts([]app.Plan{app.PlanStarter, app.PlanGrow, app.PlanProfessional, app.PlanEnterprise}),
+	reflect.TypeFor[app.AuditAction]():    texts(app.AuditActions[:]),
 	reflect.TypeFor[app.KeyMode]():        texts([]app.KeyMode{app.KeyLive, app.KeyTest}),
 	reflect.TypeFor[app.OrderStatus](): texts([]app.OrderStatus{
 		app.OrderReceived, app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderOutForDelivery, app.OrderCompleted, app.OrderCancelled,

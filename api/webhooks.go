@@ -23,7 +23,7 @@ func (in createWebhookIn) check() []app.Detail {
 func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn) (app.Subscription, error) {
 	wanted := app.NewSubscription{URL: in.URL, Events: in.Events, Secret: in.Secret}
 	answer := func(created app.Subscription) any { return stored{created} }
-	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, wanted, c.once, answer)
+	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once, answer)
 }
 
 type webhooksIn struct {

@@ -39,7 +39,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("list: %s", a.Body)
 	}
 	for range app.MaxSubscriptions - 2 {
-		_, err := w.db.CreateSubscription(t.Context(), noon, w.stores["own"].id, app.NewSubscription{URL: "https://example.com", Events: want.Events, Secret: app.NewSecret(webhookSecret)}, nil, nil)
+		_, err := w.db.CreateSubscription(t.Context(), noon, w.stores["own"].id, app.Actor{}, app.NewSubscription{URL: "https://example.com", Events: want.Events, Secret: app.NewSecret(webhookSecret)}, nil, nil)
 		w.must(err)
 	}
 	w.do("POST", "/webhooks", w.tokens["ADMIN"], webhookBody()).refused(app.CodeLimitReached)

@@ -34,7 +34,7 @@ type changeWebsiteIn struct {
 }
 
 func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn) (app.Website, error) {
-	return s.db.ChangeWebsite(ctx, c.now, in.ID, app.WebsiteChange{Plan: in.Plan, Suspended: in.Suspended})
+	return s.db.ChangeWebsite(ctx, c.now, c.actor(), in.ID, app.WebsiteChange{Plan: in.Plan, Suspended: in.Suspended})
 }
 
 type openWebsiteIn struct {
@@ -109,7 +109,7 @@ func (s *Server) openWebsite(ctx context.Context, c *call, in openWebsiteIn) (op
 		store.Views = append(store.Views, app.StoreView{Code: view.code(), Locale: view.Locale, Currency: app.Currency(view.Currency)})
 	}
 	token := newInvitationToken()
-	id, invitation, err := s.db.OpenWebsite(ctx, c.now, c.principal.UserID, persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}, store,
+	id, invitation, err := s.db.OpenWebsite(ctx, c.now, c.actor(), persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}, store,
 		app.Invitation{Email: in.Owner.Email, Name: in.Owner.Name}, token, invitationTTL)
 	if err != nil {
 		return openWebsiteOut{}, err

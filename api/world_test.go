@@ -112,7 +112,9 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 		TrustedProxies: proxies, RateLimit: 1000, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
 	}
 	change(&config)
-	return New(config)
+	server := New(config)
+	w.Cleanup(server.Close)
+	return server
 }
 
 func (w *world) addUser(name, hash string, platform *string, roles map[app.StoreID]app.Role) {
@@ -137,7 +139,7 @@ func (w *world) token(name string, store app.StoreID) string {
 func (w *world) claims(name string, store app.StoreID) claims {
 	w.Helper()
 	user := w.users[name]
-	session, err := w.db.StartSession(w.Context(), w.now, user, store, time.Hour)
+	session, err := w.db.StartSession(w.Context(), w.now, app.Actor{}, user, store, time.Hour)
 	w.must(err)
 	c := claims{Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID}
 	if user.PlatformRole != nil {
@@ -152,7 +154,7 @@ func (w *world) fill(s *shop, owner string) {
 	if owner == "" {
 		owner = "OWNER"
 	}
-	session, err := w.db.StartSession(w.Context(), w.now, w.users[owner], s.id, time.Hour)
+	session, err := w.db.StartSession(w.Context(), w.now, app.Actor{}, w.users[owner], s.id, time.Hour)
 	w.must(err)
 	for _, entry := range session.Stores {
 		if entry.StoreID == s.id {
@@ -164,7 +166,7 @@ func (w *world) fill(s *shop, owner string) {
 		Prices: map[app.Currency]int64{"USD": 1100}, Translations: map[string]app.ProductText{"en": {Name: "Pizza", Description: "Round"}}, IsAvailable: true,
 	})
 	w.must(err)
-	s.webhook, err = w.db.CreateSubscription(w.Context(), noon, s.id, app.NewSubscription{
+	s.webhook, err = w.db.CreateSubscription(w.Context(), noon, s.id, app.Actor{}, app.NewSubscription{
 		URL: "https://hooks.example.com/", Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret(webhookSecret),
 	}, nil, nil)
 	w.must(err)
@@ -178,7 +180,7 @@ func (w *world) fill(s *shop, owner string) {
 	deliveries, err := w.db.Deliveries(w.Context(), s.id, persistence.DeliveryFilter{}, "", 10)
 	w.must(err)
 	s.delivery = deliveries[0]
-	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)
+	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.Actor{}, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)
 	w.must(err)
 	s.key = issued.APIKey
 }
@@ -186,7 +188,7 @@ func (w *world) fill(s *shop, owner string) {
 // key makes an API key of a store.
 func (w *world) key(store string, scopes ...app.Scope) string {
 	w.Helper()
-	issued, err := w.db.CreateAPIKey(w.Context(), w.now, w.stores[store].id, app.NewAPIKey{Name: "a test's", Scopes: scopes}, nil, nil)
+	issued, err := w.db.CreateAPIKey(w.Context(), w.now, w.stores[store].id, app.Actor{}, app.NewAPIKey{Name: "a test's", Scopes: scopes}, nil, nil)
 	w.must(err)
 	return issued.Key.Reveal()
 }

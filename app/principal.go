@@ -91,6 +91,7 @@ const (
 	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
 	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
 	ManageWebsites     Permission = "Manage websites"              // contract §2
+	ViewAuditTrail     Permission = "View audit trail"             // contract §3
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -126,6 +127,7 @@ var Permissions = map[Permission]Grant{
 	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},
 	SwitchStore:        {Role: RoleStaff},
 	ManageWebsites:     {Platform: true},
+	ViewAuditTrail:     {Role: RoleOwner},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

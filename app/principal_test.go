@@ -35,6 +35,7 @@ var permissionTable = map[app.Permission]struct {
 	app.EndOwnTenantLogin:  {"OAMS", "", false},
 	app.SwitchStore:        {"OAMS", "", false},
 	app.ManageWebsites:     {"", "", false},
+	app.ViewAuditTrail:     {"O", "", false},
 }
 
 func TestPermissions(t *testing.T) {

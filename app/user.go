@@ -8,6 +8,14 @@ type User struct {
 	PlatformRole *string `json:"platformRole"` // null for ordinary tenant users
 }
 
+// Realm is where the user logs in.
+func (u User) Realm() Realm {
+	if u.PlatformRole != nil {
+		return RealmPlatform
+	}
+	return RealmTenant
+}
+
 // PlatformAdmin is the only platform role.
 const PlatformAdmin = "ADMIN"
 

@@ -41,19 +41,19 @@ const keysOfStore = `k.store_id IN (SELECT id FROM stores WHERE id = ?0 OR sandb
 // CreateAPIKey makes an API key of a store; in test mode one of the store's sandbox, which
 // comes into being with the first. A live key of a sandbox is VALIDATION_FAILED. render and
 // once are as in PlaceOrder; what is stored for once must not hold the key itself.
-func (db *DB) CreateAPIKey(ctx context.Context, now time.Time, store app.StoreID, in app.NewAPIKey, once *Once, render func(app.IssuedAPIKey) any) (app.IssuedAPIKey, error) {
+func (db *DB) CreateAPIKey(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewAPIKey, once *Once, render func(app.IssuedAPIKey) any) (app.IssuedAPIKey, error) {
 	now = app.At(now).Time
 	var issued app.IssuedAPIKey
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
 		issued, err = runOnce(ctx, tx, store, once, now, func() (app.IssuedAPIKey, error) {
-			return createAPIKey(ctx, tx, now, store, in)
+			return createAPIKey(ctx, tx, now, store, by, in)
 		}, render)
 		return err
 	})
 	return issued, err
 }
 
-func createAPIKey(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in app.NewAPIKey) (app.IssuedAPIKey, error) {
+func createAPIKey(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, in app.NewAPIKey) (app.IssuedAPIKey, error) {
 	home, mode, err := keyStore(ctx, tx, now, store, in.Mode)
 	if err != nil {
 		return app.IssuedAPIKey{}, err
@@ -66,6 +66,10 @@ func createAPIKey(ctx context.Context, tx bun.Tx, now time.Time, store app.Store
 	}
 	_, err = tx.NewRaw(`INSERT INTO api_keys (id, store_id, name, scopes, mode, hash, last_four, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		row.ID, row.StoreID, row.Name, pgdialect.Array(row.Scopes), row.Mode, hash[:], row.LastFour, row.CreatedAt).Exec(ctx)
+	if err != nil {
+		return app.IssuedAPIKey{}, err
+	}
+	err = audit(ctx, tx, now, store, by, app.AuditAPIKeyCreated, string(row.ID), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
 	return app.IssuedAPIKey{APIKey: row.apiKey(), Key: key}, err
 }
 
@@ -129,11 +133,22 @@ func (db *DB) APIKeys(ctx context.Context, store app.StoreID, after app.APIKeyID
 
 // RevokeAPIKey ends a key of a store or of its sandbox, from the next request on. One that
 // was revoked before stays as it is; NOT_FOUND if there is none of that id.
-func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID, id app.APIKeyID) (app.APIKey, error) {
+func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.APIKeyID) (app.APIKey, error) {
 	var row apiKeyRow
-	err := db.System().NewRaw(`UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, ?1) WHERE `+keysOfStore+` AND k.id = ?2
-		RETURNING `+apiKeyColumns, store, app.At(now).Time, id).Scan(ctx, &row)
-	return row.apiKey(), classify(err)
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		row = apiKeyRow{}
+		err := tx.NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND k.id = ?1 FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
+		if err != nil || row.RevokedAt != nil {
+			return err
+		}
+		at := app.At(now).Time
+		row.RevokedAt = &at
+		if _, err := tx.NewRaw(`UPDATE api_keys SET revoked_at = ? WHERE store_id = ? AND id = ?`, at, row.StoreID, id).Exec(ctx); err != nil {
+			return err
+		}
+		return audit(ctx, tx, now, store, by, app.AuditAPIKeyRevoked, string(id), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
+	})
+	return row.apiKey(), err
 }
 
 // AuthenticateKey returns who an API key stands for, in one query, which also notes that

@@ -16,7 +16,7 @@ import (
 
 func (r restaurant) key(t *testing.T, db *persistencetest.Database, store int, mode app.KeyMode) app.IssuedAPIKey {
 	t.Helper()
-	issued, err := db.CreateAPIKey(t.Context(), noon, r.stores[store], app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}, nil, nil)
+	issued, err := db.CreateAPIKey(t.Context(), noon, r.stores[store], app.Actor{}, app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}, nil, nil)
 	must(t, err)
 	return issued
 }
@@ -40,7 +40,7 @@ func TestAuthenticateKey(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := db.RevokeAPIKey(t.Context(), noon, r.stores[1], issued.ID); err != nil {
+	if _, err := db.RevokeAPIKey(t.Context(), noon, r.stores[1], app.Actor{}, issued.ID); err != nil {
 		t.Error(err)
 	}
 	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked || p.Realm != "" {
@@ -146,13 +146,13 @@ func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
 			t.Errorf("of %s: %s", store, diff)
 		}
 		for _, key := range []app.APIKeyID{live.ID, test.ID, siblings.ID} {
-			_, err := db.RevokeAPIKey(t.Context(), noon, store, key)
+			_, err := db.RevokeAPIKey(t.Context(), noon, store, app.Actor{}, key)
 			if slices.Contains(want, key) != (err == nil) || err != nil && app.CodeOf(err) != app.CodeNotFound {
 				t.Errorf("revoking %s in %s: %v", key, store, err)
 			}
 		}
 	}
-	if _, err := db.CreateAPIKey(t.Context(), noon, "sto_unknown", app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]}, nil, nil); app.CodeOf(err) != app.CodeNotFound {
+	if _, err := db.CreateAPIKey(t.Context(), noon, "sto_unknown", app.Actor{}, app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]}, nil, nil); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("in no store: %v", err)
 	}
 }

@@ -191,7 +191,7 @@ type CustomerRefreshed struct {
 // RefreshCustomer is Refresh for a customer's session. It locks the customer first and the
 // session second, as whoever ends all of a customer's sessions does. page, if not "", is the
 // website whose page asks: for a customer of another it is CROSS_ORIGIN, and nothing happens.
-func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.SessionID, counter int64, page app.WebsiteID, rules app.RefreshRules) (CustomerRefreshed, error) {
+func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, by app.Actor, session app.SessionID, counter int64, page app.WebsiteID, rules app.RefreshRules) (CustomerRefreshed, error) {
 	var r CustomerRefreshed
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		r = CustomerRefreshed{}
@@ -206,6 +206,10 @@ func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, session app.Se
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = customerSessions.carryOut(ctx, tx, r.Decision, session, string(r.CustomerID), state.Counter, now, rules)
+		if err == nil && r.Decision == app.RefreshReused {
+			err = audit(ctx, tx, now, r.StoreID, by.Unknown(app.RealmCustomer), app.AuditSessionReused, string(r.CustomerID),
+				map[string]any{"sessionId": session})
+		}
 		return err
 	})
 	return r, err

@@ -92,7 +92,7 @@ func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID
 // Replay queues an ended delivery once more, for the relay to hand to its workflow. It
 // returns NOT_FOUND, DELIVERY_IN_PROGRESS while it has not ended, PAYLOAD_ERASED when its
 // body is no longer kept, CONFLICT when its subscription is gone.
-func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
+func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.DeliveryID) (app.Delivery, error) {
 	now = app.At(now).Time
 	var row deliveryRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -111,6 +111,9 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, id a
 			return app.Errorf(app.CodePayloadErased, "the event's body is no longer kept")
 		case orphaned:
 			return app.Errorf(app.CodeConflict, "the delivery's webhook has been deleted")
+		}
+		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
+			return err
 		}
 		return tx.NewRaw(`WITH d AS (
 				UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, scheduled_for = ?0,

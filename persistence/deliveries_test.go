@@ -15,7 +15,7 @@ var limits = app.ClaimLimits{Events: 1000, Batch: 100, Quick: 200, Slow: 50, Lea
 
 func (r restaurant) subscribe(t *testing.T, db *persistencetest.Database, store int, events ...app.EventType) app.Subscription {
 	t.Helper()
-	s, err := db.CreateSubscription(t.Context(), noon, r.stores[store], app.NewSubscription{
+	s, err := db.CreateSubscription(t.Context(), noon, r.stores[store], app.Actor{}, app.NewSubscription{
 		URL: "https://receiver.example/hook", Events: events, Secret: app.NewSecret("0123456789abcdef0123456789abcdef"),
 	}, nil, func(s app.Subscription) any { return s })
 	must(t, err)
@@ -230,15 +230,15 @@ func TestAttemptStatuses(t *testing.T) {
 	attempt(t, db, id, 2, app.AttemptDeadLetter, 0)
 	check(app.DeliveryDeadLetter, 2, app.AttemptDeadLetter, app.AttemptFailed)
 
-	if _, err := db.Replay(t.Context(), noon, r.stores[1], id); app.CodeOf(err) != app.CodeNotFound {
+	if _, err := db.Replay(t.Context(), noon, r.stores[1], app.Actor{}, id); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("replayed from the sibling store: %v", err)
 	}
-	delivery, err := db.Replay(t.Context(), noon, r.stores[0], id)
+	delivery, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id)
 	must(t, err)
 	if delivery.Status != app.DeliveryQueued {
 		t.Errorf("replay left %+v", delivery)
 	}
-	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodeDeliveryInProgress {
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodeDeliveryInProgress {
 		t.Errorf("replayed twice: %v", err)
 	}
 	claims := claim(t, db)
@@ -259,12 +259,12 @@ func TestReplayRefusesWhatCannotBeSent(t *testing.T) {
 	must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
 	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET deleted_at = now()")
 	must(t, err)
-	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodeConflict {
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodeConflict {
 		t.Errorf("of a deleted subscription: %v", err)
 	}
 	_, err = db.System().DB.ExecContext(t.Context(), "UPDATE outbox SET body = NULL")
 	must(t, err)
-	if _, err := db.Replay(t.Context(), noon, r.stores[0], id); app.CodeOf(err) != app.CodePayloadErased {
+	if _, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodePayloadErased {
 		t.Errorf("of an erased body: %v", err)
 	}
 }

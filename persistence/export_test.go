@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -26,4 +27,15 @@ func (db *DB) Audit(ctx context.Context, now time.Time, store app.StoreID, by ap
 	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return audit(ctx, tx, now, store, by, action, target, details)
 	})
+}
+
+// ExplainAuditTrail returns PostgreSQL's plan for a page of the trail.
+func (db *DB) ExplainAuditTrail(ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor) (plan string, err error) {
+	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var lines []string
+		err := tx.NewRaw("EXPLAIN "+auditQuery(tx, store, filter, after, 21).String()).Scan(ctx, &lines)
+		plan = strings.Join(lines, "\n")
+		return err
+	})
+	return plan, err
 }

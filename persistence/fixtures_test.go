@@ -54,7 +54,7 @@ func open(t *testing.T, db *persistencetest.Database, domain string) restaurant 
 // view returns the default view of a store.
 func (r restaurant) view(t *testing.T, db *persistencetest.Database, store int) app.StoreViewID {
 	t.Helper()
-	session, err := db.StartSession(t.Context(), noon, r.owner, r.stores[store], time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, r.stores[store], time.Hour)
 	must(t, err)
 	for _, entry := range session.Stores {
 		if entry.StoreID == r.stores[store] {

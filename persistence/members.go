@@ -39,11 +39,17 @@ func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limi
 
 // ChangeRole gives a member of a store another role (the sandbox follows by a trigger), which counts from the member's next
 // request on. NOT_FOUND for who is no member; LAST_OWNER when no OWNER would be left.
-func (db *DB) ChangeRole(ctx context.Context, store app.StoreID, user app.UserID, role app.Role) (app.Member, error) {
+func (db *DB) ChangeRole(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, user app.UserID, role app.Role) (app.Member, error) {
 	var m app.Member
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		if err := keepAnOwner(ctx, tx, store, user, role); err != nil {
+		was, err := keepAnOwner(ctx, tx, store, user, role)
+		if err != nil {
 			return err
+		}
+		if was != role {
+			if err := audit(ctx, tx, now, store, by, app.AuditRoleChanged, string(user), map[string]any{"from": was, "to": role}); err != nil {
+				return err
+			}
 		}
 		return tx.NewRaw(`UPDATE memberships m SET role = ?0 FROM users u WHERE u.id = m.user_id AND m.store_id = ?1 AND m.user_id = ?2
 			RETURNING u.id, u.email, u.name, m.role, m.created_at`, role, store, user).
@@ -54,50 +60,53 @@ func (db *DB) ChangeRole(ctx context.Context, store app.StoreID, user app.UserID
 }
 
 // RemoveMember takes a user out of a store (and, by a trigger, of its sandbox). Errors are those of ChangeRole.
-func (db *DB) RemoveMember(ctx context.Context, store app.StoreID, user app.UserID) error {
+func (db *DB) RemoveMember(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, user app.UserID) error {
 	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		if err := keepAnOwner(ctx, tx, store, user, ""); err != nil {
+		was, err := keepAnOwner(ctx, tx, store, user, "")
+		if err != nil {
 			return err
 		}
-		_, err := tx.NewRaw(`DELETE FROM memberships WHERE store_id = ? AND user_id = ?`, store, user).Exec(ctx)
-		return err
+		if _, err := tx.NewRaw(`DELETE FROM memberships WHERE store_id = ? AND user_id = ?`, store, user).Exec(ctx); err != nil {
+			return err
+		}
+		return audit(ctx, tx, now, store, by, app.AuditUserRemoved, string(user), map[string]any{"role": was})
 	})
 }
 
-// keepAnOwner refuses to let the last OWNER of a store go. It locks the members in one
-// order, so that of two owners who remove each other at once the second finds itself the
-// last.
-func keepAnOwner(ctx context.Context, tx bun.Tx, store app.StoreID, user app.UserID, role app.Role) error {
+// keepAnOwner refuses to let the last OWNER of a store go, and returns the role that the
+// user has. It locks the members in one order, so that of two owners who remove each other
+// at once the second finds itself the last.
+func keepAnOwner(ctx context.Context, tx bun.Tx, store app.StoreID, user app.UserID, role app.Role) (app.Role, error) {
 	var members []struct {
 		UserID app.UserID
 		Role   app.Role
 	}
 	err := tx.NewRaw(`SELECT user_id, role FROM memberships WHERE store_id = ? ORDER BY user_id FOR UPDATE`, store).Scan(ctx, &members)
 	if err != nil {
-		return err
+		return "", err
 	}
-	known, owners := false, 0
+	was, owners := app.Role(""), 0
 	for _, m := range members {
 		if m.UserID == user {
-			known = true
+			was = m.Role
 		} else if m.Role == app.RoleOwner {
 			owners++
 		}
 	}
 	switch {
-	case !known:
-		return app.NotFound()
+	case was == "":
+		return "", app.NotFound()
 	case owners == 0 && role != app.RoleOwner:
-		return app.Errorf(app.CodeLastOwner, "a store must keep an OWNER")
+		return "", app.Errorf(app.CodeLastOwner, "a store must keep an OWNER")
 	}
-	return nil
+	return was, nil
 }
 
 // Invite asks somebody to join stores and replaces what was pending for the same address
 // and website. The inviter must be OWNER of each of the stores, which belong to its
 // website: STORE_MISMATCH otherwise. CONFLICT when the address belongs to a member of all
 // of them already.
-func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
+func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var owned, joined int
 		err := tx.NewRaw(`SELECT count(*) FILTER (WHERE m.user_id = ?0 AND m.role = 'OWNER'),
@@ -112,15 +121,15 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 		case joined == len(in.StoreIDs):
 			return app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
 		}
-		in, err = insertInvitation(ctx, tx, now, inviter.WebsiteID, inviter.UserID, in, token, ttl)
+		in, err = insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
 		return err
 	})
 	return in, err
 }
 
-// insertInvitation writes an invitation in place of one that is pending for the same
+// insertInvitation writes a user's invitation in place of one that is pending for the same
 // address and website.
-func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, inviter app.UserID, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
+func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
 	in.ID, in.CreatedAt, in.ExpiresAt = app.NewID[app.InvitationID](now), app.At(now), app.At(now.Add(ttl))
 	hash := sha256.Sum256([]byte(token.Reveal()))
 	_, err := tx.NewRaw(`INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
@@ -128,8 +137,17 @@ func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app
 		ON CONFLICT (website_id, lower(email)) WHERE accepted_at IS NULL DO UPDATE SET id = excluded.id, email = excluded.email,
 			name = excluded.name, role = excluded.role, store_ids = excluded.store_ids, token_hash = excluded.token_hash,
 			invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-		in.ID, website, in.Email, in.Name, in.Role, pgdialect.Array(in.StoreIDs), hash[:], inviter, in.CreatedAt.Time, in.ExpiresAt.Time).Exec(ctx)
-	return in, err
+		in.ID, website, in.Email, in.Name, in.Role, pgdialect.Array(in.StoreIDs), hash[:], by.ID, in.CreatedAt.Time, in.ExpiresAt.Time).Exec(ctx)
+	if err != nil {
+		return in, err
+	}
+	for _, store := range in.StoreIDs {
+		err := audit(ctx, tx, now, store, by, app.AuditUserInvited, string(in.ID), map[string]any{"email": in.Email, "role": in.Role})
+		if err != nil {
+			return in, err
+		}
+	}
+	return in, nil
 }
 
 // toOpenWebsite bounds invitations to those of websites that are not suspended.
@@ -159,15 +177,16 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Lo
 // Accept makes who was invited a member of the stores: a new user with a password hash, or
 // the one whose address it is. Where somebody is a member already, the role stays. It
 // returns the user and the first of the stores. TOKEN_INVALID as Invited.
-func (db *DB) Accept(ctx context.Context, now time.Time, token app.Secret, name, passwordHash string) (app.User, app.StoreID, error) {
+func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app.Secret, name, passwordHash string) (app.User, app.StoreID, error) {
 	var user app.User
 	var stores []app.StoreID
 	hash := sha256.Sum256([]byte(token.Reveal()))
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		var id app.InvitationID
 		var email, invitedAs string
 		var role app.Role
 		err := tx.NewRaw(`UPDATE invitations SET accepted_at = ?0 WHERE token_hash = ?1 AND accepted_at IS NULL AND expires_at > ?0 AND `+toOpenWebsite+`
-			RETURNING email, name, role, store_ids`, now, hash[:]).Scan(ctx, &email, &invitedAs, &role, pgdialect.Array(&stores))
+			RETURNING id, email, name, role, store_ids`, now, hash[:]).Scan(ctx, &id, &email, &invitedAs, &role, pgdialect.Array(&stores))
 		if errors.Is(err, sql.ErrNoRows) {
 			return app.TokenInvalid()
 		}
@@ -193,10 +212,19 @@ func (db *DB) Accept(ctx context.Context, now time.Time, token app.Secret, name,
 			return err
 		}
 		slices.Sort(stores)
-		_, err = tx.NewRaw(`INSERT INTO memberships (user_id, store_id, role, created_at)
-			SELECT ?0, id, ?1, ?2 FROM stores WHERE id IN (?3) ON CONFLICT DO NOTHING`,
-			user.ID, role, now, bun.List(stores)).Exec(ctx)
-		return err
+		var joined []app.StoreID
+		err = tx.NewRaw(`INSERT INTO memberships (user_id, store_id, role, created_at)
+			SELECT ?0, id, ?1, ?2 FROM stores WHERE id IN (?3) ON CONFLICT DO NOTHING RETURNING store_id`,
+			user.ID, role, now, bun.List(stores)).Scan(ctx, &joined)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		for _, store := range joined {
+			if err := audit(ctx, tx, now, store, by.As(user), app.AuditInvitationAccepted, string(id), map[string]any{"role": role}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return user, "", err

@@ -26,8 +26,9 @@ type Refreshed struct {
 }
 
 // Refresh takes a refresh token with that counter and does what app.DecideRefresh decides:
-// what it returns is committed, the end of all the user's sessions above all.
-func (db *DB) Refresh(ctx context.Context, now time.Time, session app.SessionID, counter int64, rules app.RefreshRules) (Refreshed, error) {
+// what it returns is committed, the end of all the user's sessions above all, with its
+// line in the audit trails.
+func (db *DB) Refresh(ctx context.Context, now time.Time, by app.Actor, session app.SessionID, counter int64, rules app.RefreshRules) (Refreshed, error) {
 	var r Refreshed
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		state, err := r.lock(ctx, tx, session)
@@ -41,6 +42,10 @@ func (db *DB) Refresh(ctx context.Context, now time.Time, session app.SessionID,
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = userSessions.carryOut(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter, now, rules)
+		if err == nil && r.Decision == app.RefreshReused {
+			err = auditUser(ctx, tx, now, r.User.ID, by.Unknown(r.User.Realm()), app.AuditSessionReused, string(r.User.ID),
+				map[string]any{"sessionId": session})
+		}
 		return err
 	})
 	return r, err
@@ -159,12 +164,15 @@ func (db *DB) SwitchStore(ctx context.Context, p app.Principal, store app.StoreI
 
 // EndSession ends a session; its tokens are dead from then on. TOKEN_REVOKED when it has
 // ended already.
-func (db *DB) EndSession(ctx context.Context, now time.Time, p app.Principal) error {
+func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app.Principal) error {
 	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		if err := lockLiving(ctx, tx, p); err != nil {
 			return err
 		}
 		_, err := tx.NewRaw(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ?`, now, app.EndedByLogout, p.SessionID).Exec(ctx)
-		return err
+		if err != nil {
+			return err
+		}
+		return auditUser(ctx, tx, now, p.UserID, by, app.AuditLogout, string(p.SessionID), nil)
 	})
 }

@@ -68,6 +68,14 @@ func (db *DB) SetPasswordHash(ctx context.Context, user app.UserID, checked, has
 	return classify(err)
 }
 
+// LoginFailed notes in the audit trails that somebody failed to log in as a user, and why.
+// For who is no user it takes the same steps and notes nothing.
+func (db *DB) LoginFailed(ctx context.Context, now time.Time, by app.Actor, user app.User, why app.LoginFault) error {
+	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		return auditUser(ctx, tx, now, user.ID, by.Unknown(user.Realm()), app.AuditLoginFailed, string(user.ID), map[string]any{"reason": why})
+	})
+}
+
 // Session is a login that has begun.
 type Session struct {
 	ID             app.SessionID
@@ -80,7 +88,7 @@ type Session struct {
 // StartSession begins a session in the wanted store, else in the one last used, else in
 // the first. A wanted store that the user does not belong to is STORE_MISMATCH; a user
 // without any store who is no platform administrator is NOT_FOUND.
-func (db *DB) StartSession(ctx context.Context, now time.Time, user app.User, wanted app.StoreID, ttl time.Duration) (Session, error) {
+func (db *DB) StartSession(ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration) (Session, error) {
 	session := Session{ID: app.NewID[app.SessionID](now)}
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var last sql.NullString
@@ -98,14 +106,20 @@ func (db *DB) StartSession(ctx context.Context, now time.Time, user app.User, wa
 		if user.PlatformRole != nil {
 			_, err := tx.NewRaw(`INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,
 				session.ID, user.ID, now, now.Add(ttl)).Exec(ctx)
-			return err
+			if err != nil {
+				return err
+			}
+			return auditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
 		}
 		session.StoreID, session.Role = entry.StoreID, entry.Role
 		_, err = tx.NewRaw(`WITH used AS (UPDATE users SET last_store_id = ? WHERE id = ?)
 			INSERT INTO sessions (id, user_id, active_store_id, active_view_id, created_at, expires_at)
 			SELECT ?, ?, store_id, id, ?, ? FROM store_views WHERE store_id = ? AND is_default`,
 			entry.StoreID, user.ID, session.ID, user.ID, now, now.Add(ttl), entry.StoreID).Exec(ctx)
-		return err
+		if err != nil {
+			return err
+		}
+		return auditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
 	})
 	return session, err
 }

@@ -22,20 +22,20 @@ func TestSessions(t *testing.T) {
 		t.Errorf("unknown: %v", err)
 	}
 
-	first, err := db.StartSession(t.Context(), noon, login.User, "", time.Hour)
+	first, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, "", time.Hour)
 	must(t, err)
 	if first.StoreID != first.Stores[0].StoreID || first.Role != app.RoleOwner || len(first.Stores) != 2 || len(first.Stores[0].StoreViews) != 2 || !first.Stores[0].StoreViews[0].IsDefault {
 		t.Errorf("session %+v", first)
 	}
 	other := first.Stores[1].StoreID
-	second, err := db.StartSession(t.Context(), noon, login.User, other, time.Hour)
+	second, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, other, time.Hour)
 	must(t, err)
-	third, err := db.StartSession(t.Context(), noon, login.User, "", time.Hour)
+	third, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, "", time.Hour)
 	must(t, err)
 	if second.StoreID != other || third.StoreID != other {
 		t.Errorf("asked for %s, got %s, and then %s", other, second.StoreID, third.StoreID)
 	}
-	if _, err := db.StartSession(t.Context(), noon, login.User, foreign.stores[0], time.Hour); app.CodeOf(err) != app.CodeStoreMismatch {
+	if _, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, foreign.stores[0], time.Hour); app.CodeOf(err) != app.CodeStoreMismatch {
 		t.Errorf("into a foreign store: %v", err)
 	}
 
@@ -55,7 +55,7 @@ func TestEndedSessionsAreRevoked(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	session, err := db.StartSession(t.Context(), noon, r.owner, "", time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, "", time.Hour)
 	must(t, err)
 	refused := func(what string, id app.SessionID, user app.UserID, store app.StoreID) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestPlatformAdministratorsHaveNoStore(t *testing.T) {
 	role := app.PlatformAdmin
 	id, err := db.CreateUser(t.Context(), noon, persistence.NewUser{Email: "root@example.com", Name: "Root", PasswordHash: "-", PlatformRole: &role})
 	must(t, err)
-	session, err := db.StartSession(t.Context(), noon, app.User{ID: id, PlatformRole: &role}, "", time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, app.User{ID: id, PlatformRole: &role}, "", time.Hour)
 	must(t, err)
 	who, err := db.Authenticate(t.Context(), session.ID, id, "")
 	must(t, err)
@@ -106,7 +106,7 @@ func TestPlatformAdministratorsHaveNoStore(t *testing.T) {
 	}
 	id, err = db.CreateUser(t.Context(), noon, persistence.NewUser{Email: "nobody@example.com", PasswordHash: "-"})
 	must(t, err)
-	if _, err := db.StartSession(t.Context(), noon, app.User{ID: id}, "", time.Hour); app.CodeOf(err) != app.CodeNotFound {
+	if _, err := db.StartSession(t.Context(), noon, app.Actor{}, app.User{ID: id}, "", time.Hour); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("a user without any store: %v", err)
 	}
 }

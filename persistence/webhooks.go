@@ -45,7 +45,7 @@ const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h
 
 // CreateSubscription adds a receiver to a store. More than app.MaxSubscriptions is
 // LIMIT_REACHED; render and once are as in PlaceOrder.
-func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
+func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
 	now = app.At(now).Time
 	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
 		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now}
@@ -64,7 +64,10 @@ func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.S
 				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5) RETURNING id, store_id
 			) INSERT INTO subscription_health (subscription_id, store_id) SELECT id, store_id FROM s`,
 			row.ID, store, row.URL, pgdialect.Array(in.Events), db.sealer.Seal(in.Secret, string(row.ID)), now).Exec(ctx)
-		return row.subscription(), err
+		if err != nil {
+			return app.Subscription{}, err
+		}
+		return row.subscription(), audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), map[string]any{"host": hostOf(in.URL), "events": in.Events})
 	}, render)
 }
 

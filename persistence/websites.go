@@ -40,14 +40,17 @@ func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsi
 
 // OpenWebsite is CreateWebsite with one store, and with an invitation of its first OWNER by
 // a platform administrator: whoever holds the token can accept it until ttl has passed.
-func (db *DB) OpenWebsite(ctx context.Context, now time.Time, admin app.UserID, website NewWebsite, store NewStore, owner app.Invitation, token app.Secret, ttl time.Duration) (app.WebsiteID, app.Invitation, error) {
+func (db *DB) OpenWebsite(ctx context.Context, now time.Time, by app.Actor, website NewWebsite, store NewStore, owner app.Invitation, token app.Secret, ttl time.Duration) (app.WebsiteID, app.Invitation, error) {
 	var id app.WebsiteID
 	owner.Role = app.RoleOwner
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
 		if id, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
 			return err
 		}
-		owner, err = insertInvitation(ctx, tx, now, id, admin, owner, token, ttl)
+		if err := auditWebsite(ctx, tx, now, id, by, app.AuditWebsiteOpened, map[string]any{"plan": website.Plan}); err != nil {
+			return err
+		}
+		owner, err = insertInvitation(ctx, tx, now, id, by, owner, token, ttl)
 		return err
 	})
 	return id, owner, err
@@ -129,12 +132,41 @@ func (db *DB) Websites(ctx context.Context, after app.WebsiteID, limit int) ([]a
 
 // ChangeWebsite changes a website, NOT_FOUND if there is none of that id. Suspending one
 // that is suspended leaves the time of it as it is.
-func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, id app.WebsiteID, change app.WebsiteChange) (app.Website, error) {
+func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id app.WebsiteID, change app.WebsiteChange) (app.Website, error) {
 	var row websiteRow
-	err := db.System().NewRaw(`UPDATE websites SET plan = coalesce(?1, plan),
-			suspended_at = CASE ?2::boolean WHEN true THEN coalesce(suspended_at, ?3::timestamptz) WHEN false THEN NULL ELSE suspended_at END
-		WHERE id = ?0 RETURNING `+websiteColumns, id, change.Plan, change.Suspended, app.At(now).Time).Scan(ctx, &row)
-	return row.website(), classify(err)
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		was := websiteRow{}
+		row = websiteRow{}
+		err := tx.NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ? FOR NO KEY UPDATE`, id).Scan(ctx, &was)
+		if err != nil {
+			return err
+		}
+		err = tx.NewRaw(`UPDATE websites SET plan = coalesce(?1, plan),
+				suspended_at = CASE ?2::boolean WHEN true THEN coalesce(suspended_at, ?3::timestamptz) WHEN false THEN NULL ELSE suspended_at END
+			WHERE id = ?0 RETURNING `+websiteColumns, id, change.Plan, change.Suspended, app.At(now).Time).Scan(ctx, &row)
+		if err != nil {
+			return err
+		}
+		return auditWebsiteChange(ctx, tx, now, by, was, row)
+	})
+	return row.website(), err
+}
+
+// auditWebsiteChange tells of what differs.
+func auditWebsiteChange(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, was, is websiteRow) error {
+	if was.Plan != is.Plan {
+		err := auditWebsite(ctx, tx, now, is.ID, by, app.AuditPlanChanged, map[string]any{"from": was.Plan, "to": is.Plan})
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case was.SuspendedAt == nil && is.SuspendedAt != nil:
+		return auditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteSuspended, nil)
+	case was.SuspendedAt != nil && is.SuspendedAt == nil:
+		return auditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteResumed, nil)
+	}
+	return nil
 }
 
 // WebsiteByDomain returns the website of a domain; NOT_FOUND if there is none, or it is

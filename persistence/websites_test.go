@@ -17,7 +17,7 @@ func TestSuspendedWebsitesAreStillDelivered(t *testing.T) {
 	_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
 	must(t, err)
 	suspended := true
-	website, err := db.ChangeWebsite(t.Context(), noon, r.website, app.WebsiteChange{Suspended: &suspended})
+	website, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.website, app.WebsiteChange{Suspended: &suspended})
 	must(t, err)
 	if website.SuspendedAt == nil {
 		t.Fatalf("%+v is not suspended", website)
@@ -39,12 +39,12 @@ func TestInvitationsToSuspendedWebsitesWait(t *testing.T) {
 	r := open(t, db, "one.example")
 	token := app.NewSecret("a token")
 	inviter := app.Principal{UserID: r.owner.ID, StoreID: r.stores[0], WebsiteID: r.website}
-	_, err := db.Invite(t.Context(), noon, inviter, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour)
+	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour)
 	must(t, err)
 	for _, suspended := range []bool{true, false} {
-		_, err := db.ChangeWebsite(t.Context(), noon, r.website, app.WebsiteChange{Suspended: &suspended})
+		_, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.website, app.WebsiteChange{Suspended: &suspended})
 		must(t, err)
-		_, _, err = db.Accept(t.Context(), noon, token, "", "-")
+		_, _, err = db.Accept(t.Context(), noon, app.Actor{}, token, "", "-")
 		if refused := app.CodeOf(err) == app.CodeTokenInvalid; refused != suspended || !refused && err != nil {
 			t.Errorf("suspended %v: %v", suspended, err)
 		}

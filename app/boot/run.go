@@ -55,9 +55,13 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
+	var handler *api.Server
 	defer func() { // ends what has started when another part cannot
 		stop()
 		_ = group.Wait()
+		if handler != nil {
+			handler.Close()
+		}
 	}()
 	health := &health{checks: []func(context.Context) error{db.Ping}}
 	if config.parts&Worker != 0 {
@@ -66,7 +70,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		}
 	}
 	if config.parts&API != 0 {
-		handler := api.New(api.Config{
+		handler = api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,

@@ -90,7 +90,7 @@ func (b *bench) seed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		session, err := b.db.StartSession(ctx, now, app.User{ID: owner}, "", time.Hour)
+		session, err := b.db.StartSession(ctx, now, app.Actor{}, app.User{ID: owner}, "", time.Hour)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (b *bench) seed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = b.db.CreateSubscription(ctx, now, ids[0], app.NewSubscription{
+		_, err = b.db.CreateSubscription(ctx, now, ids[0], app.Actor{}, app.NewSubscription{
 			URL: b.receiver.url, Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
 		}, nil, nil)
 		if err != nil {

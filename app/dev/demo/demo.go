@@ -240,7 +240,7 @@ func (s *seeder) key(ctx context.Context, store app.StoreID) (string, error) {
 	case err != nil && code != app.CodeTokenInvalid && code != app.CodeAPIKeyRevoked:
 		return "", err
 	}
-	issued, err := s.db.CreateAPIKey(ctx, s.Now(), store, app.NewAPIKey{Name: "Demo", Scopes: app.Scopes[:]}, nil, nil)
+	issued, err := s.db.CreateAPIKey(ctx, s.Now(), store, app.Actor{}, app.NewAPIKey{Name: "Demo", Scopes: app.Scopes[:]}, nil, nil)
 	return issued.Key.Reveal(), err
 }
 
@@ -254,7 +254,7 @@ func (s *seeder) subscribe(ctx context.Context, store app.StoreID) error {
 	err := s.conn.QueryRow(ctx, `SELECT id FROM subscriptions WHERE store_id = $1 AND deleted_at IS NULL AND url ~ $2
 		ORDER BY created_at LIMIT 1`, store, receiverPattern).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		_, err = s.db.CreateSubscription(ctx, s.Now(), store, app.NewSubscription{
+		_, err = s.db.CreateSubscription(ctx, s.Now(), store, app.Actor{}, app.NewSubscription{
 			URL: s.ReceiverURL, Events: app.EventTypes[:], Secret: s.Secret,
 		}, nil, nil)
 		return err

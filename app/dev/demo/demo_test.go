@@ -52,7 +52,7 @@ func TestSeedTwice(t *testing.T) {
 	if err != nil || len(keys) != 1 || len(keys[0].Scopes) != len(app.Scopes) {
 		t.Fatalf("keys %+v, %v", keys, err)
 	}
-	if _, err := db.RevokeAPIKey(t.Context(), time.Now(), store, keys[0].ID); err != nil {
+	if _, err := db.RevokeAPIKey(t.Context(), time.Now(), store, app.Actor{}, keys[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if third := seed("https://localhost:2/hook", first.APIKey); third.APIKey == first.APIKey || third.APIKey == "" {
