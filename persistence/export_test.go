@@ -27,3 +27,10 @@ func (db *DB) Audit(ctx context.Context, now time.Time, store app.StoreID, by ap
 		return audit(ctx, tx, now, store, by, action, target, details)
 	})
 }
+
+// OrderMail orders mails about a webhook in a transaction of its own.
+func (db *DB) OrderMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind, subject app.SubscriptionID, details app.WebhookTrouble) error {
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return db.orderMail(ctx, tx, now, store, kind, subject, details)
+	})
+}

@@ -112,15 +112,15 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 		case joined == len(in.StoreIDs):
 			return app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
 		}
-		in, err = insertInvitation(ctx, tx, now, inviter.WebsiteID, inviter.UserID, in, token, ttl)
+		in, err = db.insertInvitation(ctx, tx, now, inviter.WebsiteID, inviter.UserID, in, token, ttl)
 		return err
 	})
 	return in, err
 }
 
 // insertInvitation writes an invitation in place of one that is pending for the same
-// address and website.
-func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, inviter app.UserID, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
+// address and website, and orders the mail of it.
+func (db *DB) insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, inviter app.UserID, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
 	in.ID, in.CreatedAt, in.ExpiresAt = app.NewID[app.InvitationID](now), app.At(now), app.At(now.Add(ttl))
 	hash := sha256.Sum256([]byte(token.Reveal()))
 	_, err := tx.NewRaw(`INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
@@ -129,7 +129,10 @@ func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app
 			name = excluded.name, role = excluded.role, store_ids = excluded.store_ids, token_hash = excluded.token_hash,
 			invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at`,
 		in.ID, website, in.Email, in.Name, in.Role, pgdialect.Array(in.StoreIDs), hash[:], inviter, in.CreatedAt.Time, in.ExpiresAt.Time).Exec(ctx)
-	return in, err
+	if err != nil {
+		return in, err
+	}
+	return in, db.orderInvitationMail(ctx, tx, now, in, token)
 }
 
 // Invited returns the login of the address that an invitation is for, nil if it has none

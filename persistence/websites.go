@@ -47,7 +47,7 @@ func (db *DB) OpenWebsite(ctx context.Context, now time.Time, admin app.UserID, 
 		if id, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
 			return err
 		}
-		owner, err = insertInvitation(ctx, tx, now, id, admin, owner, token, ttl)
+		owner, err = db.insertInvitation(ctx, tx, now, id, admin, owner, token, ttl)
 		return err
 	})
 	return id, owner, err
