@@ -108,15 +108,15 @@ func (e *Egress) Post(ctx context.Context, url string, header http.Header, body 
 	request.Header["Idempotency-Key"] = []string{}
 	response, err := e.client.Do(request)
 	if err != nil {
-		return Response{}, errors.New(e.reason(ctx, err))
+		return Response{}, errors.New(connectionFailure(ctx, err, e.timeout))
 	}
 	defer response.Body.Close()
 	begun, _ := io.ReadAll(io.LimitReader(response.Body, maxResponseBody)) // best effort: the status line has decided
 	return Response{response.StatusCode, response.Header, begun}, nil
 }
 
-// reason says what went wrong without saying what we know of the network.
-func (e *Egress) reason(ctx context.Context, err error) string {
+// connectionFailure says what went wrong without saying what we know of the network.
+func connectionFailure(ctx context.Context, err error, timeout time.Duration) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
@@ -127,7 +127,7 @@ func (e *Egress) reason(ctx context.Context, err error) string {
 	case errors.As(err, &certificate):
 		return "the certificate is not trusted"
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
-		return fmt.Sprintf("no answer within %s", e.timeout)
+		return fmt.Sprintf("no answer within %s", timeout)
 	case errors.As(err, &dns):
 		return "the host name could not be resolved"
 	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "), errors.Is(err, http.ErrSchemeMismatch):

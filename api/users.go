@@ -37,8 +37,9 @@ type inviteIn struct {
 
 type invitationOut struct {
 	app.Invitation
-	Token string `json:"token"` // for POST /auth/accept-invite; shown this once
-	Link  string `json:"link"`  // the same for people; the token is behind the #, which no server sees
+	Token  string `json:"token"`  // for POST /auth/accept-invite; shown this once
+	Link   string `json:"link"`   // the same for people; the token is behind the #, which no server sees
+	Mailed bool   `json:"mailed"` // whether the link is also sent to the address
 }
 
 // invite makes an invitation. Another one for the same address and website replaces it, so
@@ -64,7 +65,7 @@ func newInvitationToken() app.Secret {
 }
 
 func (s *Server) showInvitation(invitation app.Invitation, token app.Secret) invitationOut {
-	return invitationOut{invitation, token.Reveal(), s.tokens.issuer + "/dashboard/accept-invite#" + token.Reveal()}
+	return invitationOut{invitation, token.Reveal(), app.AcceptInviteLink(s.tokens.issuer, token), s.db.Mails()}
 }
 
 type acceptInviteIn struct {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 // invited invites somebody as the owner of "own" and returns the token.
@@ -69,6 +72,33 @@ func TestInvitationOfAnExistingUser(t *testing.T) {
 	w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, &out)
 	if out.User.ID != w.users["grace"].ID || len(out.Stores) != 2 {
 		t.Errorf("accepted as %+v", out)
+	}
+}
+
+// Where there is a mail server, an invitation is mailed too, a new website's as well.
+func TestInvitationIsMailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db, err := persistence.Open(persistence.Config{URL: w.db.URL, MaxConns: 4, Sealer: persistencetest.Keyring().Sealer(), Mails: true})
+	w.must(err)
+	defer db.Close()
+	mailing := w.serverOn(db, func(*Config) {})
+	for _, test := range []struct {
+		server *Server
+		mailed bool
+	}{{w.server, false}, {mailing, true}} {
+		var invited invitationOut
+		w.doOn(test.server, "POST", "/users", w.tokens["OWNER"], grace("STAFF")).ok(201, &invited)
+		var opened openWebsiteOut
+		w.doOn(test.server, "POST", "/platform/websites", w.tokens["PLATFORM"], websiteBody(fmt.Sprintf("mailed-%v.test", test.mailed))).ok(201, &opened)
+		for _, got := range []invitationOut{invited, opened.Invitation} {
+			var mails int
+			w.must(w.db.System().DB.QueryRowContext(t.Context(), `SELECT count(*) FROM mails m JOIN jobs j ON j.subject = m.id AND j.store_id = m.store_id
+				WHERE m.subject = $1 AND j.kind = 'mail'`, got.ID).Scan(&mails))
+			if got.Mailed != test.mailed || mails == 1 != test.mailed || !strings.HasPrefix(got.Link, issuer+"/dashboard/accept-invite#") || got.Token == "" {
+				t.Errorf("mailed %v: %+v, %d mails", test.mailed, got, mails)
+			}
+		}
 	}
 }
 

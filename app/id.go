@@ -27,6 +27,7 @@ type (
 	RequestID      string
 	JobID          string
 	AuditID        string
+	MailID         string
 )
 
 func (WebsiteID) prefix() string      { return "web" }
@@ -46,6 +47,7 @@ func (AttemptID) prefix() string      { return "att" }
 func (RequestID) prefix() string      { return "req" }
 func (JobID) prefix() string          { return "job" }
 func (AuditID) prefix() string        { return "aud" }
+func (MailID) prefix() string         { return "mail" }
 
 // ID is any of the identifier types of this package.
 type ID interface {

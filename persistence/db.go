@@ -29,6 +29,7 @@ type Config struct {
 	URL      string // of a login role that is a member of both roles, and nothing more
 	MaxConns int    // per pool, of which there are two; 0 = 16
 	Sealer   app.Sealer
+	Mails    bool // a mail server is configured, so that mails can be ordered
 }
 
 // DB is the database.
@@ -37,6 +38,7 @@ type DB struct {
 	system *bun.DB
 	url    string
 	sealer app.Sealer
+	mails  bool
 
 	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
@@ -47,7 +49,7 @@ func Open(config Config) (*DB, error) {
 	if config.MaxConns == 0 {
 		config.MaxConns = 16
 	}
-	db := &DB{url: config.URL, sealer: config.Sealer}
+	db := &DB{url: config.URL, sealer: config.Sealer, mails: config.Mails}
 	for role, pool := range map[string]**bun.DB{roleApp: &db.app, roleSystem: &db.system} {
 		c, err := pgx.ParseConfig(config.URL)
 		if err != nil {

@@ -39,3 +39,10 @@ func (db *DB) ExplainAuditTrail(ctx context.Context, store app.StoreID, filter A
 	})
 	return plan, err
 }
+
+// OrderMail orders mails about a webhook in a transaction of its own.
+func (db *DB) OrderMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind, subject app.SubscriptionID, details app.WebhookTrouble) error {
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return db.orderMail(ctx, tx, now, store, kind, subject, details)
+	})
+}

@@ -121,15 +121,15 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 		case joined == len(in.StoreIDs):
 			return app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
 		}
-		in, err = insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
+		in, err = db.insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
 		return err
 	})
 	return in, err
 }
 
 // insertInvitation writes a user's invitation in place of one that is pending for the same
-// address and website.
-func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
+// address and website, and orders the mail of it.
+func (db *DB) insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
 	in.ID, in.CreatedAt, in.ExpiresAt = app.NewID[app.InvitationID](now), app.At(now), app.At(now.Add(ttl))
 	hash := sha256.Sum256([]byte(token.Reveal()))
 	_, err := tx.NewRaw(`INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
@@ -147,7 +147,7 @@ func insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, website app
 			return in, err
 		}
 	}
-	return in, nil
+	return in, db.orderInvitationMail(ctx, tx, now, in, token)
 }
 
 // toOpenWebsite bounds invitations to those of websites that are not suspended.

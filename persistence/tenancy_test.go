@@ -155,7 +155,8 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	r.key(t, db, 0, "")
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities"} {
+	r.invite(t, mailing(t, db), "a-token")
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
@@ -191,6 +192,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Dispatch",             // relay
 		"Elsewhere",            // the probe behind STORE_MISMATCH
 		"EndDelivery",          // attempt recording
+		"ClaimMail",            // users and invitations belong to no store
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay

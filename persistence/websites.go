@@ -50,7 +50,7 @@ func (db *DB) OpenWebsite(ctx context.Context, now time.Time, by app.Actor, webs
 		if err := auditWebsite(ctx, tx, now, id, by, app.AuditWebsiteOpened, map[string]any{"plan": website.Plan}); err != nil {
 			return err
 		}
-		owner, err = insertInvitation(ctx, tx, now, id, by, owner, token, ttl)
+		owner, err = db.insertInvitation(ctx, tx, now, id, by, owner, token, ttl)
 		return err
 	})
 	return id, owner, err

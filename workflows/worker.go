@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
 )
 
 // Slots of the two lanes. A hanging receiver holds a slot for as long as an attempt may
@@ -27,7 +28,7 @@ type Workers struct{ fast, slow worker.Worker }
 
 // NewWorkers makes the workers of both lanes. When they stop, attempts under way have
 // until stopTimeout to be finished and recorded.
-func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, stopTimeout time.Duration) *Workers {
+func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, stopTimeout time.Duration) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
 		fast: worker.New(temporal, TaskQueue, worker.Options{
@@ -47,6 +48,9 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, stopT
 		}),
 	}
 	w.fast.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
+	w.fast.RegisterWorkflowWithOptions(Mail, workflow.RegisterOptions{Name: string(app.JobMail)})
+	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
+	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})

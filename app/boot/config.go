@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 
+	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 )
@@ -68,6 +69,8 @@ type Config struct {
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
+	SMTPURL app.Secret `env:"COMANDA_SMTP_URL"` // the API orders mails, a worker sends them
+
 	Google   provider `envPrefix:"COMANDA_GOOGLE_"`
 	Apple    provider `envPrefix:"COMANDA_APPLE_"`
 	Facebook provider `envPrefix:"COMANDA_FACEBOOK_"`
@@ -81,6 +84,7 @@ type Config struct {
 	keyring     app.Keyring
 	certificate *tls.Certificate // nil = plain HTTP, behind a trusted proxy
 	egressCAs   *x509.CertPool   // nil = the system's
+	smtp        *activities.SMTP // nil = no mails
 	temporal    client.Options
 }
 
@@ -269,6 +273,15 @@ func (c *Config) check(environ map[string]string) []error {
 	}
 	c.egressCAs, err = certPool(c.EgressCAFile)
 	fault("COMANDA_EGRESS_CA_FILE", err)
+	if c.SMTPURL.Len() > 0 {
+		c.smtp, err = activities.NewSMTP(c.SMTPURL, c.egressCAs)
+		fault("COMANDA_SMTP_URL", err)
+		if environ["COMANDA_BASE_URL"] == "" {
+			fault("COMANDA_BASE_URL", errors.New("must be set where COMANDA_SMTP_URL is: mails link to it"))
+		} else if c.parts&API == 0 {
+			c.checkBaseURL(fault)
+		}
+	}
 	if c.parts&API != 0 {
 		c.checkAPI(fault)
 	}
@@ -279,10 +292,14 @@ func (c *Config) check(environ map[string]string) []error {
 	return faults
 }
 
-func (c *Config) checkAPI(fault func(string, error)) {
+func (c *Config) checkBaseURL(fault func(string, error)) {
 	if base, err := url.Parse(c.BaseURL); err != nil || base.Scheme != "https" || base.Host == "" {
 		fault("COMANDA_BASE_URL", errors.New("must be an https URL"))
 	}
+}
+
+func (c *Config) checkAPI(fault func(string, error)) {
+	c.checkBaseURL(fault)
 	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
 		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
 	}

@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,8 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"an endless limit":   {with("COMANDA_AUTH_RATE_LIMIT", "10001"), []string{"COMANDA_AUTH_RATE_LIMIT: must be from 1 to 10000"}},
 		"less than nothing": {with("COMANDA_REFRESH_REUSE_LEEWAY", "-1s", "COMANDA_SESSION_MAX_AGE", "-1h"),
 			[]string{"COMANDA_REFRESH_REUSE_LEEWAY: must not be negative", "COMANDA_SESSION_MAX_AGE: must not be negative"}},
-		"half a certificate": {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
+		"mails without an address to link to": {with("COMANDA_SMTP_URL", "smtp://localhost"), []string{"COMANDA_BASE_URL: must be set where COMANDA_SMTP_URL is", "COMANDA_SMTP_URL: must say who sends"}},
+		"half a certificate":                  {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
 		if err == nil {
@@ -135,5 +137,28 @@ func TestProviders(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, config.providers()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Both parts need to know of the mail server, and no fault shows its password.
+func TestMailServer(t *testing.T) {
+	t.Parallel()
+	const address = "smtp://comanda:geheim@smtp.example.com?from=noreply@example.com"
+	for _, parts := range []Part{API, Worker} {
+		config, err := Load(with("COMANDA_SMTP_URL", address, "COMANDA_BASE_URL", "https://comanda.example"), parts)
+		if err != nil || config.smtp == nil || strings.Contains(fmt.Sprintf("%+v", config), "geheim") {
+			t.Errorf("%v: %v", parts, err)
+		}
+		if config, err = Load(with("COMANDA_SMTP_URL", ""), parts); err != nil || config.smtp != nil {
+			t.Errorf("%v without: %v", parts, err)
+		}
+		for _, environ := range []map[string]string{
+			with("COMANDA_SMTP_URL", address), with("COMANDA_SMTP_URL", address, "COMANDA_BASE_URL", "http://comanda.example"),
+			with("COMANDA_SMTP_URL", address+"&tls=none", "COMANDA_BASE_URL", "https://comanda.example"),
+		} {
+			if _, err := Load(environ, parts); err == nil || strings.Contains(err.Error(), "geheim") || strings.Count(err.Error(), "\n") != 1 {
+				t.Errorf("%v: %v", parts, err)
+			}
+		}
 	}
 }

@@ -14,6 +14,7 @@ const module = "github.com/comanda-dev/comanda/"
 var imports = map[string]struct{ may, because string }{
 	"app":                         {"", "it is the vocabulary"},
 	"activities":                  {"app", "it declares what it needs of a store, and never sees SQL"},
+	"activities/smtptest":         {"", "it is a kit for tests"},
 	"workflows":                   {"app activities", "activities for typed references only; decisions need no database"},
 	"persistence":                 {"app persistence/migrations", "it knows neither Temporal nor HTTP"},
 	"persistence/migrations":      {"", "it is SQL"},

@@ -44,7 +44,7 @@ const (
 func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) error {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer()})
+	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil})
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	}
@@ -128,7 +128,8 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	if config.StopTimeout == 0 {
 		config.StopTimeout = 15 * time.Second
 	}
-	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics), config.StopTimeout)
+	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics),
+		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics), config.StopTimeout)
 	if err := workers.Start(); err != nil {
 		temporal.Close()
 		return fmt.Errorf("start the workers: %w", err)

@@ -99,6 +99,12 @@ func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	if err := replayer.ReplayWorkflowHistory(nil, &history.History{Events: events}); err != nil {
 		t.Error(err)
 	}
+	keep(t, "delivery_"+name, events)
+}
+
+// keep writes a history to workflows/testdata when that is asked for.
+func keep(t *testing.T, name string, events []*history.HistoryEvent) {
+	t.Helper()
 	if !*record {
 		return
 	}
@@ -106,5 +112,5 @@ func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	must(t, err)
 	text = identity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
 	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
-	must(t, os.WriteFile(filepath.Join("..", "..", "..", "workflows", "testdata", "delivery_"+name+".json"), append(text, '\n'), 0o644))
+	must(t, os.WriteFile(filepath.Join("..", "..", "..", "workflows", "testdata", name+".json"), append(text, '\n'), 0o644))
 }
