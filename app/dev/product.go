@@ -104,9 +104,7 @@ func (s *Stack) startReceiver(files localca.Files, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("webhook.secret: %w", err)
 	}
-	server := receiver.Start(s.ports.listener(receiverPort), files.Cert, files.Key, listen.Options{Verifier: verifier, Out: out})
-	s.add("webhook receiver", server.Stop)
-	s.watch("webhook receiver", server.Failed())
+	s.serve("webhook receiver", receiverPort, files, receiver.Handler(listen.Options{Verifier: verifier, Out: out}))
 	s.Ready.ReceiverURL, s.Ready.ReceiverSecret = s.ports.url("https", receiverPort)+receiver.Path, secret
 	return nil
 }
