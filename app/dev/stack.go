@@ -114,7 +114,7 @@ func (o Options) uses() []use {
 		uses = append(uses, apiPort, adminPort)
 	}
 	if !o.Infra {
-		uses = append(uses, receiverPort)
+		uses = append(uses, receiverPort, socialPort)
 	}
 	return uses
 }
