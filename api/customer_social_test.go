@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
 
@@ -55,23 +56,25 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 	return f
 }
 
-func (f *fakeProvider) showKeys(w http.ResponseWriter, _ *http.Request) {
+func (f *fakeProvider) showKeys(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	encoded := func(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-	keys := []object{}
+	var server oidctest.Server
 	for kid, key := range f.keys {
-		switch public := key.Public().(type) {
-		case *rsa.PublicKey:
-			keys = append(keys, object{"kty": "RSA", "kid": kid, "alg": "RS256", "n": encoded(public.N.Bytes()), "e": encoded(big.NewInt(int64(public.E)).Bytes())})
-		case *ecdsa.PublicKey:
-			point, err := public.Bytes()
-			must(err)
-			keys = append(keys, object{"kty": "EC", "kid": kid, "crv": "P-256", "x": encoded(point[1:33]), "y": encoded(point[33:])})
-		}
+		server.PublicKeys = append(server.PublicKeys, oidctest.PublicKey{PublicKey: key.Public(), KeyID: kid, Algorithm: algorithm(key)})
 	}
-	must(json.NewEncoder(w).Encode(object{"keys": keys}))
+	server.ServeHTTP(w, r)
 }
+
+func algorithm(key crypto.Signer) string {
+	if _, ok := key.(*ecdsa.PrivateKey); ok {
+		return oidc.ES256
+	}
+	return oidc.RS256
+}
+
+// keysURL is where the provider shows its keys.
+func (f *fakeProvider) keysURL() string { return f.URL + "/keys" }
 
 // set changes what the provider answers.
 func (f *fakeProvider) set(change func()) {
@@ -80,19 +83,13 @@ func (f *fakeProvider) set(change func()) {
 	change()
 }
 
-// sign makes an ID token with one of the keys, whatever the header says.
+// sign makes an ID token with one of the keys.
 func (f *fakeProvider) sign(kid string, claims map[string]any) app.Secret {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var method jwt.SigningMethod = jwt.SigningMethodRS256
-	if _, ok := f.keys[kid].(*ecdsa.PrivateKey); ok {
-		method = jwt.SigningMethodES256
-	}
-	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
-	token.Header["kid"] = kid
-	signed, err := token.SignedString(f.keys[kid])
+	encoded, err := json.Marshal(claims)
 	must(err)
-	return app.NewSecret(signed)
+	return app.NewSecret(oidctest.SignIDToken(f.keys[kid], kid, algorithm(f.keys[kid]), string(encoded)))
 }
 
 // socialWorld is a world with all three providers played by one.
@@ -110,7 +107,7 @@ func newSocialWorld(t *testing.T) *socialWorld {
 	w.server = w.serverOn(w.db.DB, func(c *Config) {
 		c.ProviderCAs, c.Providers = authorities, map[app.Provider]Provider{}
 		for _, name := range app.Providers {
-			c.Providers[name] = Provider{ClientIDs: []string{"web", "app"}, Issuer: providerIssuer, JWKSURL: w.provider.URL}
+			c.Providers[name] = Provider{ClientIDs: []string{"web", "app"}, Issuer: providerIssuer, JWKSURL: w.provider.keysURL()}
 		}
 	})
 	return w

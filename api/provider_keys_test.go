@@ -79,7 +79,7 @@ func TestProviderAway(t *testing.T) {
 			authorities.AddCert(f.Certificate())
 			now := noon
 			p := newProviders(Config{
-				Providers:   map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"web"}, Issuer: providerIssuer, JWKSURL: f.URL}},
+				Providers:   map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"web"}, Issuer: providerIssuer, JWKSURL: f.keysURL()}},
 				ProviderCAs: authorities, Now: func() time.Time { return now },
 			})[app.ProviderGoogle]
 			token := f.sign("one", (&socialWorld{world: &world{now: noon}}).claims(nil))

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -122,7 +123,15 @@ func (s *Server) newRouter(table []route) http.Handler {
 		})
 	}
 	for path, page := range documentation() {
-		router.Path(path).Handler(s.byMethod(map[string]http.Handler{http.MethodGet: page, http.MethodHead: page}))
+		methods := map[string]http.Handler{http.MethodGet: page, http.MethodHead: page}
+		paths[path] = methods
+		router.Path(path).Handler(s.byMethod(methods))
+	}
+	s.words = map[string]bool{}
+	for path := range paths {
+		for word := range strings.SplitSeq(path, "/") {
+			s.words[word] = true
+		}
 	}
 	return router
 }

@@ -13,8 +13,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,6 +65,7 @@ type Server struct {
 	timeout   time.Duration
 	router    http.Handler
 	failures  *background
+	words     map[string]bool // of the paths that it serves
 }
 
 // New makes a server. It panics when its metrics are registered already, or an origin is
@@ -164,8 +167,8 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 	}
 }
 
-// record writes the access log and the metrics. The query is in neither: it may hold what
-// a client put there by mistake.
+// record writes the access log and the metrics. The query is in neither, and of the path
+// only what is ours: the rest may be a secret that a client put there by mistake.
 func (s *Server) record(x *exchange, r *http.Request) {
 	took := s.now().Sub(x.start)
 	route, method := "none", "other"
@@ -181,7 +184,7 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	case http.StatusServiceUnavailable:
 		event = x.log.Warn()
 	}
-	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(app.RedactAPIKeys(r.URL.Path), 256)).Str("route", route).Int("status", x.status).
+	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(s.loggable(r.URL.Path), 256)).Str("route", route).Int("status", x.status).
 		Dur("took", took).Stringer("client", x.client)
 	if x.code != "" {
 		event = event.Str("code", string(x.code))
@@ -199,6 +202,19 @@ func (s *Server) record(x *exchange, r *http.Request) {
 		event = event.Str("storeId", string(x.principal.StoreID))
 	}
 	event.Msg("request")
+}
+
+var idForm = regexp.MustCompile(`^[a-z]{3,4}_[0-9a-f]{32}$`)
+
+// loggable is a path with … in place of all but ids and words of known paths.
+func (s *Server) loggable(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if segment != "" && !s.words[segment] && !idForm.MatchString(segment) {
+			segments[i] = "…"
+		}
+	}
+	return strings.Join(segments, "/")
 }
 
 // cut bounds what goes into a log line or an answer.

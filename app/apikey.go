@@ -56,8 +56,7 @@ func NewAPIKeySecret(mode KeyMode) Secret {
 }
 
 var (
-	apiKeyForm  = regexp.MustCompile(`^svc_(live|test)_sk_[0-9a-f]{32}$`)
-	apiKeyTrace = regexp.MustCompile(`(?i)svc_(live|test)_sk_[0-9a-z]*`)
+	apiKeyForm = regexp.MustCompile(`^svc_(live|test)_sk_[0-9a-f]{32}$`)
 )
 
 // apiKeyLength is how long a key of either mode is.
@@ -70,10 +69,4 @@ func HashAPIKey(key Secret) (hash [sha256.Size]byte, ok bool) {
 		return hash, false
 	}
 	return sha256.Sum256([]byte(key.Reveal())), true
-}
-
-// RedactAPIKeys takes the secret part out of whatever looks like an API key, for what a
-// client may have put a key into by mistake.
-func RedactAPIKeys(text string) string {
-	return apiKeyTrace.ReplaceAllString(text, "svc_${1}_sk_"+redacted)
 }

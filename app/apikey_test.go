@@ -32,22 +32,7 @@ func TestAPIKeyForm(t *testing.T) {
 	}
 }
 
-func TestRedactAPIKeys(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"/orders/ord_1":        "/orders/ord_1",
-		"/orders/" + aKey:      "/orders/svc_live_sk_[redacted]",
-		strings.ToUpper(aKey):  "svc_LIVE_sk_[redacted]",
-		aKey[:20] + "," + aKey: "svc_live_sk_[redacted],svc_live_sk_[redacted]",
-		"svc_test_sk_" + "zz/": "svc_test_sk_[redacted]/",
-	} {
-		if got := app.RedactAPIKeys(text); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
-	}
-}
-
-// FuzzAPIKey: exactly one spelling of a key is taken, and none is left by the redaction.
+// FuzzAPIKey: exactly one spelling of a key is taken.
 func FuzzAPIKey(f *testing.F) {
 	for _, seed := range []string{"", aKey, strings.ToUpper(aKey), aKey + "\n", "svc_test_sk_" + aKey[12:]} {
 		f.Add(seed)
@@ -60,9 +45,6 @@ func FuzzAPIKey(f *testing.F) {
 		}
 		if want := live && len(rest) == 32 && strings.Trim(rest, "0123456789abcdef") == ""; ok != want {
 			t.Errorf("%q: %v", text, ok)
-		}
-		if ok && strings.Contains(app.RedactAPIKeys("/x/"+text), rest) {
-			t.Errorf("%q is not redacted", text)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,6 +62,7 @@ func TestRestart(t *testing.T) {
 		}
 		return nil
 	})
+	checkCommands(t, everything.stdout.String())
 	everything.stop(t)
 	checkScreen(t, everything.stdout.String(), second)
 }
@@ -71,7 +73,7 @@ func checkScreen(t *testing.T, out string, ready Ready) {
 	screen, events, _ := strings.Cut(out, "Ctrl-C stops everything")
 	for _, text := range []string{
 		ready.APIURL + "/docs", ready.TemporalUIURL, ready.ReceiverURL, ready.ReceiverSecret, ready.AdminURL, ready.CAFile,
-		ready.Users[0].Email, ready.Users[0].Password,
+		ready.Users[0].Email, ready.Users[0].Password, ready.APIKey, ready.SocialURL,
 	} {
 		if !strings.Contains(screen, text) {
 			t.Errorf("the screen lacks %q:\n%s", text, screen)
@@ -79,6 +81,32 @@ func checkScreen(t *testing.T, out string, ready Ready) {
 	}
 	if strings.Contains(screen, "verified\n") || !strings.Contains(events, "verified\n") {
 		t.Errorf("events do not follow the screen:\n%s", out)
+	}
+}
+
+// checkCommands pastes what the screen offers into a shell.
+func checkCommands(t *testing.T, screen string) {
+	t.Helper()
+	_, screen, _ = strings.Cut(screen, "Paste this")
+	screen, _, _ = strings.Cut(screen, "Ctrl-C")
+	script := ""
+	for line := range strings.Lines(screen) {
+		if command, ok := strings.CutPrefix(line, "  "); ok {
+			script += command
+		}
+	}
+	shell := exec.CommandContext(t.Context(), "sh", "-eu")
+	shell.Stdin = strings.NewReader(script)
+	out, err := shell.CombinedOutput()
+	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
+	want := []string{`"status":"RECEIVED"`, `"accessToken":"`, `"id":"prd_`, `"email":"ada@gmail.com","firstName":"Ada","lastName":"Lovelace"`}
+	if err != nil || len(answers) != len(want) {
+		t.Fatalf("%v, the answers:\n%s", err, out)
+	}
+	for i, part := range want {
+		if !strings.HasPrefix(answers[i], `{"success":true,`) || !strings.Contains(answers[i], part) {
+			t.Errorf("no %s in %s", part, answers[i])
+		}
 	}
 }
 

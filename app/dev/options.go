@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -55,6 +56,11 @@ func (o Options) env(name string) string {
 		}
 	}
 	return ""
+}
+
+// sets tells whether the environment has a variable whose name begins with a prefix.
+func (o Options) sets(prefix string) bool {
+	return slices.ContainsFunc(o.Environ, func(variable string) bool { return strings.HasPrefix(variable, prefix) })
 }
 
 // settings are the environment of the product: what is decided here, and on top the caller's COMANDA_ variables, save

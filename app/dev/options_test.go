@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app/dev/localca"
 )
 
 func TestFlags(t *testing.T) {
@@ -18,14 +20,14 @@ func TestFlags(t *testing.T) {
 	for args, want := range map[string]Options{
 		"":                             {Data: ".dev", Port: 8443},
 		"--data x --port 0 --no-demo":  {Data: "x", NoDemo: true},
-		"--infra --quiet --port 65527": {Data: ".dev", Port: 65527, Infra: true, Quiet: true},
+		"--infra --quiet --port 65526": {Data: ".dev", Port: 65526, Infra: true, Quiet: true},
 	} {
 		got, err := parseFlags(strings.Fields(args), io.Discard)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v (-want +got):\n%s", args, err, diff)
 		}
 	}
-	for _, args := range []string{"--port 65528", "--port -1", "--port x", "--data=", "serve", "--unknown"} {
+	for _, args := range []string{"--port 65527", "--port -1", "--port x", "--data=", "serve", "--unknown"} {
 		if got, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%q is accepted: %+v", args, got)
 		}
@@ -121,5 +123,15 @@ func TestFreePorts(t *testing.T) {
 	}
 	if _, err := reservePorts(t.Context(), p.numbers[uiPort]-int(adminPort), adminPort); err == nil {
 		t.Error("a port that is held is free")
+	}
+}
+
+// TestProvidersOfTheEnvironment: who names a provider is not given another's settings.
+func TestProvidersOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	s, settings := &Stack{}, map[string]string{}
+	o := Options{Environ: []string{"COMANDA_APPLE_CLIENT_IDS=ours"}}
+	if err := s.startSocial(o, localca.Files{}, settings); err != nil || len(settings) > 0 || s.Ready.SocialURL != "" {
+		t.Errorf("%v, %v, %q", err, settings, s.Ready.SocialURL)
 	}
 }

@@ -20,13 +20,14 @@ const (
 	historyPort
 	matchingPort
 	workerPort
+	socialPort
 	portCount
 )
 
 func (u use) String() string {
 	return [portCount]string{
 		"the API", "health and metrics", "the webhook receiver", "Temporal", "Temporal's Web UI", "PostgreSQL",
-		"Temporal's history service", "Temporal's matching service", "Temporal's worker service",
+		"Temporal's history service", "Temporal's matching service", "Temporal's worker service", "social login",
 	}[u]
 }
 

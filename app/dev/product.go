@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -13,6 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/demo"
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/receiver"
+	"github.com/comanda-dev/comanda/app/dev/social"
 	"github.com/comanda-dev/comanda/app/listen"
 	"github.com/comanda-dev/comanda/app/webhook"
 )
@@ -64,6 +66,9 @@ func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error 
 	}
 	s.Ready.AdminURL = s.ports.url("http", adminPort)
 	settings["COMANDA_ADMIN_LISTEN"] = s.ports.address(adminPort)
+	if err := s.startSocial(o, files, settings); err != nil {
+		return err
+	}
 	return s.run(ctx, settings)
 }
 
@@ -104,10 +109,26 @@ func (s *Stack) startReceiver(files localca.Files, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("webhook.secret: %w", err)
 	}
-	server := receiver.Start(s.ports.listener(receiverPort), files.Cert, files.Key, listen.Options{Verifier: verifier, Out: out})
-	s.add("webhook receiver", server.Stop)
-	s.watch("webhook receiver", server.Failed())
+	s.serve("webhook receiver", receiverPort, files, receiver.Handler(listen.Options{Verifier: verifier, Out: out}))
 	s.Ready.ReceiverURL, s.Ready.ReceiverSecret = s.ports.url("https", receiverPort)+receiver.Path, secret
+	return nil
+}
+
+// startSocial starts what plays the providers of social logins, and sets the API to believe it. When the environment
+// has settings of any provider, these alone count.
+func (s *Stack) startSocial(o Options, files localca.Files, settings map[string]string) error {
+	for _, provider := range app.Providers {
+		if o.sets(social.Setting(provider)) {
+			return nil
+		}
+	}
+	s.Ready.SocialURL = s.ports.url("https", socialPort)
+	provider, err := social.New(s.Ready.SocialURL, time.Now)
+	if err != nil {
+		return err
+	}
+	s.serve("social login", socialPort, files, provider)
+	maps.Copy(settings, provider.Settings())
 	return nil
 }
 

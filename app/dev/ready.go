@@ -17,6 +17,10 @@ type Ready struct {
 	ReceiverSecret string `json:"receiverSecret,omitempty"`
 	AdminURL       string `json:"adminUrl,omitempty"`
 
+	// SocialURL is the issuer of ID tokens that the API takes, package social; missing with --infra, and when the
+	// environment names providers.
+	SocialURL string `json:"socialUrl,omitempty"`
+
 	// Users, Stores, PlatformAdmin, Customer and APIKey are the demo's.
 	Users         []demo.User    `json:"users,omitempty"`
 	Stores        []demo.Store   `json:"stores,omitempty"`

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/comanda-dev/comanda/app/dev/social"
 )
 
 // print tells people what is where.
@@ -25,12 +27,15 @@ Comanda is running.
   Health       %[5]s/readyz
   Logs, data   %[6]s
 `, r.APIURL, r.TemporalUIURL, r.ReceiverURL, r.ReceiverSecret, r.AdminURL, data)
-	r.printUsers(out)
+	if r.SocialURL != "" {
+		fmt.Fprintf(out, "  Social login %s   plays Google, Apple and Facebook: POST %s gives an ID token\n", r.SocialURL, social.TokenPath)
+	}
+	r.printUsers(out, data)
 	fmt.Fprint(out, "\nCtrl-C stops everything; the next start goes on from there.\n\n")
 }
 
 // printUsers lists who can log in, and how to try it.
-func (r Ready) printUsers(out io.Writer) {
+func (r Ready) printUsers(out io.Writer, data string) {
 	if len(r.Users) == 0 {
 		return
 	}
@@ -44,19 +49,42 @@ func (r Ready) printUsers(out io.Writer) {
 	if r.Customer != nil {
 		fmt.Fprintf(out, "               %-26s customer (POST /customer-auth/login)\n", r.Customer.Email)
 	}
-	curl := "curl -s --cacert " + quote(r.CAFile)
+	r.printCommands(out, data)
+}
+
+// printCommands shows how to use the API from a shell, line by line to be pasted.
+func (r Ready) printCommands(out io.Writer, data string) {
 	owner := r.Users[0]
-	login, err := json.Marshal(map[string]any{"email": owner.Email, "password": owner.Password, "storeId": owner.StoreIDs[0]})
-	if err != nil {
+	store := string(owner.StoreIDs[0])
+	login := fmt.Sprintf(`{"email":%q,"password":%q,"storeId":%q}`, owner.Email, owner.Password, store)
+	curl := "curl -s --cacert " + quote(r.CAFile)
+	cookies := quote(filepath.Join(data, "cookies"))
+	fmt.Fprintf(out, `
+Paste this to try it:
+
+  comanda() { %s -b %[2]s -c %[2]s -H 'Content-Type: application/json' "%s$@"; echo; }
+  field() { grep -o "\"$1\":\"[^\"]*" | head -n 1 | cut -d'"' -f4; }
+
+Log in, place an order, and get a new token for the one in the cookie:
+
+  TOKEN=$(comanda /auth/login -d %s | field accessToken)
+  PRODUCT=$(comanda '/products?limit=1' -H "Authorization: Bearer $TOKEN" | field id)
+  comanda /orders -H "Authorization: Bearer $TOKEN" -d '{"items":[{"productId":"'$PRODUCT'","quantity":2}],"fulfillmentType":"PICKUP","customer":{"name":"Ada"}}'
+  comanda /auth/refresh -X POST
+
+Do without a login, as another program would, with an API key:
+
+  comanda '/products?limit=1' -H 'Authorization: Bearer %s'
+`, curl, cookies, r.APIURL, quote(login), r.APIKey)
+	if r.SocialURL == "" {
 		return
 	}
 	fmt.Fprintf(out, `
-Place an order:
+Log in as a customer whom Google knows, or Apple, or Facebook:
 
-  TOKEN=$(%[1]s %[2]s/auth/login -H 'Content-Type: application/json' -d %[3]s | grep -o '"accessToken":"[^"]*' | cut -d'"' -f4)
-  PRODUCT=$(%[1]s '%[2]s/products?limit=1' -H "Authorization: Bearer $TOKEN" | grep -o 'prd_[0-9a-f]*' | head -n 1)
-  %[1]s %[2]s/orders -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"items":[{"productId":"'$PRODUCT'","quantity":2}],"fulfillmentType":"PICKUP","customer":{"name":"Ada"}}'
-`, curl, r.APIURL, quote(string(login)))
+  ID_TOKEN=$(%s %s -d '{"provider":"google","email":"ada@gmail.com","name":"Ada Lovelace"}' | field idToken)
+  comanda /customer-auth/social -d '{"storeId":"%s","provider":"google","token":"'$ID_TOKEN'"}'
+`, curl, r.SocialURL+social.TokenPath, store)
 }
 
 // printInfra tells how to run the product beside its infrastructure.

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 	"github.com/comanda-dev/comanda/persistence/localpg"
 	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
@@ -111,7 +114,7 @@ func (o Options) uses() []use {
 		uses = append(uses, apiPort, adminPort)
 	}
 	if !o.Infra {
-		uses = append(uses, receiverPort)
+		uses = append(uses, receiverPort, socialPort)
 	}
 	return uses
 }
@@ -147,6 +150,23 @@ func (s *Stack) watch(name string, failed <-chan error) {
 		case <-s.done:
 		}
 	}()
+}
+
+// serve serves a handler over HTTPS. Requests under way when it is stopped are cut off.
+func (s *Stack) serve(name string, u use, files localca.Files, handler http.Handler) {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong in TLS is theirs to see
+	}
+	listener, failed := s.ports.listener(u), make(chan error, 1)
+	go func() {
+		if err := server.ServeTLS(listener, files.Cert, files.Key); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("%s: %w", name, err)
+		}
+	}()
+	s.add(name, func(context.Context) error { return server.Close() })
+	s.watch(name, failed)
 }
 
 // Failed yields an error when a part ends by itself.

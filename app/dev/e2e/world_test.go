@@ -166,6 +166,7 @@ func worker(t *testing.T, settings map[string]string) *harness.Process {
 type restaurant struct {
 	t       *testing.T
 	api     string
+	email   string // the owner's
 	token   string
 	store   app.StoreID
 	product app.ProductID
@@ -187,7 +188,7 @@ func newRestaurant(t *testing.T) *restaurant {
 	must(t, err)
 	product, err := the.db.CreateProduct(t.Context(), now, stores[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
 	must(t, err)
-	r := &restaurant{t: t, api: the.api, store: stores[0], product: product.ID}
+	r := &restaurant{t: t, api: the.api, email: email, store: stores[0], product: product.ID}
 	var login struct{ AccessToken string }
 	r.want(200, "POST", "/auth/login", map[string]string{"email": email, "password": ownerPassword}, &login)
 	r.token = login.AccessToken

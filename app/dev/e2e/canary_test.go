@@ -1,0 +1,488 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/social"
+)
+
+// TestCanaries puts secrets into everything that takes them, rightly and wrongly, and then looks for them wherever
+// something is kept or shown. Each may be in the one answer that gives it out.
+func TestCanaries(t *testing.T) {
+	c := newCanaries(t)
+	owner := c.staff()
+	c.customers()
+	c.platform()
+	c.integration(owner)
+	c.mistakes(owner)
+
+	temporal := append(c.temporalTables(), c.histories()...)
+	for kind, kept := range map[string][]text{
+		"an answer": c.answers, "a log": c.logs(), "a request to the receiver": c.received,
+		"the product's database": c.productTables(), "Temporal": temporal,
+	} {
+		c.search(kind, kept, c.secrets)
+	}
+	c.search("Temporal", temporal, c.personal)
+	t.Logf("%d secrets, %d answers, %d texts of Temporal", len(c.secrets), len(c.answers), len(temporal))
+}
+
+// text is something that was kept or shown, and where.
+type text struct{ where, what string }
+
+// canary is what must not be found, save where it is given out.
+type canary struct {
+	name    string
+	shownBy []int // numbers of answers
+	forms   []string
+}
+
+// canaries is a restaurant in whose installation every secret is known.
+type canaries struct {
+	*restaurant
+	provider *social.Provider
+	output   map[string]func() string // of programs
+	admin    []string                 // URLs of health and metrics
+	secrets  []canary
+	personal []canary // what histories must not hold, either
+	answers  []text
+	received []text
+}
+
+func newCanaries(t *testing.T) *canaries {
+	t.Helper()
+	c := &canaries{restaurant: newRestaurant(t)}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.provider.ServeHTTP(w, r) }))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	var err error
+	c.provider, err = social.New(server.URL, time.Now)
+	must(t, err)
+
+	settings := c.provider.Settings()
+	settings["COMANDA_LOG_LEVEL"] = "trace"
+	serve, address, err := the.serve(t.Context(), settings)
+	must(t, err)
+	t.Cleanup(serve.Kill)
+	deliverer := worker(t, map[string]string{"COMANDA_LOG_LEVEL": "trace", "COMANDA_RETRY_SCHEDULE": "1s"})
+	c.api = address
+	c.output = map[string]func() string{"serve": serve.Output, "worker": deliverer.Output, "dev": the.infra.Output}
+	c.admin = []string{serve.Admin, deliverer.Admin}
+	return c
+}
+
+// password makes up a password.
+func (c *canaries) password(whose string) string {
+	password := "canary-" + rand.Text()
+	c.keep("the password of "+whose, password)
+	return password
+}
+
+// keep notes a secret and the answers that give it out.
+func (c *canaries) keep(name, value string, shownBy ...int) {
+	c.t.Helper()
+	if len(value) < 16 {
+		c.t.Fatalf("%s: %q could be anywhere", name, value)
+	}
+	for i := range c.secrets { // access tokens of one session and one second are the same
+		if c.secrets[i].forms[0] == value {
+			c.secrets[i].shownBy = append(c.secrets[i].shownBy, shownBy...)
+			return
+		}
+	}
+	secret := canary{name, shownBy, forms(value)}
+	if parts := strings.Split(value, "."); len(parts) == 3 { // a token: who has the signature can make the rest
+		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
+		must(c.t, err)
+		secret.forms = append(secret.forms, parts[2], string(signature), hex.EncodeToString(signature))
+	}
+	c.secrets = append(c.secrets, secret)
+}
+
+// private notes what is no secret, but not for Temporal.
+func (c *canaries) private(name string, values ...string) {
+	for _, value := range values {
+		c.personal = append(c.personal, canary{name, nil, forms(value)})
+	}
+}
+
+// forms are encodings of a text, by itself or in the middle of something else.
+func forms(value string) []string {
+	all := []string{value, hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value)}
+	for offset := range 3 {
+		padded := append(make([]byte, offset), value...)
+		encoded := base64.RawStdEncoding.EncodeToString(padded)[(offset*8+5)/6 : len(padded)*8/6]
+		all = append(all, encoded, strings.NewReplacer("+", "-", "/", "_").Replace(encoded))
+	}
+	return all
+}
+
+// search reports what is in texts and must not be.
+func (c *canaries) search(kind string, texts []text, wanted []canary) {
+	c.t.Helper()
+	if len(texts) == 0 {
+		c.t.Errorf("%s: nothing to search", kind)
+	}
+	for n, text := range texts {
+		for _, canary := range wanted {
+			if kind == "an answer" && slices.Contains(canary.shownBy, n) {
+				continue
+			}
+			for _, form := range canary.forms {
+				if at := strings.Index(text.what, form); at >= 0 {
+					c.t.Errorf("%s is in %s, %s: …%.300q", canary.name, kind, text.where, text.what[max(0, at-150):])
+					break
+				}
+			}
+		}
+	}
+}
+
+// tokens are what a login gives out.
+type tokens struct{ access, refresh string }
+
+// ask makes a request and notes the answer, whose number it returns. It decodes the data into out.
+func (c *canaries) ask(status int, method, path string, header http.Header, body, out any) (answer *http.Response, number int) {
+	c.t.Helper()
+	encoded, raw := body.(string)
+	if body != nil && !raw {
+		text, err := json.Marshal(body)
+		must(c.t, err)
+		encoded = string(text)
+	}
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.api+path, strings.NewReader(encoded))
+	must(c.t, err)
+	maps.Copy(request.Header, header)
+	request.Header.Set("Content-Type", "application/json")
+	answer, err = the.client.Do(request)
+	must(c.t, err)
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	must(c.t, err)
+	c.answers = append(c.answers, text{method + " " + path, fmt.Sprint(answer.Status, answer.Header, string(content))})
+	if status != 0 && answer.StatusCode != status {
+		c.t.Fatalf("%s %s: %s instead of %d: %s", method, path, answer.Status, status, content)
+	}
+	if out != nil {
+		must(c.t, json.Unmarshal(content, &struct{ Data any }{out}))
+	}
+	return answer, len(c.answers) - 1
+}
+
+func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+
+// login makes a request that is answered with tokens, and notes them.
+func (c *canaries) login(whose, path string, header http.Header, body any) tokens {
+	c.t.Helper()
+	status := 200
+	if strings.HasSuffix(path, "/register") {
+		status = 201
+	}
+	var data struct{ AccessToken string }
+	answer, number := c.ask(status, "POST", path, header, body, &data)
+	got := tokens{access: data.AccessToken}
+	c.keep("an access token of "+whose+" from "+path, got.access, number)
+	for _, cookie := range answer.Cookies() {
+		got.refresh = cookie.Name + "=" + cookie.Value
+		c.keep("a refresh token of "+whose+" from "+path, cookie.Value, number)
+	}
+	return got
+}
+
+func (c *canaries) refresh(whose, path string, from tokens) tokens {
+	c.t.Helper()
+	return c.login(whose, path, http.Header{"Cookie": {from.refresh}}, nil)
+}
+
+// staff logs the owner in and has somebody join. It returns the owner's tokens.
+func (c *canaries) staff() tokens {
+	const whose, invited = "a user", "invited@canary.example"
+	c.keep("the password of the owner", ownerPassword)
+	c.private("the address of a user", c.email, invited)
+	owner := c.login(whose, "/auth/login", nil, map[string]string{"email": c.email, "password": ownerPassword})
+	owner = c.refresh(whose, "/auth/refresh", owner)
+	owner.access = c.login(whose, "/auth/switch-store", bearer(owner.access), map[string]any{"storeId": c.store}).access
+
+	var invitation struct{ Token string }
+	_, number := c.ask(201, "POST", "/users", bearer(owner.access), map[string]string{"email": invited, "name": "Canary Invited", "role": "STAFF"}, &invitation)
+	c.keep("an invitation's token", invitation.Token, number)
+	password := c.password("a user")
+	c.login(whose, "/auth/accept-invite", nil, map[string]string{"token": invitation.Token, "password": password})
+	joined := c.login(whose, "/auth/login", nil, map[string]string{"email": invited, "password": password})
+	c.ask(200, "POST", "/auth/logout", bearer(joined.access), nil, nil)
+	c.ask(401, "GET", "/auth/me", bearer(joined.access), nil, nil)
+	return owner
+}
+
+// customers registers one and has another come from a provider.
+func (c *canaries) customers() {
+	const whose, registered, known = "a customer", "registered@canary.example", "canary.known@gmail.com"
+	c.private("the address of a customer", registered, known)
+	c.private("the name of a customer", "Cassandra-Canary", "Cyril-Canary")
+	password := c.password(whose)
+	credentials := map[string]any{"storeId": c.store, "email": registered, "password": password}
+	c.login(whose, "/customer-auth/login", nil, c.register(whose, credentials))
+	token, err := c.provider.Sign(social.Person{Provider: app.ProviderGoogle, Email: known, Name: "Cyril-Canary Known"})
+	must(c.t, err)
+	c.keep("an ID token", token)
+	login := c.login(whose, "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": "google", "token": token})
+	login = c.refresh(whose, "/customer-auth/refresh", login)
+	c.ask(200, "POST", "/customer-auth/logout", bearer(login.access), nil, nil)
+}
+
+// register registers a customer and returns the credentials.
+func (c *canaries) register(whose string, credentials map[string]any) map[string]any {
+	profile := maps.Clone(credentials)
+	profile["firstName"], profile["lastName"], profile["phone"] = "Cassandra-Canary", "Registered", "+4930123456789"
+	c.login(whose, "/customer-auth/register", nil, profile)
+	return credentials
+}
+
+// platform has an administrator open a website.
+func (c *canaries) platform() {
+	const whose, address = "an administrator", "administrator@canary.example"
+	c.private("the address or name of "+whose, address, "Canary Administrator")
+	password := c.password(whose)
+	command := exec.CommandContext(c.t.Context(), the.programs.Comanda, "admin", "create-platform-admin", "--email", address, "--name", "Canary Administrator")
+	command.Env, command.Stdin = append(os.Environ(), "DATABASE_URL="+the.infra.Ready.Env["DATABASE_URL"]), strings.NewReader(password+"\n")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+	c.output["create-platform-admin"] = func() string { return string(out) }
+	login := c.refresh(whose, "/auth/refresh", c.login(whose, "/auth/login", nil, map[string]string{"email": address, "password": password}))
+	var website struct{ Invitation struct{ Token string } }
+	_, number := c.ask(201, "POST", "/platform/websites", bearer(login.access), map[string]any{
+		"name": "Canary", "domain": "canary.example", "owner": map[string]string{"email": "owner@canary.example", "name": "Canary Owner"},
+		"store": map[string]any{"name": "Canary", "countryCode": "DE", "timezone": "Europe/Berlin", "views": []any{map[string]string{"locale": "de-DE", "currency": "EUR"}}},
+	}, &website)
+	c.keep("the token of a website's invitation", website.Invitation.Token, number)
+}
+
+// integration makes keys and a webhook whose receiver fails at first, and places orders.
+func (c *canaries) integration(owner tokens) {
+	c.keep("a webhook's secret", hookSecret)
+	c.private("the name or address of a guest", "Guste-Canary", "guest@canary.example")
+	once := bearer(owner.access)
+	var keys []string
+	for _, mode := range []string{"live", "test"} {
+		body := map[string]any{"name": mode, "scopes": []string{"write:orders", "webhooks:manage"}, "mode": mode}
+		var key struct{ ID, Key string }
+		once.Set("Idempotency-Key", "canary-"+mode)
+		_, number := c.ask(201, "POST", "/api-keys", once, body, &key)
+		c.keep("an API key", key.Key, number)
+		c.ask(201, "POST", "/api-keys", once, body, nil)
+		keys = append(keys, key.Key)
+	}
+	c.ask(200, "GET", "/api-keys", bearer(owner.access), nil, nil)
+
+	var lock sync.Mutex
+	h := newHook(c.t, func(n int, w http.ResponseWriter, r *http.Request) {
+		lock.Lock()
+		c.received = append(c.received, text{r.URL.Path, fmt.Sprint(r.Header)})
+		lock.Unlock()
+		if n == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	var webhook app.Subscription
+	body := map[string]any{"url": h.url, "events": []string{"order.created"}, "secret": hookSecret}
+	c.ask(201, "POST", "/webhooks", once, body, &webhook)
+	c.ask(201, "POST", "/webhooks", once, body, nil)
+	c.ask(200, "GET", "/webhooks/"+string(webhook.ID), bearer(keys[0]), nil, nil)
+	order := map[string]any{
+		"items": []any{map[string]any{"productId": c.product, "quantity": 1}}, "fulfillmentType": "PICKUP",
+		"customer": map[string]string{"name": "Guste-Canary", "email": "guest@canary.example"},
+	}
+	c.ask(201, "POST", "/orders", bearer(owner.access), order, nil)
+	c.ask(201, "POST", "/orders", bearer(keys[0]), order, nil)
+	eventually(c.t, "both deliveries", func() error { return c.undelivered(2) })
+	for _, one := range h.all(c.t) {
+		c.received = append(c.received, text{one.id, one.body})
+	}
+	if len(c.received) != 6 {
+		c.t.Errorf("%d headers and bodies of three requests", len(c.received))
+	}
+	c.ask(200, "GET", "/webhooks/"+string(webhook.ID)+"/deliveries", bearer(keys[0]), nil, nil)
+}
+
+// mistakes are secrets in places that are not for them.
+func (c *canaries) mistakes(owner tokens) {
+	for _, secret := range c.secrets {
+		value := secret.forms[0]
+		escaped := url.PathEscape(value)
+		for _, path := range []string{"/orders/" + escaped, "/" + escaped + "/x", "/products?limit=" + url.QueryEscape(value), "/products?cursor=" + url.QueryEscape(value)} {
+			c.ask(0, "GET", path, bearer(owner.access), nil, nil)
+		}
+		c.ask(0, "GET", "/platform/websites", bearer(value), nil, nil)
+		c.ask(0, "GET", "/orders/x", http.Header{"Authorization": {"Basic " + value}, "X-Request-Id": {value}, "User-Agent": {value}, "Referer": {"https://x/" + escaped}}, nil, nil)
+		for _, body := range []any{
+			map[string]any{"email": value, "password": value},
+			map[string]any{"email": []string{value}, "password": []string{value}},
+			`{"email":"a@canary.example","password":"` + value,
+			`{"email":"a@canary.example","password":"` + value + `" oops }`,
+		} {
+			c.ask(0, "POST", "/auth/login", http.Header{"Origin": {"https://" + escaped}}, body, nil)
+			c.ask(0, "POST", "/auth/login", nil, body, nil)
+		}
+		c.ask(0, "POST", "/auth/accept-invite", nil, map[string]string{"token": value, "password": value}, nil)
+		c.ask(0, "POST", "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": value, "token": value}, nil)
+		c.ask(0, "POST", "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": "google", "token": value}, nil)
+		c.ask(0, "POST", "/webhooks", bearer(owner.access), map[string]any{"url": "https://u:" + escaped + "@canary.example/", "events": []string{value}, "secret": value}, nil)
+		c.ask(0, "POST", "/api-keys", bearer(owner.access), map[string]any{"name": " ", "scopes": []string{value}, "mode": value}, nil)
+	}
+	// At last, since an old one that comes back ends all sessions.
+	for _, secret := range c.secrets {
+		for _, path := range []string{"/auth/refresh", "/customer-auth/refresh"} {
+			value := secret.forms[0]
+			c.ask(0, "POST", path, http.Header{"Cookie": {"refreshToken=" + value + "; customerRefreshToken=" + value}}, nil, nil)
+		}
+	}
+	c.ask(401, "GET", "/auth/me", bearer(owner.access), nil, nil)
+}
+
+// logs are what the programs have printed, and their metrics.
+func (c *canaries) logs() (all []text) {
+	for name, output := range c.output {
+		all = append(all, text{name, output()})
+	}
+	for _, name := range []string{"postgres.log", "temporal.log"} {
+		content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), name))
+		must(c.t, err)
+		all = append(all, text{name, string(content)})
+	}
+	for _, address := range c.admin {
+		answer, err := http.Get(address + "/metrics")
+		must(c.t, err)
+		defer answer.Body.Close()
+		content, err := io.ReadAll(answer.Body)
+		must(c.t, err)
+		all = append(all, text{address + "/metrics", string(content)})
+	}
+	c.wantFound(all, string(c.store))
+	return all
+}
+
+// wantFound checks that a search would find something.
+func (c *canaries) wantFound(texts []text, known string) {
+	c.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(text.what, known) || strings.Contains(text.what, hex.EncodeToString([]byte(known))) {
+			return
+		}
+	}
+	c.t.Errorf("%q is nowhere: the search cannot be trusted", known)
+}
+
+func (c *canaries) productTables() []text {
+	system, err := pgx.ParseConfig(the.infra.Ready.DatabaseURL)
+	must(c.t, err)
+	system.RuntimeParams["role"] = "comanda_system"
+	owner, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+	must(c.t, err)
+	all := append(c.tables(system), c.tables(owner)...)
+	c.wantFound(all, "Guste-Canary")
+	return all
+}
+
+func (c *canaries) temporalTables() (all []text) {
+	content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), "roles.json"))
+	must(c.t, err)
+	var passwords map[string]string
+	must(c.t, json.Unmarshal(content, &passwords))
+	for _, database := range []string{"temporal", "temporal_visibility"} {
+		config, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+		must(c.t, err)
+		config.User, config.Password, config.Database = "temporal", passwords["temporal"], database
+		tables := c.tables(config)
+		c.wantFound(tables, string(c.store))
+		all = append(all, tables...)
+	}
+	return all
+}
+
+// tables are all rows of all tables that a role may see. Binary columns are in hexadecimal.
+func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
+	c.t.Helper()
+	ctx := c.t.Context()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	must(c.t, err)
+	defer conn.Close(context.WithoutCancel(ctx))
+	rows, err := conn.Query(ctx, `SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'm') AND has_table_privilege(oid, 'SELECT')
+		AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`)
+	must(c.t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	must(c.t, err)
+	for _, name := range names {
+		rows, err := conn.Query(ctx, "SELECT t::text FROM "+name+" t")
+		must(c.t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		must(c.t, err)
+		all = append(all, text{name, strings.Join(lines, "\n")})
+	}
+	return all
+}
+
+// histories are all workflows with all that is known of them.
+func (c *canaries) histories() (all []text) {
+	ctx := c.t.Context()
+	eventually(c.t, "both deliveries are visible", func() error {
+		count, err := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("ComandaStoreId = %q", c.store)})
+		if err == nil && count.Count != 2 {
+			err = fmt.Errorf("%d", count.Count)
+		}
+		return err
+	})
+	list := &workflowservice.ListWorkflowExecutionsRequest{}
+	for {
+		page, err := the.temporal.ListWorkflow(ctx, list)
+		must(c.t, err)
+		for _, workflow := range page.Executions {
+			whole := &history.History{}
+			id := workflow.Execution
+			events := the.temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for events.HasNext() {
+				event, err := events.Next()
+				must(c.t, err)
+				whole.Events = append(whole.Events, event)
+			}
+			for _, message := range []proto.Message{workflow, whole} {
+				content, err := proto.Marshal(message)
+				must(c.t, err)
+				all = append(all, text{id.WorkflowId, string(content)})
+			}
+		}
+		if list.NextPageToken = page.NextPageToken; len(list.NextPageToken) == 0 {
+			break
+		}
+	}
+	c.wantFound(all, string(c.store))
+	return all
+}
