@@ -5,6 +5,7 @@ package dashboard
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/rand"
 	"embed"
 	"io/fs"
 	"mime"
@@ -17,17 +18,16 @@ import (
 //go:embed all:dist
 var built embed.FS
 
-// policy lets the pages use what this service serves and nothing else: no inline script, no
-// inline style sheet, nothing from another host.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+// policy lets the pages use what this service serves and nothing else: no inline script,
+// nothing from another host, no style sheet but those that know the page's nonce.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'{{nonce}}; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// file is a built file with what is said of it.
-type file struct {
-	mediaType string
-	content   []byte
-	zipped    []byte // the same in gzip; nil where that saves nothing
-}
+// nonce stands in the page and in the policy where each answer has a random text.
+const nonce = "{{nonce}}"
+
+// file is a built file as it is, and in gzip where that is smaller.
+type file struct{ plain, zipped []byte }
 
 // Handler serves the dashboard below /dashboard: its files, and for every other path the
 // page, which knows by itself what to show.
@@ -38,45 +38,50 @@ func Handler() http.Handler {
 			return err
 		}
 		content, err := built.ReadFile(name)
-		files[strings.TrimPrefix(name, "dist/")] = prepare(strings.TrimPrefix(name, "dist/"), content)
+		files[strings.TrimPrefix(name, "dist/")] = prepare(content)
 		return err
 	})
-	if err != nil {
-		panic(err)
+	page, ok := files["index.html"]
+	if err != nil || !ok {
+		panic("the dashboard is not built")
 	}
+	delete(files, "index.html")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/dashboard"), "/")
-		found, ok := files[name]
-		if !ok {
-			if strings.HasPrefix(name, "assets/") { // of another release: the page must be loaded anew
-				http.NotFound(w, r)
-				return
-			}
-			found = files["index.html"]
+		header := w.Header()
+		header.Set("Referrer-Policy", "no-referrer")
+		if found, ok := files[name]; ok {
+			header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+			header.Set("Content-Security-Policy", strings.ReplaceAll(policy, nonce, ""))
+			found.serve(w, r)
+			return
 		}
-		found.serve(w, r)
+		if strings.HasPrefix(name, "assets/") { // of another release: the page must be loaded anew
+			http.NotFound(w, r)
+			return
+		}
+		fresh := rand.Text()
+		header.Set("Content-Type", "text/html; charset=utf-8")
+		header.Set("Content-Security-Policy", strings.ReplaceAll(policy, nonce, " 'nonce-"+fresh+"'"))
+		w.Write(bytes.ReplaceAll(page.plain, []byte(nonce), []byte(fresh)))
 	})
 }
 
-func prepare(name string, content []byte) file {
-	f := file{mediaType: mime.TypeByExtension(path.Ext(name)), content: content}
+func prepare(content []byte) file {
 	var zipped bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // fails on an unknown level only
 	z.Write(content)
 	z.Close()
-	if zipped.Len() < len(content) {
-		f.zipped = zipped.Bytes()
+	if zipped.Len() >= len(content) {
+		return file{plain: content}
 	}
-	return f
+	return file{content, zipped.Bytes()}
 }
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Security-Policy", policy)
-	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("Content-Type", f.mediaType)
 	header.Set("Vary", "Accept-Encoding")
-	content := f.content
+	content := f.plain
 	if f.zipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		header.Set("Content-Encoding", "gzip")
 		content = f.zipped

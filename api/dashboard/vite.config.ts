@@ -10,6 +10,7 @@ export default defineConfig({
   base: "/dashboard/",
   plugins: [react(), tailwind()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  html: { cspNonce: "{{nonce}}" },
   build: { outDir: "dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
 });
