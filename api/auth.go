@@ -167,6 +167,11 @@ func (s *Server) startSession(ctx context.Context, c *call, user app.User, store
 
 type noIn struct{}
 
+// stores lists what login has told already, for clients that have not kept it.
+func (s *Server) stores(ctx context.Context, c *call, _ noIn) ([]app.StoreEntry, error) {
+	return s.db.Stores(ctx, c.principal.UserID)
+}
+
 type meOut struct {
 	User  meUser            `json:"user"`
 	Store *app.StoreContext `json:"store,omitempty"` // the active store; absent for platform administrators

@@ -18,6 +18,7 @@ var permitted = map[string]string{
 	"POST /auth/switch-store":       "OWNER ADMIN MANAGER STAFF",
 	"POST /auth/logout":             "OWNER ADMIN MANAGER STAFF PLATFORM",
 	"GET /auth/me":                  "OWNER ADMIN MANAGER STAFF PLATFORM",
+	"GET /auth/stores":              "OWNER ADMIN MANAGER STAFF",
 	"POST /auth/accept-invite":      "everybody",
 	"GET /users":                    "OWNER",
 	"POST /users":                   "OWNER",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/comanda-dev/comanda/api/dashboard"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 )
@@ -49,6 +50,8 @@ func routes() []route {
 			handle((*Server).switchStore, app.CodeStoreMismatch)},
 		{post, "/auth/logout", app.EndOwnTenantLogin, "", !once, 200, "End the session", handle((*Server).logout)},
 		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
+
+		{get, "/auth/stores", app.SwitchStore, "", !once, 200, "List the stores in which the user works, as at login", handle((*Server).stores)},
 
 		{post, "/auth/accept-invite", public, "", !once, 200, "Accept an invitation and log in",
 			handle((*Server).acceptInvite, app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeConflict)},
@@ -133,6 +136,10 @@ func (s *Server) newRouter(table []route) http.Handler {
 			s.words[word] = true
 		}
 	}
+	pages := dashboard.Handler()
+	shell := s.byMethod(map[string]http.Handler{http.MethodGet: pages, http.MethodHead: pages})
+	router.Path("/dashboard").Handler(shell)
+	router.PathPrefix("/dashboard/").Handler(shell)
 	return router
 }
 

@@ -211,6 +211,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"EndSession",           // logout
 		"Refresh",              // session lookup
 		"RefreshCustomer",      // the session names the store
+		"Stores",               // users belong to no store
 		"SwitchStore",          // the session's store changes
 		"ChangeWebsite",        // platform
 		"OpenWebsite",          // platform

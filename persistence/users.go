@@ -141,6 +141,12 @@ func chooseStore(entries []app.StoreEntry, wanted, last app.StoreID) (app.StoreE
 	return entries[0], nil
 }
 
+// Stores returns the stores in which a user works, as StartSession does.
+func (db *DB) Stores(ctx context.Context, user app.UserID) ([]app.StoreEntry, error) {
+	entries, err := stores(ctx, db.System(), user)
+	return entries, classify(err)
+}
+
 // stores returns the stores in which a user works, the oldest first, without those of
 // suspended websites.
 func stores(ctx context.Context, tx bun.IDB, user app.UserID) ([]app.StoreEntry, error) {

@@ -1,0 +1,75 @@
+import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+
+import { Layout } from "@/layout";
+import { sections } from "@/sections";
+import { AcceptInvitePage } from "@/session/accept-invite";
+import { LoginPage } from "@/session/login";
+import { SessionProvider, useSession, useStart } from "@/session/session";
+import { Button } from "@/ui/button";
+import { Empty, Failure, Loading } from "@/ui/page";
+
+const root = createRootRoute({ notFoundComponent: NotFound });
+
+const acceptInvite = createRoute({ getParentRoute: () => root, path: "/accept-invite", component: AcceptInvitePage });
+
+/** Everything behind the login. */
+const inside = createRoute({ getParentRoute: () => root, id: "inside", component: Inside });
+
+function Inside() {
+  const { state, again } = useStart();
+  switch (state) {
+    case "asking":
+      return <Loading what="Looking for your session" />;
+    case "unreachable":
+      return (
+        <main className="mx-auto mt-20 grid max-w-md gap-4 p-4 text-center">
+          <h1 className="text-xl font-semibold">The service cannot be reached</h1>
+          <p className="text-sm text-muted-foreground">Nothing is lost. This page works again as soon as the service answers.</p>
+          <Button onClick={again}>Try again</Button>
+        </main>
+      );
+    case "out":
+      return <LoginPage />;
+    case "in":
+      return (
+        <SessionProvider fallback={(error, retry) => (error ? <Failure error={error} retry={retry} className="m-6" /> : <Loading />)}>
+          <Layout />
+        </SessionProvider>
+      );
+  }
+}
+
+function NotFound() {
+  return (
+    <Empty title="There is no such page">
+      <Link to="/" className="text-primary underline">
+        To the first page
+      </Link>
+    </Empty>
+  );
+}
+
+function First() {
+  const { atLeast } = useSession();
+  return <Navigate to={sections.find((section) => atLeast(section.role))!.to} replace />;
+}
+
+const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+  createRoute({ getParentRoute: () => inside, path, component: lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name) });
+
+const routeTree = root.addChildren([
+  acceptInvite,
+  inside.addChildren([
+    createRoute({ getParentRoute: () => inside, path: "/", component: First }),
+    page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
+    page("/team", () => import("@/pages/team"), "TeamPage"),
+  ]),
+]);
+
+export const router = createRouter({ routeTree, basepath: "/dashboard", defaultPreload: "intent", scrollRestoration: true, defaultNotFoundComponent: NotFound });
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,71 @@
+import { type ComponentProps, type ReactNode, useId } from "react";
+
+import { cn } from "./cn";
+
+const control =
+  "w-full rounded-md border bg-surface px-3 text-sm text-foreground placeholder:text-muted-foreground disabled:opacity-60 aria-invalid:border-danger";
+
+type FieldProps = { label: ReactNode; hint?: ReactNode; error?: string; className?: string };
+
+/** A label, what it labels, and what is wrong with that. */
+export function Field({
+  label,
+  hint,
+  error,
+  className,
+  children,
+}: FieldProps & { children: (props: { id: string; "aria-invalid"?: true; "aria-describedby"?: string }) => ReactNode }) {
+  const id = useId();
+  const about = error || hint ? `${id}-about` : undefined;
+  return (
+    <div className={cn("grid gap-1.5", className)}>
+      <label htmlFor={id} className="text-sm font-medium">
+        {label}
+      </label>
+      {children({ id, "aria-invalid": error ? true : undefined, "aria-describedby": about })}
+      {about && (
+        <p id={about} className={cn("text-xs", error ? "text-danger" : "text-muted-foreground")}>
+          {error ?? hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export const Input = ({ className, ...props }: ComponentProps<"input">) => <input className={cn(control, "h-9", className)} {...props} />;
+
+export const Textarea = ({ className, ...props }: ComponentProps<"textarea">) => (
+  <textarea className={cn(control, "min-h-20 py-2", className)} {...props} />
+);
+
+/** The platform's own select: it works with every keyboard, reader and phone. */
+export const Select = ({ className, ...props }: ComponentProps<"select">) => <select className={cn(control, "h-9", className)} {...props} />;
+
+export function TextField({ label, hint, error, className, ...props }: FieldProps & ComponentProps<"input">) {
+  return (
+    <Field label={label} hint={hint} error={error} className={className}>
+      {(ids) => <Input {...ids} {...props} />}
+    </Field>
+  );
+}
+
+export function SelectField({ label, hint, error, className, children, ...props }: FieldProps & ComponentProps<"select">) {
+  return (
+    <Field label={label} hint={hint} error={error} className={className}>
+      {(ids) => (
+        <Select {...ids} {...props}>
+          {children}
+        </Select>
+      )}
+    </Field>
+  );
+}
+
+export function Checkbox({ label, className, ...props }: { label: ReactNode } & ComponentProps<"input">) {
+  return (
+    <label className={cn("flex items-start gap-2 text-sm", className)}>
+      <input type="checkbox" className="mt-0.5 size-4 accent-primary" {...props} />
+      <span>{label}</span>
+    </label>
+  );
+}

@@ -1,0 +1,16 @@
+import { fileURLToPath } from "node:url";
+
+import tailwind from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The built files are committed and embedded in the Go program, so names are stable
+// wherever the content is: a hash of it, nothing of the machine.
+export default defineConfig({
+  base: "/dashboard/",
+  plugins: [react(), tailwind()],
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  html: { cspNonce: "{{nonce}}" },
+  build: { outDir: "dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+});
