@@ -2,6 +2,8 @@ module github.com/comanda-dev/comanda
 
 go 1.26.0
 
+ignore ./api/dashboard/node_modules
+
 require (
 	code.dny.dev/ssrf v0.3.0
 	github.com/alexedwards/argon2id v1.0.0

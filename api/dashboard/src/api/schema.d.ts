@@ -71,6 +71,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's audit trail, the newest first
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["auditTrail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/accept-invite": {
         parameters: {
             query?: never;
@@ -867,6 +894,33 @@ export interface components {
             /** @description 0 = no response */
             statusCode: number;
         };
+        /** @description AuditActor is the actor as the trail shows it. */
+        AuditActor: {
+            /** @description absent when nobody knows who it was: at a failed login, say */
+            id?: string;
+            /** @description a user's e-mail address, an API key's name, as they are now */
+            name?: string;
+            /** @description absent = the service itself */
+            realm?: string;
+        };
+        /** @description AuditEntry is one line of a store's audit trail: who did what to whom, when, from where. */
+        AuditEntry: {
+            /** @enum {string} */
+            action: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "user.invited" | "invitation.accepted" | "user.role_changed" | "user.removed" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "settings.changed" | "plan.changed" | "website.opened" | "website.suspended" | "website.resumed" | "refund.issued";
+            actor: components["schemas"]["AuditActor"];
+            /** @description of the client */
+            address?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description depend on the action: what it was and what it became, a reason */
+            details?: {
+                [key: string]: unknown;
+            };
+            id: string;
+            requestId?: string;
+            /** @description the id of what it was done to */
+            target?: string;
+        };
         ChangeRoleRequest: {
             /**
              * @example STAFF
@@ -877,7 +931,7 @@ export interface components {
         ChangeWebsiteRequest: {
             /** @enum {string} */
             plan?: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            /** @description As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED. */
+            /** @description As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED. Customers find its stores unknown, and its invitations wait. What has happened before is delivered to webhooks as ever. */
             suspended?: boolean;
         };
         CreateAPIKeyRequest: {
@@ -1015,6 +1069,8 @@ export interface components {
             id: string;
             /** @description the same for people; the token is behind the #, which no server sees */
             link: string;
+            /** @description whether the link is also sent to the address */
+            mailed: boolean;
             name: string;
             /** @enum {string} */
             role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
@@ -1705,6 +1761,55 @@ export interface operations {
             404: components["responses"]["404"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    auditTrail: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                action?: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "user.invited" | "invitation.accepted" | "user.role_changed" | "user.removed" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "settings.changed" | "plan.changed" | "website.opened" | "website.suspended" | "website.resumed" | "refund.issued";
+                /** @description Of a user or an API key. */
+                actorId?: string;
+                /** @description The id of what something was done to. */
+                target?: string;
+                /** @description Done at that time or later. */
+                from?: string;
+                /** @description Done before that time. */
+                to?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["AuditEntry"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
