@@ -121,6 +121,6 @@ type ClaimLimits struct {
 // Dispatched is what became of waiting events.
 type Dispatched struct {
 	Events int     // taken
-	Queued int     // deliveries that are left for later
+	Queued int     // deliveries that are due and left for later
 	Claims []Claim // deliveries to start now
 }

@@ -91,6 +91,7 @@ func TestMembersOfASandbox(t *testing.T) {
 			must(t, rows.Scan(&user, &role))
 			roles[user] = role
 		}
+		must(t, rows.Err())
 		return roles
 	}
 	for _, change := range []string{

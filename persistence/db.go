@@ -9,6 +9,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -30,6 +31,8 @@ type Config struct {
 	MaxConns int    // per pool, of which there are two; 0 = 16
 	Sealer   app.Sealer
 	Mails    bool // a mail server is configured, so that mails can be ordered
+
+	PlanWindow time.Duration // how long a window of a plan is, in whole seconds; 0 = app.DefaultPlanWindow
 }
 
 // DB is the database.
@@ -40,6 +43,8 @@ type DB struct {
 	sealer app.Sealer
 	mails  bool
 
+	planWindow time.Duration
+
 	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
 }
@@ -49,7 +54,10 @@ func Open(config Config) (*DB, error) {
 	if config.MaxConns == 0 {
 		config.MaxConns = 16
 	}
-	db := &DB{url: config.URL, sealer: config.Sealer, mails: config.Mails}
+	if config.PlanWindow == 0 {
+		config.PlanWindow = app.DefaultPlanWindow
+	}
+	db := &DB{url: config.URL, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow}
 	for role, pool := range map[string]**bun.DB{roleApp: &db.app, roleSystem: &db.system} {
 		c, err := pgx.ParseConfig(config.URL)
 		if err != nil {

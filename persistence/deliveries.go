@@ -89,13 +89,13 @@ func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID
 	return row.delivery(), err
 }
 
-// Replay queues an ended delivery once more, for the relay to hand to its workflow. It
-// returns NOT_FOUND, DELIVERY_IN_PROGRESS while it has not ended, PAYLOAD_ERASED when its
-// body is no longer kept, CONFLICT when its subscription is gone.
+// Replay queues an ended delivery once more, in a slot of its plan, for the relay to hand to
+// its workflow. It returns NOT_FOUND, DELIVERY_IN_PROGRESS while it has not ended,
+// PAYLOAD_ERASED when its body is no longer kept, CONFLICT when its subscription is gone.
 func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.DeliveryID) (app.Delivery, error) {
 	now = app.At(now).Time
 	var row deliveryRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var status app.DeliveryStatus
 		var erased, orphaned bool
 		err := tx.NewRaw(`SELECT d.status,
@@ -115,12 +115,16 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
+		at, err := db.replaySlot(ctx, tx, now, store)
+		if err != nil {
+			return err
+		}
 		return tx.NewRaw(`WITH d AS (
 				UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, scheduled_for = ?0,
 					lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
 				WHERE store_id = ?1 AND id = ?2 RETURNING *
 			) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
-			FROM d, pg_notify(?3, '')`, now, store, id, outboxChannel).Scan(ctx, &row)
+			FROM d, pg_notify(?3, '')`, at, store, id, outboxChannel).Scan(ctx, &row)
 	})
 	return row.delivery(), err
 }
@@ -129,37 +133,44 @@ const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_t
 	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
 		AND h.failure_count = 0 AND h.slow_seen_at IS NULL)`
 
+// waitingSubscriptions finds the subscriptions for which something is queued, with the time
+// of the first, in one look at the index for each of them, however much is queued.
+const waitingSubscriptions = `waiting (subscription_id, scheduled_for) AS (
+		(SELECT subscription_id, scheduled_for FROM deliveries WHERE status = 'queued' ORDER BY subscription_id, scheduled_for LIMIT 1)
+		UNION ALL
+		SELECT next.* FROM waiting w CROSS JOIN LATERAL (
+			SELECT q.subscription_id, q.scheduled_for FROM deliveries q
+			WHERE q.status = 'queued' AND q.subscription_id > w.subscription_id ORDER BY q.subscription_id, q.scheduled_for LIMIT 1
+		) next
+	)`
+
 // ClaimQueued takes queued deliveries that are due, one subscription's after another's in
 // turn, and makes them pending. Only a subscription's oldest are ever looked at, however
 // many wait. The claim is not waited for on disk: a server that loses it finds the
 // deliveries queued again, and starting them twice has no effect.
 func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	return db.claim(ctx, `
-		WITH RECURSIVE waiting (subscription_id) AS (
-			(SELECT subscription_id FROM deliveries WHERE status = 'queued' ORDER BY subscription_id LIMIT 1)
-			UNION ALL
-			SELECT (SELECT q.subscription_id FROM deliveries q
-				WHERE q.status = 'queued' AND q.subscription_id > w.subscription_id ORDER BY q.subscription_id LIMIT 1)
-			FROM waiting w WHERE w.subscription_id IS NOT NULL
-		), turn AS (
-			SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
-			FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
-			CROSS JOIN LATERAL (
-				SELECT q.id, q.scheduled_for FROM deliveries q
-				WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
-				ORDER BY q.scheduled_for, q.id
-				LIMIT least($5::bigint, greatest(0, CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $3::bigint ELSE $4::bigint END
-					- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
-				FOR UPDATE SKIP LOCKED
-			) due
-		), batch AS (
-			SELECT id FROM turn ORDER BY place, id LIMIT $5::bigint
-		)
-		UPDATE deliveries d SET status = 'pending', lease_until = $2
-		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
-		RETURNING `+claimColumns,
-		now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch)
+	return db.claim(ctx, claimQueued, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch)
 }
+
+const claimQueued = `
+	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
+		SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
+		FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
+		CROSS JOIN LATERAL (
+			SELECT q.id, q.scheduled_for FROM deliveries q
+			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
+			ORDER BY q.scheduled_for, q.id
+			LIMIT least($5::bigint, greatest(0, CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $3::bigint ELSE $4::bigint END
+				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
+			FOR UPDATE SKIP LOCKED
+		) due
+		WHERE w.scheduled_for <= $1
+	), batch AS (
+		SELECT id FROM turn ORDER BY place, id LIMIT $5::bigint
+	)
+	UPDATE deliveries d SET status = 'pending', lease_until = $2
+	FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+	RETURNING ` + claimColumns
 
 // ClaimAbandoned takes over what another relay claimed and did not start within its lease.
 func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
@@ -187,11 +198,12 @@ func (db *DB) claim(ctx context.Context, query string, args ...any) ([]app.Claim
 	return claims, classify(rows.Err())
 }
 
+const hasDue = "WITH RECURSIVE " + waitingSubscriptions + " SELECT EXISTS (SELECT FROM waiting WHERE scheduled_for <= $1)"
+
 // HasDue reports whether a delivery is queued although it is due.
 func (db *DB) HasDue(ctx context.Context, now time.Time) (bool, error) {
 	var due bool
-	err := db.System().DB.QueryRowContext(ctx,
-		"SELECT EXISTS (SELECT FROM deliveries WHERE status = 'queued' AND scheduled_for <= $1)", now).Scan(&due)
+	err := db.System().DB.QueryRowContext(ctx, hasDue, now).Scan(&due)
 	return due, classify(err)
 }
 

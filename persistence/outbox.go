@@ -30,43 +30,113 @@ func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t ap
 
 // Dispatch turns waiting events into deliveries, one for each active subscription that
 // asks for the event's type, and claims of these what its limits allow; the others are
-// queued. It is one statement: two relays never take the same event, and a relay that dies
-// took none.
+// queued. Two relays never take the same event, and a relay that dies took none.
+//
+// Without a limited plan it is one statement. What a plan limits takes slots (contract §4,
+// Plan rate) in a second one, in the order of the events' ids: one relay at a time serves a
+// queue, so that no relay's batch overtakes another's, and only an event that is committed
+// after one with a later id has been served comes behind it. Other relays do not wait.
+//
+// An error may come with claims that have been made all the same.
 func (db *DB) Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Dispatched, error) {
-	var d app.Dispatched
-	rows, err := db.System().DB.QueryContext(ctx, `
-		WITH event AS MATERIALIZED (
-			SELECT id, store_id, type FROM outbox WHERE dispatched_at IS NULL
-			ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
-		), match AS MATERIALIZED (
-			SELECT event.id AS event_id, event.store_id, event.type, s.id AS subscription_id,
-				row_number() OVER (PARTITION BY s.id ORDER BY event.id) AS place, row_number() OVER (ORDER BY event.id, s.id) AS overall
-			FROM event JOIN subscriptions s ON s.store_id = event.store_id
-				AND s.deleted_at IS NULL AND s.is_active AND event.type = ANY (s.events)
-		), room AS MATERIALIZED (
-			SELECT h.subscription_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick,
-				CASE WHEN EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued') THEN 0
-				ELSE CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $4::bigint ELSE $5::bigint END
-					- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending') END AS free
-			FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
-		), delivery AS (
-			INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
-			SELECT 'dlv_' || uuidv7_hex(), m.store_id, m.event_id, m.subscription_id, m.type, $2, $2,
-				CASE WHEN claimed THEN 'pending' ELSE 'queued' END, CASE WHEN claimed THEN $3::timestamptz END
-			FROM match m JOIN room USING (subscription_id), LATERAL (SELECT m.place <= room.free AND m.overall <= $6 AS claimed) claim
-			ORDER BY m.overall
-			ON CONFLICT (event_id, subscription_id) DO NOTHING
-			RETURNING id, store_id, event_id, subscription_id, event_type, status
-		), dispatched AS (
-			UPDATE outbox SET dispatched_at = $2 FROM event WHERE outbox.id = event.id RETURNING 1
-		), count AS (
-			SELECT (SELECT count(*) FROM dispatched) AS events, (SELECT count(*) FROM delivery WHERE status = 'queued') AS queued
-		)
-		SELECT count.events, count.queued, d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, room.quick
-		FROM count LEFT JOIN (delivery d JOIN room USING (subscription_id)) ON d.status = 'pending'`,
-		limits.Events, app.At(now).Time, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch)
-	if err != nil {
+	now = app.At(now).Time
+	d, limited, err := dispatch(ctx, db.System().DB, dispatchUnlimited, now, limits)
+	if err != nil || !limited {
 		return d, classify(err)
+	}
+	limits.Batch -= len(d.Claims)
+	var more app.Dispatched
+	err = runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		more = app.Dispatched{}
+		queues, err := lockQueues(ctx, tx, limits.Events)
+		if err != nil || len(queues) == 0 {
+			return err
+		}
+		more, _, err = dispatch(ctx, tx.Tx, dispatchLimited, now, limits, queues,
+			app.PlanWindow(now, db.planWindow), db.planWindow, planNames, planLimits)
+		return err
+	})
+	if err == nil {
+		d.Events += more.Events
+		d.Queued += more.Queued
+		d.Claims = append(d.Claims, more.Claims...)
+	}
+	return d, err
+}
+
+// dispatchUnlimited takes the oldest events and leaves those whose deliveries need slots,
+// but says that there are some. Everything that it makes is due.
+const dispatchUnlimited = `
+	WITH head AS MATERIALIZED (
+		SELECT id, store_id, type, (SELECT q.limited FROM plan_queues q WHERE q.store_id = outbox.store_id) AS limited
+		FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+	), event AS MATERIALIZED (
+		SELECT id, store_id, type, NULL::text AS queue, NULL::text AS plan FROM head WHERE limited IS NOT TRUE
+	), remaining AS (
+		SELECT coalesce(bool_or(limited), false) AS limited FROM head
+	), ` + matchEvents + `, scheduled AS (
+		SELECT *, $2::timestamptz AS scheduled_for FROM match
+	), ` + insertDeliveries
+
+// dispatchLimited takes of the oldest events those of the queues in $7, which the
+// transaction must have locked in a statement before. It waits for relays that just look
+// at one of them: to skip it would change the order.
+const dispatchLimited = `
+	WITH event AS MATERIALIZED (
+		SELECT e.id, e.store_id, e.type, q.queue, q.plan FROM outbox e JOIN plan_queues q ON q.store_id = e.store_id
+		WHERE e.id IN (SELECT id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1)
+			AND e.dispatched_at IS NULL AND q.queue = ANY ($7::text[])
+		ORDER BY e.id FOR UPDATE OF e
+	), remaining AS (
+		SELECT false AS limited
+	), ` + matchEvents + `, turn AS MATERIALIZED (
+		SELECT *, row_number() OVER (PARTITION BY queue ORDER BY overall) AS turn FROM match
+	), slot AS MATERIALIZED (
+		SELECT wanted.queue, s.place AS turn, s.scheduled_for
+		FROM (SELECT queue, plan, count(*) AS deliveries FROM turn GROUP BY queue, plan ORDER BY queue) wanted,
+			take_plan_slots(wanted.queue, wanted.deliveries, ($11::bigint[])[array_position($10::text[], wanted.plan)], false, $2, $8, $9, NULL) s
+	), scheduled AS (
+		SELECT turn.*, slot.scheduled_for FROM turn JOIN slot USING (queue, turn)
+	), ` + insertDeliveries
+
+const matchEvents = `match AS MATERIALIZED (
+		SELECT event.id AS event_id, event.store_id, event.type, event.queue, event.plan, s.id AS subscription_id,
+			row_number() OVER (PARTITION BY s.id ORDER BY event.id) AS place, row_number() OVER (ORDER BY event.id, s.id) AS overall
+		FROM event JOIN subscriptions s ON s.store_id = event.store_id
+			AND s.deleted_at IS NULL AND s.is_active AND event.type = ANY (s.events)
+	)`
+
+// insertDeliveries claims nothing past what is queued and due already.
+const insertDeliveries = `room AS MATERIALIZED (
+		SELECT h.subscription_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick,
+			CASE WHEN EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
+			ELSE CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $4::bigint ELSE $5::bigint END
+				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending') END AS free
+		FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
+	), delivery AS (
+		INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
+		SELECT 'dlv_' || uuidv7_hex(), m.store_id, m.event_id, m.subscription_id, m.type, m.scheduled_for, $2,
+			CASE WHEN claimed THEN 'pending' ELSE 'queued' END, CASE WHEN claimed THEN $3::timestamptz END
+		FROM scheduled m JOIN room USING (subscription_id),
+			LATERAL (SELECT m.scheduled_for <= $2 AND m.place <= room.free AND m.overall <= $6 AS claimed) claim
+		ORDER BY m.overall
+		ON CONFLICT (event_id, subscription_id) DO NOTHING
+		RETURNING id, store_id, event_id, subscription_id, event_type, status, scheduled_for
+	), dispatched AS (
+		UPDATE outbox SET dispatched_at = $2 FROM event WHERE outbox.id = event.id RETURNING 1
+	), count AS (
+		SELECT (SELECT count(*) FROM dispatched) AS events,
+			(SELECT count(*) FROM delivery WHERE status = 'queued' AND scheduled_for <= $2) AS queued
+	)
+	SELECT remaining.limited, count.events, count.queued, d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, room.quick
+	FROM count CROSS JOIN remaining LEFT JOIN (delivery d JOIN room USING (subscription_id)) ON d.status = 'pending'`
+
+// dispatch runs one of the two statements. It reports whether events with a limit are left.
+func dispatch(ctx context.Context, q queryer, statement string, now time.Time, limits app.ClaimLimits, more ...any) (d app.Dispatched, limited bool, err error) {
+	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch}, more...)
+	rows, err := q.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return d, false, err
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -78,8 +148,8 @@ func (db *DB) Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimit
 			kind         *app.EventType
 			quick        *bool
 		}
-		if err := rows.Scan(&d.Events, &d.Queued, &id, &c.store, &c.event, &c.subscription, &c.kind, &c.quick); err != nil {
-			return d, err
+		if err := rows.Scan(&limited, &d.Events, &d.Queued, &id, &c.store, &c.event, &c.subscription, &c.kind, &c.quick); err != nil {
+			return app.Dispatched{}, false, err
 		}
 		if id != nil {
 			d.Claims = append(d.Claims, app.Claim{
@@ -87,7 +157,7 @@ func (db *DB) Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimit
 			})
 		}
 	}
-	return d, classify(rows.Err())
+	return d, limited, rows.Err()
 }
 
 // Listen calls wake for each notification that there is work for a relay, and once when it

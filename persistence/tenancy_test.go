@@ -145,6 +145,7 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 		}
 		tables++
 	}
+	must(t, rows.Err())
 	if tables < 14 {
 		t.Errorf("only %d tables have a store_id", tables)
 	}
@@ -165,7 +166,7 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 			t.Errorf("without a store %s shows %d rows, %v", table, n, err)
 		}
 	}
-	for _, table := range []string{"users", "sessions", "websites", "rate_limits"} {
+	for _, table := range []string{"users", "sessions", "websites", "rate_limits", "plan_windows", "plan_moves", "plan_queues"} {
 		if _, err := db.CountAsApp(t.Context(), table); err == nil {
 			t.Errorf("the role of one store reads %s", table)
 		}
@@ -190,6 +191,9 @@ func TestWhoCrossesStores(t *testing.T) {
 		"CreateUser",           // platform
 		"CreateWebsite",        // platform
 		"Dispatch",             // relay
+		"MoveUp",               // relay
+		"PlanUsage",            // a plan belongs to the website
+		"Replay",               // takes a slot of the website's plan
 		"Elsewhere",            // the probe behind STORE_MISMATCH
 		"EndDelivery",          // attempt recording
 		"ClaimMail",            // users and invitations belong to no store

@@ -137,13 +137,23 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		was := websiteRow{}
 		row = websiteRow{}
+		if change.Plan != nil {
+			if err := lockQueue(ctx, tx, string(id)); err != nil { // always before the row
+				return err
+			}
+		}
 		err := tx.NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ? FOR NO KEY UPDATE`, id).Scan(ctx, &was)
 		if err != nil {
 			return err
 		}
-		err = tx.NewRaw(`UPDATE websites SET plan = coalesce(?1, plan),
-				suspended_at = CASE ?2::boolean WHEN true THEN coalesce(suspended_at, ?3::timestamptz) WHEN false THEN NULL ELSE suspended_at END
-			WHERE id = ?0 RETURNING `+websiteColumns, id, change.Plan, change.Suspended, app.At(now).Time).Scan(ctx, &row)
+		if change.Plan != nil {
+			if err := db.changePlan(ctx, tx, now, id, *change.Plan); err != nil {
+				return err
+			}
+		}
+		err = tx.NewRaw(`UPDATE websites SET
+				suspended_at = CASE ?1::boolean WHEN true THEN coalesce(suspended_at, ?2::timestamptz) WHEN false THEN NULL ELSE suspended_at END
+			WHERE id = ?0 RETURNING `+websiteColumns, id, change.Suspended, app.At(now).Time).Scan(ctx, &row)
 		if err != nil {
 			return err
 		}

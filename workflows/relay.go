@@ -18,6 +18,7 @@ type RelayStore interface {
 	MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error
 	Unclaim(ctx context.Context, retryAt time.Time, ids []app.DeliveryID) error
 	HasDue(ctx context.Context, now time.Time) (bool, error)
+	MoveUp(ctx context.Context, now time.Time) (bool, error)
 }
 
 // Settings of a relay, found by experiment: it is the starting of many workflows at once
@@ -76,6 +77,7 @@ func (r *Relay) Run(ctx context.Context) {
 		starting.Go(func() { r.starter(draining) })
 	}
 	others.Go(r.marker)
+	others.Go(func() { r.keepMovingUp(ctx) })
 	r.loop(ctx)
 	close(r.claims)
 	starting.Wait()
@@ -84,13 +86,14 @@ func (r *Relay) Run(ctx context.Context) {
 }
 
 // loop dispatches and claims: again at once while batches are full, soon while
-// deliveries are held back by a limit, else when woken.
+// deliveries are held back by a limit, else when woken. However many events come, it looks
+// once in idlePoll for deliveries whose time has come.
 func (r *Relay) loop(ctx context.Context) {
 	pause, heldBack := idlePoll, false
-	abandoned := r.now()
+	looked := r.now()
 	for ctx.Err() == nil {
-		if r.now().Sub(abandoned) >= idlePoll {
-			abandoned = r.now()
+		if r.now().Sub(looked) >= idlePoll {
+			looked, heldBack = r.now(), true
 			r.takeOver(ctx)
 		}
 		did, err := r.round(ctx, heldBack)
@@ -131,11 +134,11 @@ func (r *Relay) round(ctx context.Context, heldBack bool) (progress, error) {
 		return progress{claimed: 1, heldBack: true}, nil
 	}
 	events, err := r.store.Dispatch(ctx, r.now(), limits(free))
+	r.hand(events.Claims)
 	if err != nil {
 		return progress{}, err
 	}
-	r.hand(events.Claims)
-	did := progress{claimed: len(events.Claims), full: events.Events == dispatchLimit, heldBack: events.Queued > 0}
+	did := progress{claimed: len(events.Claims), full: events.Events >= dispatchLimit, heldBack: events.Queued > 0}
 	free = cap(r.claims) - len(r.claims)
 	if events.Events > 0 && !heldBack || free < cap(r.claims)/2 {
 		return did, nil
@@ -238,6 +241,24 @@ func (r *Relay) keepListening(ctx context.Context) {
 			return
 		}
 		r.log.Warn().Err(err).Msg("the relay hears no notifications and polls instead")
+		select {
+		case <-ctx.Done():
+		case <-time.After(idlePoll):
+		}
+	}
+}
+
+// keepMovingUp moves up what waits for websites whose plan has improved, apart from the
+// loop: others' deliveries do not wait for it.
+func (r *Relay) keepMovingUp(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := r.store.MoveUp(ctx, r.now())
+		if err != nil && ctx.Err() == nil {
+			r.log.Error().Err(err).Msg("the relay cannot move deliveries up")
+		}
+		if found && err == nil {
+			continue
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(idlePoll):

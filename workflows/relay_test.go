@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -23,6 +24,8 @@ type queue struct {
 	started []app.DeliveryID
 	failed  []app.DeliveryID
 	down    int // how many dispatches fail
+	moves   int // websites that move up
+	endless bool
 }
 
 func newQueue(events int) *queue { return &queue{events: events} }
@@ -37,7 +40,14 @@ func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d a
 	defer q.Unlock()
 	if q.down > 0 {
 		q.down--
+		if q.events > 1 { // some have been claimed all the same
+			q.events--
+			d.Claims = []app.Claim{q.claim()}
+		}
 		return d, errors.New("the database is away")
+	}
+	if q.endless {
+		d.Events = 1 // nobody asks for it
 	}
 	for ; q.events > 0 && d.Events < l.Events; d.Events++ {
 		q.events--
@@ -82,6 +92,18 @@ func (q *queue) HasDue(context.Context, time.Time) (bool, error) {
 	q.Lock()
 	defer q.Unlock()
 	return len(q.queued) > 0, nil
+}
+
+func (q *queue) MoveUp(context.Context, time.Time) (bool, error) {
+	q.Lock()
+	defer q.Unlock()
+	if q.moves == 0 {
+		return false, nil
+	}
+	if q.moves--; q.moves == 0 {
+		q.queued = append(q.queued, q.claim())
+	}
+	return true, nil
 }
 
 // run runs a relay until n workflows have been started, and returns which.
@@ -140,9 +162,34 @@ func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
 
 func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
 	t.Parallel()
-	q := newQueue(1)
+	q := newQueue(2)
 	q.down = 2
-	if started := q.run(t, 1, nil); len(started) != 1 {
+	if started := q.run(t, 2, nil); len(started) != 2 {
 		t.Errorf("started %d", len(started))
+	}
+}
+
+// Deliveries that wait for their time start although events never pause.
+func TestRelayLooksForWhatIsDueWhileEventsCome(t *testing.T) {
+	t.Parallel()
+	q := newQueue(0)
+	q.endless, q.queued = true, []app.Claim{q.claim()}
+	ctx, cancel := context.WithCancel(t.Context())
+	listen := func(ctx context.Context, wake func()) error {
+		for ctx.Err() == nil {
+			wake()
+			runtime.Gosched()
+		}
+		return ctx.Err()
+	}
+	NewRelay(q, func(context.Context, app.Claim) error { cancel(); return nil }, listen, time.Now, zerolog.Nop()).Run(ctx)
+}
+
+func TestRelayMovesUpUntilAllHaveMoved(t *testing.T) {
+	t.Parallel()
+	q := newQueue(0)
+	q.moves = 3
+	if started := q.run(t, 1, nil); len(started) != 1 || q.moves != 0 {
+		t.Errorf("started %d, %d still to move", len(started), q.moves)
 	}
 }

@@ -66,6 +66,7 @@ type Config struct {
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
 	DeadLetterRetention time.Duration `env:"COMANDA_DEAD_LETTER_RETENTION" envDefault:"720h"`
+	PlanWindow          time.Duration `env:"COMANDA_PLAN_WINDOW" envDefault:"1h"`
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
@@ -270,6 +271,9 @@ func (c *Config) check(environ map[string]string) []error {
 	}
 	if c.DeliveryTimeout > time.Minute {
 		fault("COMANDA_DELIVERY_TIMEOUT", errors.New("must be at most 1m"))
+	}
+	if c.PlanWindow < time.Second || c.PlanWindow > 24*time.Hour || c.PlanWindow%time.Second != 0 {
+		fault("COMANDA_PLAN_WINDOW", errors.New("must be whole seconds from 1s to 24h"))
 	}
 	c.egressCAs, err = certPool(c.EgressCAFile)
 	fault("COMANDA_EGRESS_CA_FILE", err)

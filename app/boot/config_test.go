@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.DeliveryTimeout != 10*time.Second || !slices.Equal(config.RetrySchedule, retrySchedule(app.DefaultRetrySchedule())) ||
+	if config.DeliveryTimeout != 10*time.Second || config.PlanWindow != time.Hour || !slices.Equal(config.RetrySchedule, retrySchedule(app.DefaultRetrySchedule())) ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
 		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
 		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
@@ -60,6 +60,9 @@ func TestEveryFaultIsNamed(t *testing.T) {
 			[]string{"COMANDA_REFRESH_REUSE_LEEWAY: must not be negative", "COMANDA_SESSION_MAX_AGE: must not be negative"}},
 		"mails without an address to link to": {with("COMANDA_SMTP_URL", "smtp://localhost"), []string{"COMANDA_BASE_URL: must be set where COMANDA_SMTP_URL is", "COMANDA_SMTP_URL: must say who sends"}},
 		"half a certificate":                  {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
+		"no window":                           {with("COMANDA_PLAN_WINDOW", "0s"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
+		"a broken window":                     {with("COMANDA_PLAN_WINDOW", "1500ms"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
+		"a week's window":                     {with("COMANDA_PLAN_WINDOW", "168h"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
 		if err == nil {

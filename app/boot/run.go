@@ -44,7 +44,7 @@ const (
 func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) error {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil})
+	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil, PlanWindow: config.PlanWindow})
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	}

@@ -1,0 +1,238 @@
+package persistence
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// noLimit stands for the limit of a plan that has none, where a queue has slots all the
+// same: while it moves up.
+const noLimit = math.MaxInt32
+
+// planNames and planLimits are how statements look up how much a plan lets start.
+var planNames, planLimits = func() (names []string, limits []int64) {
+	for _, plan := range app.Plans {
+		names, limits = append(names, string(plan)), append(limits, int64(perWindow(plan)))
+	}
+	return names, limits
+}()
+
+func perWindow(plan app.Plan) int {
+	if limit, ok := plan.PerWindow(); ok {
+		return limit
+	}
+	return noLimit
+}
+
+// queryer is a pool or a transaction.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// lockQueue locks a queue until tx ends.
+func lockQueue(ctx context.Context, tx bun.Tx, queue string) error {
+	_, err := tx.Tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(plan_lock($1))", queue)
+	return err
+}
+
+// lockQueues locks the queues to which the oldest events belong, but for those that others
+// have locked: these see to them.
+func lockQueues(ctx context.Context, tx bun.Tx, events int) ([]string, error) {
+	rows, err := tx.Tx.QueryContext(ctx, `
+		WITH waiting AS MATERIALIZED (
+			SELECT DISTINCT q.queue FROM (SELECT store_id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1) event
+			JOIN plan_queues q ON q.store_id = event.store_id WHERE q.limited
+		) SELECT queue FROM waiting WHERE pg_try_advisory_xact_lock(plan_lock(queue))`, events)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var queues []string
+	for rows.Next() {
+		var queue string
+		if err := rows.Scan(&queue); err != nil {
+			return nil, err
+		}
+		queues = append(queues, queue)
+	}
+	return queues, rows.Err()
+}
+
+// replaySlot takes a slot for a replay and returns when it starts: now, where there is no
+// limit.
+func (db *DB) replaySlot(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (at time.Time, err error) {
+	queue := func() (id string, plan app.Plan, limited bool, err error) {
+		err = tx.Tx.QueryRowContext(ctx, "SELECT queue, plan, limited FROM plan_queues WHERE store_id = $1", store).Scan(&id, &plan, &limited)
+		return id, plan, limited, err
+	}
+	id, _, limited, err := queue()
+	if err != nil || !limited {
+		return now, err
+	}
+	if err := lockQueue(ctx, tx, id); err != nil {
+		return now, err
+	}
+	_, plan, limited, err := queue() // the lock may have been waited for
+	if err != nil || !limited {
+		return now, err
+	}
+	err = tx.Tx.QueryRowContext(ctx, "SELECT scheduled_for FROM take_plan_slots($1, 1, $2, true, $3, $4, $5, NULL)",
+		id, perWindow(plan), now, app.PlanWindow(now, db.planWindow), db.planWindow).Scan(&at)
+	return at, err
+}
+
+// changePlan gives a website another plan, in the transaction of whoever decides it. With a
+// better one the queue moves up, see MoveUp; with a lesser one slots already given stay.
+// NOT_FOUND if there is no such website.
+func (db *DB) changePlan(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, plan app.Plan) error {
+	if err := lockQueue(ctx, tx, string(website)); err != nil {
+		return err
+	}
+	var old app.Plan
+	err := tx.NewRaw(`UPDATE websites w SET plan = ?1 FROM (SELECT id, plan FROM websites WHERE id = ?0 FOR NO KEY UPDATE) old
+		WHERE w.id = old.id RETURNING old.plan`, website, plan).Scan(ctx, &old)
+	if err != nil || !plan.Improves(old) {
+		return err
+	}
+	done := app.PlanWindow(now, db.planWindow)
+	if _, limited := plan.PerWindow(); !limited {
+		done = done.Add(-db.planWindow) // not even this window's have to wait
+	}
+	_, err = tx.NewRaw(`INSERT INTO plan_moves (website_id, done_to)
+		SELECT ?0, ?1 WHERE EXISTS (SELECT FROM plan_windows WHERE queue = ?0 AND starts_at > ?1)
+		ON CONFLICT (website_id) DO UPDATE SET done_to = excluded.done_to`, website, done).Exec(ctx)
+	return err
+}
+
+// MoveUp moves what waits in one window of a website whose plan has improved into earlier
+// windows, as far as these have room, in its order. It reports whether it found a website
+// to move: there may be more to do. Until all have moved, new deliveries queue up behind.
+func (db *DB) MoveUp(ctx context.Context, now time.Time) (bool, error) {
+	now = app.At(now).Time
+	var found bool
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		found = false
+		var website app.WebsiteID
+		err := tx.NewRaw("SELECT website_id FROM plan_moves WHERE pg_try_advisory_xact_lock(plan_lock(website_id)) LIMIT 1").Scan(ctx, &website)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		found = true
+		return db.moveUp(ctx, tx, now, website)
+	})
+	return found, err
+}
+
+// moveUp moves the next window of a website, whose queue tx has locked.
+func (db *DB) moveUp(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID) error {
+	current := app.PlanWindow(now, db.planWindow)
+	var plan app.Plan
+	var window *time.Time // null = none is left
+	var last bool
+	err := tx.Tx.QueryRowContext(ctx, `
+		SELECT w.plan, min(p.starts_at), count(p.starts_at) < 2
+		FROM plan_moves m JOIN websites w ON w.id = m.website_id LEFT JOIN plan_windows p ON p.queue = w.id
+			AND p.starts_at > m.done_to AND (p.starts_at > $2 OR w.plan = 'ENTERPRISE' AND p.starts_at = $2)
+		WHERE m.website_id = $1 GROUP BY w.id`, website, current).Scan(&plan, &window, &last)
+	if errors.Is(err, sql.ErrNoRows) { // another has done the last meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if window != nil {
+		args := []any{website, *window, db.planWindow, now}
+		statement := startNow
+		if limit, limited := plan.PerWindow(); limited {
+			statement, args = moveIntoRoom, append(args, current, limit)
+		}
+		if _, err := tx.Tx.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+	}
+	if !last {
+		_, err = tx.Tx.ExecContext(ctx, "UPDATE plan_moves SET done_to = $2 WHERE website_id = $1", website, window)
+		return err
+	}
+	_, err = tx.Tx.ExecContext(ctx, `WITH emptied AS (DELETE FROM plan_windows WHERE queue = $1 AND taken = 0)
+		DELETE FROM plan_moves WHERE website_id = $1`, website)
+	return err
+}
+
+// waitingIn finds what waits in the window of $3 from $2 on.
+const waitingIn = `waiting AS MATERIALIZED (
+		SELECT d.id, d.event_id, d.scheduled_for, d.replays > 0 AS again, row_number() OVER (PARTITION BY d.replays > 0 ORDER BY d.scheduled_for, d.event_id) AS place
+		FROM plan_queues q CROSS JOIN LATERAL (
+			SELECT id, event_id, scheduled_for, replays FROM deliveries
+			WHERE store_id = q.store_id AND status = 'queued' AND scheduled_for > created_at
+				AND scheduled_for >= $2 AND scheduled_for < $2 + $3::interval AND scheduled_for > $4
+			FOR UPDATE
+		) d
+		WHERE q.website_id = $1 AND q.queue = $1
+	)`
+
+// moveIntoRoom gives what finds no room before its window the times in it that the better
+// plan has for them: none starts later than before, and the order stays.
+const moveIntoRoom = `
+	WITH ` + waitingIn + `, slot AS MATERIALIZED (
+		SELECT kind.again, s.place, s.scheduled_for FROM (SELECT again, count(*) AS deliveries FROM waiting GROUP BY again ORDER BY again) kind,
+			take_plan_slots($1, kind.deliveries, $6, kind.again, $4, $5, $3, $2) s
+	), moved AS MATERIALIZED (
+		SELECT w.id, w.again, s.place IS NOT NULL AS earlier, coalesce(s.scheduled_for, least(w.scheduled_for, $2 + interval '1 ms' *
+			((extract(epoch FROM $3::interval) * 100)::bigint * (row_number() OVER (PARTITION BY s.place IS NULL ORDER BY w.scheduled_for, w.event_id) - 1) / $6))) AS at
+		FROM waiting w LEFT JOIN slot s USING (again, place)
+	), counted AS (
+		UPDATE plan_windows w SET taken = w.taken - m.taken, replays = w.replays - m.replays, last_at = coalesce(m.last_at, w.starts_at)
+		FROM (SELECT count(*) FILTER (WHERE earlier) AS taken, count(*) FILTER (WHERE earlier AND again) AS replays,
+			max(at) FILTER (WHERE NOT earlier) AS last_at FROM moved) m
+		WHERE w.queue = $1 AND w.starts_at = $2
+	)
+	UPDATE deliveries d SET scheduled_for = m.at FROM moved m WHERE d.id = m.id AND d.scheduled_for <> m.at`
+
+// startNow is for plans without limit, which take no slots.
+const startNow = `
+	WITH ` + waitingIn + `, counted AS (
+		UPDATE plan_windows w SET taken = w.taken - m.taken, replays = w.replays - m.replays
+		FROM (SELECT count(*) AS taken, count(*) FILTER (WHERE again) AS replays FROM waiting) m
+		WHERE w.queue = $1 AND w.starts_at = $2
+	)
+	UPDATE deliveries d SET scheduled_for = $4 FROM waiting w WHERE d.id = w.id`
+
+// PlanUsage returns how much of its plan a store's website has used, or a sandbox.
+// NOT_FOUND if there is no such store.
+func (db *DB) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (app.PlanUsage, error) {
+	window := app.PlanWindow(now, db.planWindow)
+	usage := app.PlanUsage{WindowStart: app.At(window), WindowEnd: app.At(window.Add(db.planWindow))}
+	var last *time.Time
+	err := db.System().DB.QueryRowContext(ctx, planUsage, store, window, now).
+		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued, &last)
+	if limit, ok := usage.Plan.PerWindow(); ok {
+		usage.Limit = &limit
+	}
+	usage.LastScheduledFor = timeOrNil(last)
+	return usage, classify(err)
+}
+
+// planUsage counts in the index of what waits.
+const planUsage = `
+	SELECT q.plan, coalesce(w.taken, 0), coalesce(w.replays, 0), waiting.deliveries, waiting.last_at
+	FROM plan_queues q LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $2
+	CROSS JOIN LATERAL (
+		SELECT coalesce(sum(d.deliveries), 0) AS deliveries, max(d.last_at) AS last_at
+		FROM plan_queues member CROSS JOIN LATERAL (
+			SELECT count(*) AS deliveries, max(d.scheduled_for) AS last_at FROM deliveries d
+			WHERE d.store_id = member.store_id AND d.status = 'queued' AND d.scheduled_for > d.created_at AND d.scheduled_for > $3
+		) d
+		WHERE member.website_id = q.website_id AND member.queue = q.queue
+	) waiting
+	WHERE q.store_id = $1`
