@@ -16,8 +16,10 @@ type Subscription struct {
 	Events         []EventType    `json:"events"`
 	IsActive       bool           `json:"isActive"`
 	CreatedAt      Time           `json:"createdAt"`
-	LastDeliveryAt *Time          `json:"lastDeliveryAt"` // the last attempt
-	FailureCount   int64          `json:"failureCount"`   // failed attempts in a row
+	LastDeliveryAt *Time          `json:"lastDeliveryAt"`         // the last attempt
+	FailureCount   int64          `json:"failureCount"`           // failed attempts in a row
+	FailingSince   *Time          `json:"failingSince,omitempty"` // the first of them
+	FailingDays    int            `json:"failingDays"`            // days with failed attempts since then that have ended; after too many it is deactivated
 }
 
 // NewSubscription is what a client asks for. [CheckWebhookURL] holds for URL.

@@ -169,7 +169,8 @@ func (db *DB) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]
 }
 
 // recordStatement takes one array per column of the new attempts. Health rows are locked
-// in the order of their ids, and only those that change.
+// in the order of their ids, and only those that change. A failure that no watchdog knows
+// of orders one.
 const recordStatement = `
 	WITH r AS MATERIALIZED (
 		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[], $9::text[],
@@ -201,7 +202,8 @@ const recordStatement = `
 			FROM fresh f) f
 		GROUP BY subscription_id
 	), changing AS MATERIALIZED (
-		SELECT h.subscription_id FROM subscription_health h JOIN outcome o USING (subscription_id)
+		SELECT h.subscription_id, h.store_id, o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $20::interval) AS unwatched
+		FROM subscription_health h JOIN outcome o USING (subscription_id)
 		WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at < o.at - $18::interval
 		ORDER BY h.subscription_id FOR UPDATE OF h
 	), health AS (
@@ -209,8 +211,13 @@ const recordStatement = `
 			failure_count = o.failures + CASE WHEN o.succeeded THEN 0 ELSE h.failure_count END,
 			failing_since = CASE WHEN o.failures = 0 AND o.succeeded THEN NULL
 				WHEN o.succeeded THEN o.failing_since ELSE coalesce(h.failing_since, o.failing_since) END,
-			slow_seen_at = CASE WHEN o.slow THEN o.at WHEN h.slow_seen_at < o.at - $18::interval THEN NULL ELSE h.slow_seen_at END
+			slow_seen_at = CASE WHEN o.slow THEN o.at WHEN h.slow_seen_at < o.at - $18::interval THEN NULL ELSE h.slow_seen_at END,
+			watch_at = CASE WHEN c.unwatched THEN o.at ELSE h.watch_at END
 		FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
+	), watchdog AS (
+		INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
+		SELECT 'job_' || uuidv7_hex(), c.store_id, $19, c.subscription_id, o.at, o.at
+		FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 	)
 	SELECT place FROM fresh`
 
@@ -275,6 +282,7 @@ func (c *recordColumns) args() []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
 		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), slowMemory,
+		app.JobWatchdog, watchOverdue,
 	}
 }
 

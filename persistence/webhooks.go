@@ -19,12 +19,15 @@ type subscriptionRow struct {
 	CreatedAt      time.Time
 	LastDeliveryAt *time.Time
 	FailureCount   int64
+	FailingSince   *time.Time
+	FailingDays    int
 }
 
 func (r subscriptionRow) subscription() app.Subscription {
 	return app.Subscription{
 		ID: r.ID, URL: r.URL, Events: r.Events, IsActive: r.IsActive, CreatedAt: app.At(r.CreatedAt),
 		LastDeliveryAt: timeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
+		FailingSince: timeOrNil(r.FailingSince), FailingDays: r.FailingDays,
 	}
 }
 
@@ -39,6 +42,7 @@ func timeOrNil(t *time.Time) *app.Time {
 // subscriptionColumns reads subscriptionRow. The time of the last attempt is looked up in
 // attempts, so that no delivery has to write it down a second time.
 const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h.failure_count,
+	h.failing_since, CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
 	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
 	FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id
 	WHERE s.store_id = ? AND s.deleted_at IS NULL`

@@ -21,12 +21,15 @@ import (
 const (
 	TaskQueue     = "deliveries"      // workflows, and the first attempts of the fast lane
 	SlowTaskQueue = "deliveries-slow" // every other attempt
+	JobTaskQueue  = "jobs"            // the steps of jobs
 	SignalReplay  = "replay"
 	QueryState    = "state"
 
 	workflowDelivery = "Delivery"
 	activityDeliver  = "Deliver"
 	activityCancel   = "Cancel"
+
+	activityTickWatchdog = "TickWatchdog"
 )
 
 // Search attributes by which operators find deliveries (contract §4, Operators).

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -32,22 +33,39 @@ type JobInput struct {
 }
 
 // JobPolicy is what may change between releases and installations.
-type JobPolicy struct{}
+type JobPolicy struct {
+	Watchdog app.WatchdogPolicy `json:"watchdog"`
+}
+
+// withJobOptions lets activities of jobs run on a queue of their own, each try for so long,
+// and as often as it takes: what fails is ours to mend.
+func withJobOptions(ctx workflow.Context, try time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: JobTaskQueue, StartToCloseTimeout: try,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
+	})
+}
 
 // JobWorkflowID returns the id of the workflow that does a job.
 func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind) + "/" + subject }
 
 // StartJob starts the workflow of a job, named as its kind. One that runs already is not
-// started again.
+// started again, but a watchdog that is about to end is made to look once more.
 func (c *Client) StartJob(ctx context.Context, job app.Job) error {
-	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	in := JobInput{StoreID: job.StoreID, Subject: job.Subject, Policy: c.jobs}
+	options := client.StartWorkflowOptions{
 		ID:                       JobWorkflowID(job.Kind, job.Subject),
 		TaskQueue:                TaskQueue,
 		StaticSummary:            fmt.Sprintf("%s for %s", job.Kind, job.Subject),
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(attributeStore.ValueSet(string(job.StoreID))),
-	}, string(job.Kind), JobInput{StoreID: job.StoreID, Subject: job.Subject, Policy: c.jobs})
+	}
+	if job.Kind == app.JobWatchdog {
+		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
+		return err
+	}
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, string(job.Kind), in)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -12,11 +13,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the two lanes. A hanging receiver holds a slot for as long as an attempt may
+// Slots of the two lanes and of jobs. A hanging receiver holds a slot for as long as an attempt may
 // take, so the slow lane is bounded and its surplus waits in Temporal.
 const (
 	fastSlots = 4000
 	slowSlots = 200
+	jobSlots  = 20
 	pollers   = 8
 	// stickyCache is how many workflows a worker keeps in memory; the others are replayed
 	// from their histories when something happens to them.
@@ -24,11 +26,11 @@ const (
 )
 
 // Workers runs workflows and activities.
-type Workers struct{ fast, slow worker.Worker }
+type Workers struct{ fast, slow, jobs worker.Worker }
 
-// NewWorkers makes the workers of both lanes. When they stop, attempts under way have
-// until stopTimeout to be finished and recorded.
-func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, stopTimeout time.Duration) *Workers {
+// NewWorkers makes the workers of both lanes and of jobs, which wait for no receiver. When
+// they stop, attempts under way have until stopTimeout to be finished and recorded.
+func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs, stopTimeout time.Duration) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
 		fast: worker.New(temporal, TaskQueue, worker.Options{
@@ -46,11 +48,18 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 			WorkerStopTimeout:                  stopTimeout,
 			DisableWorkflowWorker:              true,
 		}),
+		jobs: worker.New(temporal, JobTaskQueue, worker.Options{
+			MaxConcurrentActivityExecutionSize: jobSlots,
+			WorkerStopTimeout:                  stopTimeout,
+			DisableWorkflowWorker:              true,
+		}),
 	}
 	w.fast.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
 	w.fast.RegisterWorkflowWithOptions(Mail, workflow.RegisterOptions{Name: string(app.JobMail)})
 	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
+	w.fast.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
+	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
@@ -58,25 +67,27 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	return w
 }
 
+// all are the workers in the order in which they start.
+func (w *Workers) all() []worker.Worker { return []worker.Worker{w.jobs, w.slow, w.fast} }
+
 // Start begins to poll.
 func (w *Workers) Start() error {
-	if err := w.slow.Start(); err != nil {
-		return err
-	}
-	if err := w.fast.Start(); err != nil {
-		w.slow.Stop()
-		return err
+	for i, each := range w.all() {
+		if err := each.Start(); err != nil {
+			for _, started := range w.all()[:i] {
+				started.Stop()
+			}
+			return err
+		}
 	}
 	return nil
 }
 
-// Stop ends both lanes side by side and waits for what is under way.
+// Stop ends all side by side and waits for what is under way.
 func (w *Workers) Stop() {
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		w.slow.Stop()
-	}()
-	w.fast.Stop()
-	<-stopped
+	var stopping sync.WaitGroup
+	for _, each := range w.all() {
+		stopping.Go(each.Stop)
+	}
+	stopping.Wait()
 }

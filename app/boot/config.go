@@ -41,6 +41,9 @@ const (
 // maxAuthRateLimit bounds what is kept for one address or account: ten times as many times.
 const maxAuthRateLimit = 10_000
 
+// maxWatchdogDays is far more than anybody waits for a receiver.
+const maxWatchdogDays = 365
+
 // Config is what the environment says (contract §6), checked as a whole.
 type Config struct {
 	parts Part
@@ -67,6 +70,9 @@ type Config struct {
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
 	DeadLetterRetention time.Duration `env:"COMANDA_DEAD_LETTER_RETENTION" envDefault:"720h"`
 	PlanWindow          time.Duration `env:"COMANDA_PLAN_WINDOW" envDefault:"1h"`
+	LogRetention        time.Duration `env:"COMANDA_LOG_RETENTION" envDefault:"2160h"`
+	WatchdogDay         time.Duration `env:"COMANDA_WATCHDOG_DAY" envDefault:"24h"`
+	WatchdogDays        int           `env:"COMANDA_WATCHDOG_DAYS" envDefault:"7"`
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
@@ -257,6 +263,7 @@ func (c *Config) check(environ map[string]string) []error {
 	for name, d := range map[string]time.Duration{
 		"COMANDA_ACCESS_TOKEN_TTL": c.AccessTokenTTL, "COMANDA_REFRESH_TOKEN_TTL": c.RefreshTokenTTL,
 		"COMANDA_AUTH_RATE_WINDOW": c.AuthRateWindow, "COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
+		"COMANDA_LOG_RETENTION": c.LogRetention, "COMANDA_WATCHDOG_DAY": c.WatchdogDay,
 	} {
 		if d <= 0 {
 			fault(name, errors.New("must be a positive duration"))
@@ -274,6 +281,12 @@ func (c *Config) check(environ map[string]string) []error {
 	}
 	if c.PlanWindow < time.Second || c.PlanWindow > 24*time.Hour || c.PlanWindow%time.Second != 0 {
 		fault("COMANDA_PLAN_WINDOW", errors.New("must be whole seconds from 1s to 24h"))
+	}
+	if c.LogRetention < max(c.DeadLetterRetention, c.WatchdogDay) { // whose days are counted in the log
+		fault("COMANDA_LOG_RETENTION", errors.New("must not be shorter than COMANDA_DEAD_LETTER_RETENTION and COMANDA_WATCHDOG_DAY"))
+	}
+	if c.WatchdogDays < 1 || c.WatchdogDays > maxWatchdogDays {
+		fault("COMANDA_WATCHDOG_DAYS", fmt.Errorf("must be from 1 to %d", maxWatchdogDays))
 	}
 	c.egressCAs, err = certPool(c.EgressCAFile)
 	fault("COMANDA_EGRESS_CA_FILE", err)

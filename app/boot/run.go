@@ -101,7 +101,7 @@ func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	return db.CheckRole(ctx)
 }
 
-// startWorker starts both lanes, then the relay that feeds them.
+// startWorker starts the workers, then the relay that feeds them.
 func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *persistence.DB, metrics prometheus.Registerer, health *health, log zerolog.Logger) error {
 	options := config.temporal
 	// Temporal's own log is ours to read only when something is wrong.
@@ -116,7 +116,7 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	}
 	deliveries := workflows.NewClient(temporal, workflows.Policy{
 		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: config.DeliveryTimeout + recordTimeout,
-	}, workflows.JobPolicy{})
+	}, workflows.JobPolicy{Watchdog: app.WatchdogPolicy{Day: config.WatchdogDay, Days: config.WatchdogDays}})
 	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
 		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(options))
 	})
@@ -129,7 +129,7 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		config.StopTimeout = 15 * time.Second
 	}
 	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics),
-		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics), config.StopTimeout)
+		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics), activities.NewJobs(db, time.Now), config.StopTimeout)
 	if err := workers.Start(); err != nil {
 		temporal.Close()
 		return fmt.Errorf("start the workers: %w", err)

@@ -1,0 +1,34 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// JobStore is what jobs need of the database.
+type JobStore interface {
+	TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error)
+}
+
+// Jobs does the steps of jobs. Each is one transaction and can be repeated.
+type Jobs struct {
+	store JobStore
+	now   func() time.Time
+}
+
+// NewJobs joins what jobs need.
+func NewJobs(store JobStore, now func() time.Time) *Jobs { return &Jobs{store, now} }
+
+// TickWatchdogInput names a receiver that fails.
+type TickWatchdogInput struct {
+	StoreID        app.StoreID        `json:"storeId"`
+	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
+	Policy         app.WatchdogPolicy `json:"policy"`
+}
+
+// TickWatchdog decides whether a receiver has failed for too long.
+func (j *Jobs) TickWatchdog(ctx context.Context, in TickWatchdogInput) (app.Watched, error) {
+	return j.store.TickWatchdog(ctx, j.now(), in.StoreID, in.SubscriptionID, in.Policy)
+}

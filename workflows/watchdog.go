@@ -1,0 +1,52 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// signalWatch comes with each start of a watchdog. One that is about to end looks again
+// because of it: its server does not let it end without having seen the signal.
+const signalWatch = "watch"
+
+// Watchdog looks once a day at a receiver that fails, until that has recovered or the
+// subscription is deactivated (contract §4). All it knows is in the database.
+func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
+	var tick app.Watched
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (app.Watched, error) { return tick, nil }); err != nil {
+		return tick, err
+	}
+	signals := workflow.GetSignalChannel(ctx, signalWatch)
+	ctx = withJobOptions(ctx, time.Minute)
+	for {
+		for signals.ReceiveAsync(nil) {
+		}
+		err := workflow.ExecuteActivity(ctx, activityTickWatchdog, activities.TickWatchdogInput{
+			StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject), Policy: in.Policy.Watchdog,
+		}).Get(ctx, &tick)
+		if err != nil {
+			return tick, err
+		}
+		if tick.Ended != "" {
+			if signals.Len() > 0 {
+				continue
+			}
+			workflow.SetCurrentDetails(ctx, "ended: "+string(tick.Ended))
+			return tick, nil
+		}
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("day %d of %d; %d failed attempts since %s",
+			tick.Days, in.Policy.Watchdog.Days, tick.Failures, tick.Since.UTC().Format(time.DateTime+" UTC")))
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return tick, workflow.NewContinueAsNewError(ctx, string(app.JobWatchdog), in)
+		}
+		summary := fmt.Sprintf("the end of day %d", tick.Days+1)
+		if err := workflow.NewTimerWithOptions(ctx, tick.NextIn, workflow.TimerOptions{Summary: summary}).Get(ctx, nil); err != nil {
+			return tick, err
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+var watchdogInput = JobInput{StoreID: "sto_1", Subject: "whk_1", Policy: JobPolicy{Watchdog: app.WatchdogPolicy{Day: 24 * time.Hour, Days: 7}}}
+
+// watchdogRun runs a watchdog from a time on; tick decides.
+func watchdogRun(t *testing.T, from time.Time, tick func(now time.Time) (app.Watched, error)) *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(from)
+	env.SetTestTimeout(time.Minute)
+	env.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
+	env.RegisterActivityWithOptions(func(_ context.Context, in activities.TickWatchdogInput) (app.Watched, error) {
+		if in.StoreID != "sto_1" || in.SubscriptionID != "whk_1" || in.Policy != watchdogInput.Policy.Watchdog {
+			t.Errorf("a tick with %+v", in)
+		}
+		return tick(env.Now())
+	}, activity.RegisterOptions{Name: activityTickWatchdog})
+	return env
+}
+
+// answer is one attempt of a year.
+type answer struct {
+	at time.Time
+	ok bool
+}
+
+// receiver is what the database knows of one receiver, in memory.
+type receiver struct {
+	answers []answer
+	watch   app.Watch
+	active  bool
+}
+
+// tick does what the database does.
+func (r *receiver) tick(now time.Time) (app.Watched, error) {
+	var failures []time.Time
+	for _, a := range r.answers {
+		switch {
+		case a.at.After(now):
+		case a.ok:
+			failures = nil
+		default:
+			failures = append(failures, a.at)
+		}
+	}
+	if len(failures) == 0 {
+		return app.Watched{Ended: app.WatchHealthy}, nil
+	}
+	if !r.watch.Since.Equal(failures[0]) {
+		r.watch = app.Watch{Since: failures[0], Until: failures[0]}
+	}
+	tick, err := watchdogInput.Policy.Watchdog.Tick(r.watch, now, func(from time.Time) (time.Time, bool, error) {
+		for _, f := range failures {
+			if !f.Before(from) {
+				return f, true, nil
+			}
+		}
+		return time.Time{}, false, nil
+	})
+	r.watch = tick.Watch
+	watched := app.Watched{Days: tick.Watch.Days, Since: tick.Watch.Since, Failures: int64(len(failures)), NextIn: tick.Next.Sub(now)}
+	if tick.Deactivate {
+		r.active, watched.Ended, watched.NextIn = false, app.WatchDeactivated, 0
+	}
+	return watched, err
+}
+
+// year makes a year of attempts to a receiver that is now well and now not for days on end.
+func year(random *rand.Rand) (answers []answer) {
+	for at, ok := start, true; at.Before(start.AddDate(1, 0, 0)); {
+		if random.Float64() < map[bool]float64{true: .05, false: .18}[ok] {
+			ok = !ok
+		}
+		answers = append(answers, answer{at, ok})
+		at = at.Add(time.Duration(random.ExpFloat64() * float64(10*time.Hour))).Truncate(time.Millisecond).Add(time.Millisecond)
+	}
+	return answers
+}
+
+// expected finds, without any watchdog, when a receiver is deactivated: as the seventh day
+// of a streak ends that had a failure, days being counted from the streak's first; zero if
+// that never happens.
+func expected(answers []answer) time.Time {
+	for i := 0; i < len(answers); i++ {
+		if answers[i].ok {
+			continue
+		}
+		begin, days := answers[i].at, map[time.Duration]bool{}
+		last := begin.AddDate(10, 0, 0)
+		end := slices.IndexFunc(answers[i:], func(a answer) bool { return a.ok })
+		if end >= 0 {
+			last = answers[i+end].at
+		} else {
+			end = len(answers) - i
+		}
+		for _, a := range answers[i : i+end] {
+			days[a.at.Sub(begin)/(24*time.Hour)] = true
+			if len(days) == 7 {
+				if over := begin.Add((a.at.Sub(begin)/(24*time.Hour) + 1) * 24 * time.Hour); over.Before(last) {
+					return over
+				}
+				break
+			}
+		}
+		i += end
+	}
+	return time.Time{}
+}
+
+// Years of random failures in virtual time: each receiver is deactivated exactly when the
+// model says, whatever watchdogs came and went before.
+func TestWatchdogOverAYear(t *testing.T) {
+	t.Parallel()
+	deactivated := 0
+	for seed := range uint64(40) {
+		r := &receiver{answers: year(rand.New(rand.NewPCG(seed, 1))), active: true}
+		want, got := expected(r.answers), time.Time{}
+		for free := start; r.active; { // a watchdog begins with the first failure that none is in charge of
+			i := slices.IndexFunc(r.answers, func(a answer) bool { return !a.ok && a.at.After(free) })
+			if i < 0 {
+				break
+			}
+			var env *testsuite.TestWorkflowEnvironment
+			env = watchdogRun(t, r.answers[i].at, func(now time.Time) (app.Watched, error) {
+				if free = now; now.After(start.AddDate(1, 0, 7)) { // a receiver to which nothing is sent is watched for ever
+					return app.Watched{Ended: app.WatchDeleted}, nil
+				}
+				return r.tick(now)
+			})
+			env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
+			var last app.Watched
+			if err := env.GetWorkflowResult(&last); err != nil {
+				t.Fatal(err)
+			}
+			if last.Ended == app.WatchDeactivated {
+				got = free
+			}
+		}
+		if !want.Equal(got) {
+			t.Errorf("seed %d: deactivated at %v, want %v", seed, got, want)
+		}
+		if !got.IsZero() {
+			deactivated++
+		}
+	}
+	if deactivated < 5 || deactivated > 35 {
+		t.Errorf("%d of 40 receivers were deactivated: the years are not varied enough", deactivated)
+	}
+}
+
+// A tick that cannot reach the database is repeated; the query shows the last one.
+func TestWatchdogRepeatsATick(t *testing.T) {
+	t.Parallel()
+	var at []time.Duration
+	env := watchdogRun(t, start, func(now time.Time) (app.Watched, error) {
+		at = append(at, now.Sub(start))
+		switch len(at) {
+		case 2, 3:
+			return app.Watched{}, errors.New("the database is away")
+		case 5:
+			return app.Watched{Ended: app.WatchHealthy}, nil
+		}
+		return app.Watched{Days: len(at), NextIn: 24 * time.Hour}, nil
+	})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(QueryState)
+		var state app.Watched
+		if err != nil || value.Get(&state) != nil || state.Days != 1 {
+			t.Errorf("the query says %+v, %v", state, err)
+		}
+	}, time.Hour)
+	env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
+	day := 24 * time.Hour
+	if diff := cmp.Diff([]time.Duration{0, day, day + time.Second, day + 3*time.Second, 2*day + 3*time.Second}, at); diff != "" || env.GetWorkflowError() != nil {
+		t.Error(diff, env.GetWorkflowError())
+	}
+}
+
+// A streak that begins while its watchdog is about to end is watched all the same.
+func TestWatchdogThatIsAboutToEnd(t *testing.T) {
+	t.Parallel()
+	ticks := 0
+	var env *testsuite.TestWorkflowEnvironment
+	env = watchdogRun(t, start, func(time.Time) (app.Watched, error) {
+		if ticks++; ticks == 1 {
+			env.SignalWorkflow(signalWatch, nil) // of the next start, between the decision and the end
+		}
+		return app.Watched{Ended: app.WatchHealthy}, nil
+	})
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(signalWatch, nil) }, 0) // of its own start
+	env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
+	if ticks != 2 || env.GetWorkflowError() != nil {
+		t.Errorf("%d ticks, %v", ticks, env.GetWorkflowError())
+	}
+}
