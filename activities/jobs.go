@@ -10,6 +10,8 @@ import (
 // JobStore is what jobs need of the database.
 type JobStore interface {
 	TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error)
+	ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int) (app.ReplayStep, error)
+	CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error)
 }
 
 // Jobs does the steps of jobs. Each is one transaction and can be repeated.
@@ -31,4 +33,24 @@ type TickWatchdogInput struct {
 // TickWatchdog decides whether a receiver has failed for too long.
 func (j *Jobs) TickWatchdog(ctx context.Context, in TickWatchdogInput) (app.Watched, error) {
 	return j.store.TickWatchdog(ctx, j.now(), in.StoreID, in.SubscriptionID, in.Policy)
+}
+
+// ReplayInput names a bulk replay.
+type ReplayInput struct {
+	StoreID  app.StoreID  `json:"storeId"`
+	ReplayID app.ReplayID `json:"replayId"`
+}
+
+// ContinueReplay queues the next deliveries of a bulk replay.
+func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplayStep, error) {
+	return j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.MaxReplaying)
+}
+
+// CancelReplay records that a bulk replay's workflow was cancelled; a completed one stays so.
+func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
+	_, err := j.store.CancelBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.ReasonCancelled)
+	if app.CodeOf(err) == app.CodeConflict {
+		return nil
+	}
+	return err
 }

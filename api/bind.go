@@ -110,10 +110,10 @@ func fieldsOf(v reflect.Value, tag string) map[string]reflect.Value {
 	return fields
 }
 
-// path binds {id}; what can be no id is bound as "", which names nothing.
+// path binds ids; what can be no id is bound as "", which names nothing.
 func (b *binder) path(v reflect.Value, c *call) {
-	if field, ok := fieldsOf(v, "path")["id"]; ok {
-		field.SetString(c.id())
+	for name, field := range fieldsOf(v, "path") {
+		field.SetString(c.idIn(name))
 	}
 }
 

@@ -145,8 +145,11 @@ func (s *Server) answer(ctx context.Context, c *call) (any, error) {
 }
 
 // id returns the {id} of the path, "" when it can be none.
-func (c *call) id() string {
-	if id := mux.Vars(c.request)["id"]; app.IsID(id) {
+func (c *call) id() string { return c.idIn("id") }
+
+// idIn returns the id at a place of the path, "" when it can be none.
+func (c *call) idIn(place string) string {
+	if id := mux.Vars(c.request)[place]; app.IsID(id) {
 		return id
 	}
 	return ""

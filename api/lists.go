@@ -86,13 +86,13 @@ func cursorMAC(key app.DerivedKey, list, position string) []byte {
 	return mac.Sum(nil)[:macBytes]
 }
 
-// list names the list that the call asks for: route, store and filters, whatever the page.
+// list names the list that the call asks for: route, id, store and filters, whatever the page.
 func (c *call) list() string {
 	filters, _ := url.ParseQuery(c.request.URL.RawQuery) // has been parsed before
 	for _, name := range []string{"cursor", "limit", "storeId"} {
 		filters.Del(name)
 	}
-	return c.route.path + "\n" + string(c.principal.StoreID) + "\n" + filters.Encode()
+	return c.route.path + "\n" + c.id() + "\n" + string(c.principal.StoreID) + "\n" + filters.Encode()
 }
 
 // paged makes a page of up to limit rows out of the up to limit+1 that were found; position

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
@@ -46,13 +47,21 @@ var permitted = map[string]string{
 	"GET /platform/websites":        "PLATFORM",
 	"POST /platform/websites":       "PLATFORM",
 	"PATCH /platform/websites/{id}": "PLATFORM",
+
+	"POST /webhooks/{id}/replay":            "OWNER ADMIN",
+	"GET /webhooks/{id}/replays":            "OWNER ADMIN",
+	"GET /webhooks/{id}/replays/{replayId}": "OWNER ADMIN",
+	"POST /replays":                         "OWNER ADMIN",
+	"GET /replays":                          "OWNER ADMIN",
+	"GET /replays/{id}":                     "OWNER ADMIN",
+	"POST /replays/{id}/cancel":             "OWNER ADMIN",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
-	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website)}
+	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website), "replays": string(s.replay.ID)}
 	if strings.HasPrefix(rt.path, "/users/") {
 		ids["users"] = string(w.addMember(s.id))
 	}
@@ -60,6 +69,7 @@ func (w *world) attempt(rt route, store, token string) *answer {
 		w.must(w.db.EndDelivery(w.Context(), noon, s.delivery.ID, app.DeliveryDeadLetter, "test"))
 	}
 	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
+	path = strings.Replace(path, "{replayId}", string(s.replay.ID), 1)
 	return w.do(rt.method, path, token, w.body(rt))
 }
 
@@ -88,6 +98,8 @@ func (w *world) body(rt route) any {
 		return map[string]any{"email": "new@example.com", "name": "New", "role": "STAFF"}
 	case "PATCH /users/{id}":
 		return map[string]any{"role": "ADMIN"}
+	case "POST /webhooks/{id}/replay", "POST /replays":
+		return object{"from": noon.Add(-time.Hour)}
 	case "POST /webhooks":
 		return webhookBody()
 	case "POST /orders":
@@ -182,6 +194,14 @@ var scoped = map[string]string{
 	"POST /orders":                  "write:orders",
 	"GET /orders/{id}":              "read:orders write:orders",
 	"GET /products":                 "read:products write:products",
+
+	"POST /webhooks/{id}/replay":            "webhooks:manage",
+	"GET /webhooks/{id}/replays":            "webhooks:manage",
+	"GET /webhooks/{id}/replays/{replayId}": "webhooks:manage",
+	"POST /replays":                         "webhooks:manage",
+	"GET /replays":                          "webhooks:manage",
+	"GET /replays/{id}":                     "webhooks:manage",
+	"POST /replays/{id}/cancel":             "webhooks:manage",
 }
 
 // TestWhatKeysMayCall: every route with every scope, for a row of the key's store and for
@@ -279,6 +299,7 @@ func TestListsShowOneStore(t *testing.T) {
 		"/deliveries": func(s *shop) string { return string(s.delivery.ID) },
 		"/products":   func(s *shop) string { return string(s.product.ID) },
 		"/api-keys":   func(s *shop) string { return string(s.key.ID) },
+		"/replays":    func(s *shop) string { return string(s.replay.ID) },
 	} {
 		for store, token := range map[string]string{
 			"own": w.tokens["OWNER"], "sibling": w.token("OWNER", w.stores["sibling"].id), "foreign": w.tokens["FOREIGN"],

@@ -20,6 +20,8 @@ import (
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.EventType]():      texts(app.EventTypes[:]),
 	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
+	reflect.TypeFor[endedStatus]():        texts(app.ReplayableStatuses),
+	reflect.TypeFor[app.ReplayStatus]():   texts(app.ReplayStatuses[:]),
 	reflect.TypeFor[app.AttemptStatus]():  texts([]app.AttemptStatus{app.AttemptDelivered, app.AttemptFailed, app.AttemptRetrying, app.AttemptDeadLetter}),
 	reflect.TypeFor[app.Provider]():       texts(app.Providers[:]),
 	reflect.TypeFor[app.Role]():           texts(app.Roles[:]),

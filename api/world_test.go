@@ -55,6 +55,7 @@ type shop struct {
 	webhook  app.Subscription
 	delivery app.Delivery // of the order, still queued
 	key      app.APIKey   // without any use
+	replay   app.BulkReplay
 }
 
 func newWorld(t *testing.T) *world {
@@ -183,6 +184,10 @@ func (w *world) fill(s *shop, owner string) {
 	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.Actor{}, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)
 	w.must(err)
 	s.key = issued.APIKey
+	s.replay, err = w.db.OrderBulkReplay(w.Context(), noon, s.id, app.Actor{}, app.NewBulkReplay{
+		SubscriptionID: s.webhook.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
+	}, nil, nil)
+	w.must(err)
 }
 
 // key makes an API key of a store.

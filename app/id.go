@@ -28,6 +28,7 @@ type (
 	JobID          string
 	AuditID        string
 	MailID         string
+	ReplayID       string
 )
 
 func (WebsiteID) prefix() string      { return "web" }
@@ -48,6 +49,7 @@ func (RequestID) prefix() string      { return "req" }
 func (JobID) prefix() string          { return "job" }
 func (AuditID) prefix() string        { return "aud" }
 func (MailID) prefix() string         { return "mail" }
+func (ReplayID) prefix() string       { return "rpl" }
 
 // ID is any of the identifier types of this package.
 type ID interface {

@@ -97,17 +97,22 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 	var row deliveryRow
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var status app.DeliveryStatus
-		var erased, orphaned bool
-		err := tx.NewRaw(`SELECT d.status,
-				NOT EXISTS (SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL),
+		var event app.EventID
+		var orphaned bool
+		err := tx.NewRaw(`SELECT d.status, d.event_id,
 				NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)
-			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).Scan(ctx, &status, &erased, &orphaned)
+			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).Scan(ctx, &status, &event, &orphaned)
+		if err != nil {
+			return err
+		}
+		if !status.CanBeReplayed() {
+			return app.Errorf(app.CodeDeliveryInProgress, "the delivery is still %s", status)
+		}
+		kept, err := keptEvents(ctx, tx, []app.EventID{event})
 		switch {
 		case err != nil:
 			return err
-		case status != app.DeliveryDelivered && status != app.DeliveryDeadLetter && status != app.DeliveryCancelled:
-			return app.Errorf(app.CodeDeliveryInProgress, "the delivery is still %s", status)
-		case erased:
+		case !kept[event]:
 			return app.Errorf(app.CodePayloadErased, "the event's body is no longer kept")
 		case orphaned:
 			return app.Errorf(app.CodeConflict, "the delivery's webhook has been deleted")
@@ -115,16 +120,11 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
-		at, err := db.replaySlot(ctx, tx, now, store)
-		if err != nil {
-			return err
+		rows, err := db.requeue(ctx, tx, now, store, "", id)
+		if err == nil {
+			row = rows[0]
 		}
-		return tx.NewRaw(`WITH d AS (
-				UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, scheduled_for = ?0,
-					lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
-				WHERE store_id = ?1 AND id = ?2 RETURNING *
-			) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
-			FROM d, pg_notify(?3, '')`, at, store, id, outboxChannel).Scan(ctx, &row)
+		return err
 	})
 	return row.delivery(), err
 }

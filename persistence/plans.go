@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -65,27 +66,39 @@ func lockQueues(ctx context.Context, tx bun.Tx, events int) ([]string, error) {
 	return queues, rows.Err()
 }
 
-// replaySlot takes a slot for a replay and returns when it starts: now, where there is no
+// replaySlots takes slots for n replays and returns when they start: now, where there is no
 // limit.
-func (db *DB) replaySlot(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (at time.Time, err error) {
+func (db *DB) replaySlots(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, n int) ([]time.Time, error) {
 	queue := func() (id string, plan app.Plan, limited bool, err error) {
 		err = tx.Tx.QueryRowContext(ctx, "SELECT queue, plan, limited FROM plan_queues WHERE store_id = $1", store).Scan(&id, &plan, &limited)
 		return id, plan, limited, err
 	}
 	id, _, limited, err := queue()
 	if err != nil || !limited {
-		return now, err
+		return slices.Repeat([]time.Time{now}, n), err
 	}
 	if err := lockQueue(ctx, tx, id); err != nil {
-		return now, err
+		return nil, err
 	}
 	_, plan, limited, err := queue() // the lock may have been waited for
 	if err != nil || !limited {
-		return now, err
+		return slices.Repeat([]time.Time{now}, n), err
 	}
-	err = tx.Tx.QueryRowContext(ctx, "SELECT scheduled_for FROM take_plan_slots($1, 1, $2, true, $3, $4, $5, NULL)",
-		id, perWindow(plan), now, app.PlanWindow(now, db.planWindow), db.planWindow).Scan(&at)
-	return at, err
+	rows, err := tx.Tx.QueryContext(ctx, "SELECT scheduled_for FROM take_plan_slots($1, $2, $3, true, $4, $5, $6, NULL) ORDER BY place",
+		id, n, perWindow(plan), now, app.PlanWindow(now, db.planWindow), db.planWindow)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var slots []time.Time
+	for rows.Next() {
+		var at time.Time
+		if err := rows.Scan(&at); err != nil {
+			return nil, err
+		}
+		slots = append(slots, at)
+	}
+	return slots, rows.Err()
 }
 
 // changePlan gives a website another plan, in the transaction of whoever decides it. With a

@@ -61,6 +61,7 @@ const (
 	Deliveries    Resource = "deliveries"
 	Members       Resource = "memberships" // by the user's id
 	APIKeys       Resource = "api_keys"
+	Replays       Resource = "replays"
 )
 
 // idColumn is what a resource's rows are addressed by.

@@ -29,6 +29,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	delivery := claim(t, db)[0].ID
 	attempt(t, db, delivery, 1, app.AttemptDeadLetter, 0)
 	orderOfMine := r.order(t, db, 0)
+	replay, err := db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{
+		SubscriptionID: subscription.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
+	}, nil, nil)
+	must(t, err)
 	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
 	must(t, err)
 	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
@@ -44,6 +48,32 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		"Replay": func(s app.StoreID) (int, error) {
 			_, err := db.Replay(t.Context(), noon, s, app.Actor{}, delivery)
 			return 1, err
+		},
+		"BulkReplay": func(s app.StoreID) (int, error) {
+			_, err := db.BulkReplay(t.Context(), s, "", replay.ID)
+			return 1, err
+		},
+		"BulkReplays": func(s app.StoreID) (int, error) {
+			all, err := db.BulkReplays(t.Context(), s, "", "", 100)
+			return len(all), err
+		},
+		"ContinueBulkReplay": func(s app.StoreID) (int, error) {
+			_, err := db.ContinueBulkReplay(t.Context(), noon, s, replay.ID, 0)
+			return 1, err
+		},
+		"CancelBulkReplay": func(s app.StoreID) (int, error) {
+			_, err := db.CancelBulkReplay(t.Context(), noon, s, replay.ID, "test")
+			return 1, err
+		},
+		"OrderBulkReplay": func(s app.StoreID) (int, error) {
+			got, err := db.OrderBulkReplay(t.Context(), noon.Add(time.Hour), s, app.Actor{}, app.NewBulkReplay{
+				DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)), DryRun: true,
+			}, nil, nil)
+			return int(got.Matched), err
+		},
+		"TickWatchdog": func(s app.StoreID) (int, error) {
+			tick, err := db.TickWatchdog(t.Context(), noon.Add(time.Hour), s, subscription.ID, app.WatchdogPolicy{Day: time.Hour, Days: 7})
+			return map[bool]int{true: 1}[tick.Ended != app.WatchDeleted], err
 		},
 		"Attempts": func(s app.StoreID) (int, error) {
 			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, 1, 100)
@@ -154,10 +184,12 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
 	r.key(t, db, 0, "")
+	_, err = db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{DeliveryStatus: app.DeliveryDeadLetter}, nil, nil)
+	must(t, err)
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
 	r.invite(t, mailing(t, db), "a-token")
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails"} {
+	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
@@ -190,6 +222,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"FinishJobs",           // relay
 		"CreateUser",           // platform
 		"CreateWebsite",        // platform
+		"ContinueBulkReplay",   // takes slots of the plan, which is the website's
 		"Dispatch",             // relay
 		"MoveUp",               // relay
 		"PlanUsage",            // a plan belongs to the website

@@ -29,7 +29,9 @@ const (
 	activityDeliver  = "Deliver"
 	activityCancel   = "Cancel"
 
-	activityTickWatchdog = "TickWatchdog"
+	activityTickWatchdog   = "TickWatchdog"
+	activityContinueReplay = "ContinueReplay"
+	activityCancelReplay   = "CancelReplay"
 )
 
 // Search attributes by which operators find deliveries (contract §4, Operators).

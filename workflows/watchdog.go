@@ -26,12 +26,14 @@ func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 	for {
 		for signals.ReceiveAsync(nil) {
 		}
+		var next app.Watched
 		err := workflow.ExecuteActivity(ctx, activityTickWatchdog, activities.TickWatchdogInput{
 			StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject), Policy: in.Policy.Watchdog,
-		}).Get(ctx, &tick)
+		}).Get(ctx, &next)
 		if err != nil {
 			return tick, err
 		}
+		tick = next
 		if tick.Ended != "" {
 			if signals.Len() > 0 {
 				continue
@@ -41,12 +43,12 @@ func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 		}
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("day %d of %d; %d failed attempts since %s",
 			tick.Days, in.Policy.Watchdog.Days, tick.Failures, tick.Since.UTC().Format(time.DateTime+" UTC")))
-		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			return tick, workflow.NewContinueAsNewError(ctx, string(app.JobWatchdog), in)
-		}
 		summary := fmt.Sprintf("the end of day %d", tick.Days+1)
 		if err := workflow.NewTimerWithOptions(ctx, tick.NextIn, workflow.TimerOptions{Summary: summary}).Get(ctx, nil); err != nil {
 			return tick, err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return tick, workflow.NewContinueAsNewError(ctx, string(app.JobWatchdog), in)
 		}
 	}
 }

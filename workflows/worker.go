@@ -59,6 +59,9 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	w.fast.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
+	w.fast.RegisterWorkflowWithOptions(Replay, workflow.RegisterOptions{Name: string(app.JobReplay)})
+	w.jobs.RegisterActivityWithOptions(jobs.ContinueReplay, activity.RegisterOptions{Name: activityContinueReplay})
+	w.jobs.RegisterActivityWithOptions(jobs.CancelReplay, activity.RegisterOptions{Name: activityCancelReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})

@@ -1,0 +1,64 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// A bulk replay goes on every second while there is room for more of its deliveries, and
+// more and more rarely while there is none.
+const (
+	replayPause    = time.Second
+	maxReplayPause = time.Minute
+)
+
+// Replay queues the deliveries of a bulk replay, some at a time (contract §4, Dead letter).
+// How far it has come is in the database.
+func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
+	var step app.ReplayStep
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (app.ReplayStep, error) { return step, nil }); err != nil {
+		return step, err
+	}
+	replay := activities.ReplayInput{StoreID: in.StoreID, ReplayID: app.ReplayID(in.Subject)}
+	ctx = withJobOptions(ctx, time.Minute)
+	for pause := replayPause; ; {
+		var next app.ReplayStep
+		if err := workflow.ExecuteActivity(ctx, activityContinueReplay, replay).Get(ctx, &next); err != nil {
+			return step, replayCancelled(ctx, replay, err)
+		}
+		step = next
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s: %d of %d replayed, %d skipped", step.Status, step.Replayed, step.Matched, step.Skipped))
+		if step.Status != app.ReplayRunning {
+			return step, nil
+		}
+		if pause = min(2*pause, maxReplayPause); step.Moved {
+			pause = replayPause
+		}
+		if err := workflow.Sleep(ctx, pause); err != nil {
+			return step, replayCancelled(ctx, replay, err)
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return step, workflow.NewContinueAsNewError(ctx, string(app.JobReplay), in)
+		}
+	}
+}
+
+// replayCancelled records that the workflow was cancelled, and returns the error that ends
+// it as such.
+func replayCancelled(ctx workflow.Context, replay activities.ReplayInput, cause error) error {
+	if !temporal.IsCanceledError(cause) {
+		return cause
+	}
+	detached, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	if err := workflow.ExecuteActivity(detached, activityCancelReplay, replay).Get(detached, nil); err != nil {
+		return err
+	}
+	return cause
+}
