@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -12,16 +14,20 @@ type JobStore interface {
 	TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error)
 	ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int) (app.ReplayStep, error)
 	CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error)
+	Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error)
 }
 
 // Jobs does the steps of jobs. Each is one transaction and can be repeated.
 type Jobs struct {
-	store JobStore
-	now   func() time.Time
+	store     JobStore
+	retention app.Retention
+	now       func() time.Time
 }
 
 // NewJobs joins what jobs need.
-func NewJobs(store JobStore, now func() time.Time) *Jobs { return &Jobs{store, now} }
+func NewJobs(store JobStore, retention app.Retention, now func() time.Time) *Jobs {
+	return &Jobs{store, retention, now}
+}
 
 // TickWatchdogInput names a receiver that fails.
 type TickWatchdogInput struct {
@@ -53,4 +59,17 @@ func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
 		return nil
 	}
 	return err
+}
+
+// EraseResult is what an erasure did, and when to come again.
+type EraseResult struct {
+	app.Erased
+
+	NextIn time.Duration `json:"nextIn"`
+}
+
+// Erase removes what is no longer kept. How long that is this worker's configuration says.
+func (j *Jobs) Erase(ctx context.Context) (EraseResult, error) {
+	erased, err := j.store.Erase(ctx, j.now(), j.retention, func() { activity.RecordHeartbeat(ctx) })
+	return EraseResult{erased, j.retention.Every()}, err
 }

@@ -46,3 +46,15 @@ func (db *DB) OrderMail(ctx context.Context, now time.Time, store app.StoreID, k
 		return db.orderMail(ctx, tx, now, store, kind, subject, details)
 	})
 }
+
+// ErasingStatements are what an erasure runs, with arguments.
+func ErasingStatements(before time.Time) map[string][]any {
+	statements := map[string][]any{
+		selectAgedEvents: {before, time.Time{}, ""},
+		eraseBodiesOf:    {[]string{"evt_1", "evt_2"}, before},
+	}
+	for _, statement := range []string{eraseDeliveries, eraseEvents, eraseReplays, eraseSessions, eraseCustomerSessions, eraseInvitations, eraseMails, eraseIdempotencyKeys} {
+		statements[statement] = []any{"", before}
+	}
+	return statements
+}

@@ -230,6 +230,8 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Elsewhere",            // the probe behind STORE_MISMATCH
 		"EndDelivery",          // attempt recording
 		"ClaimMail",            // users and invitations belong to no store
+		"eraseBodies",          // retention
+		"eraseRows",            // retention
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay

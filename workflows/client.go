@@ -32,6 +32,7 @@ const (
 	activityTickWatchdog   = "TickWatchdog"
 	activityContinueReplay = "ContinueReplay"
 	activityCancelReplay   = "CancelReplay"
+	activityErase          = "Erase"
 )
 
 // Search attributes by which operators find deliveries (contract §4, Operators).

@@ -60,6 +60,8 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	w.fast.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
 	w.fast.RegisterWorkflowWithOptions(Replay, workflow.RegisterOptions{Name: string(app.JobReplay)})
+	w.fast.RegisterWorkflowWithOptions(Retention, workflow.RegisterOptions{Name: workflowRetention})
+	w.jobs.RegisterActivityWithOptions(jobs.Erase, activity.RegisterOptions{Name: activityErase})
 	w.jobs.RegisterActivityWithOptions(jobs.ContinueReplay, activity.RegisterOptions{Name: activityContinueReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.CancelReplay, activity.RegisterOptions{Name: activityCancelReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})

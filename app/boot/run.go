@@ -129,10 +129,16 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		config.StopTimeout = 15 * time.Second
 	}
 	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics),
-		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics), activities.NewJobs(db, time.Now), config.StopTimeout)
+		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
+		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.StopTimeout)
 	if err := workers.Start(); err != nil {
 		temporal.Close()
 		return fmt.Errorf("start the workers: %w", err)
+	}
+	if err := eventually(ctx, log, "Temporal", deliveries.StartRetention); err != nil {
+		workers.Stop()
+		temporal.Close()
+		return err
 	}
 	health.checks = append(health.checks, deliveries.Ready)
 	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)

@@ -1,0 +1,56 @@
+package workflows
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+)
+
+// An installation has one retention workflow, under this name and id.
+const (
+	workflowRetention = "Retention"
+	retentionID       = "retention"
+)
+
+// Retention erases what is no longer kept, for ever (contract §4, Erasure). It has no
+// input: what it needs to know is configured where the activity runs.
+func Retention(ctx workflow.Context) error {
+	var last activities.EraseResult
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (activities.EraseResult, error) { return last, nil }); err != nil {
+		return err
+	}
+	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, 6*time.Hour), time.Minute)
+	for {
+		var result activities.EraseResult
+		if err := workflow.ExecuteActivity(ctx, activityErase).Get(ctx, &result); err != nil {
+			return err
+		}
+		last = result
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("erased at %s: %d bodies, %d deliveries, %d events", workflow.Now(ctx).UTC().Format(time.DateTime+" UTC"),
+			last.Bodies, last.Deliveries, last.Events))
+		if err := workflow.Sleep(ctx, last.NextIn); err != nil {
+			return err
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return workflow.NewContinueAsNewError(ctx, workflowRetention)
+		}
+	}
+}
+
+// StartRetention starts the retention workflow unless it runs already.
+func (c *Client) StartRetention(ctx context.Context) error {
+	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID:                       retentionID,
+		TaskQueue:                TaskQueue,
+		StaticSummary:            "erases what is no longer kept",
+		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, workflowRetention)
+	return err
+}

@@ -1,0 +1,52 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Retention comes again as the worker's configuration says, and lets nothing stop it. When
+// its history grows long it goes on in a new run.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(start)
+	env.SetTestTimeout(time.Minute)
+	env.RegisterWorkflowWithOptions(Retention, workflow.RegisterOptions{Name: workflowRetention})
+	var at []time.Duration
+	env.RegisterActivityWithOptions(func(context.Context) (activities.EraseResult, error) {
+		at = append(at, env.Now().Sub(start))
+		if len(at) == 2 {
+			return activities.EraseResult{}, errors.New("the database is away")
+		}
+		if len(at) == 4 {
+			env.SetContinueAsNewSuggested(true)
+		}
+		return activities.EraseResult{Erased: app.Erased{Bodies: int64(len(at))}, NextIn: time.Hour}, nil
+	}, activity.RegisterOptions{Name: activityErase})
+	env.RegisterDelayedCallback(func() {
+		value, err := env.QueryWorkflow(QueryState)
+		var state activities.EraseResult
+		if err != nil || value.Get(&state) != nil || state.Bodies != 1 {
+			t.Errorf("the query says %+v, %v", state, err)
+		}
+	}, time.Minute)
+	env.ExecuteWorkflow(workflowRetention)
+	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
+		t.Errorf("ended with %v", err)
+	}
+	if diff := cmp.Diff([]time.Duration{0, time.Hour, time.Hour + time.Second, 2*time.Hour + time.Second}, at); diff != "" {
+		t.Error(diff)
+	}
+}
