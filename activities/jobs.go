@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -69,7 +67,8 @@ type EraseResult struct {
 }
 
 // Erase removes what is no longer kept. How long that is this worker's configuration says.
-func (j *Jobs) Erase(ctx context.Context) (EraseResult, error) {
-	erased, err := j.store.Erase(ctx, j.now(), j.retention, func() { activity.RecordHeartbeat(ctx) })
+// beat is called again and again as long as it works.
+func (j *Jobs) Erase(ctx context.Context, beat func()) (EraseResult, error) {
+	erased, err := j.store.Erase(ctx, j.now(), j.retention, beat)
 	return EraseResult{erased, j.retention.Every()}, err
 }

@@ -88,6 +88,7 @@ func TestWatchdogDeactivates(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	store, s := r.stores[0], r.subscribe(t, db, 0, app.EventOrderCreated).ID
+	mails := mailing(t, db)
 	day := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(24*time.Hour))) }
 	var got []string
 	for n := range 9 {
@@ -95,7 +96,7 @@ func TestWatchdogDeactivates(t *testing.T) {
 			answered(t, db, store, s, 503, day(float64(n)), day(float64(n)+.5))
 		}
 		for range 2 {
-			tick, err := db.TickWatchdog(t.Context(), day(float64(n+1)), store, s, week)
+			tick, err := mails.TickWatchdog(t.Context(), day(float64(n+1)), store, s, week)
 			must(t, err)
 			got = append(got, fmt.Sprintf("%d %v %s %v", tick.Days, tick.Warned, tick.Ended, tick.NextIn))
 		}
@@ -120,7 +121,13 @@ func TestWatchdogDeactivates(t *testing.T) {
 	if err != nil || actor != "" || target != string(s) || failures != 14 || days != 7 {
 		t.Errorf("audit: by %q, %s, %d failures on %d days, %v", actor, target, failures, days, err)
 	}
-	if n := count(t, db, "SELECT count(*) FROM audit"); n != 1 {
+	var told string
+	must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT string_agg(kind || ' ' || (details->>'day') || ' ' || (details->>'failures'), ', ' ORDER BY id)
+		FROM mails WHERE subject = $1 AND recipient = $2`, s, r.owner.ID).Scan(&told))
+	if want := "webhook_warning 1 2, webhook_warning 3 6, webhook_warning 5 10, webhook_warning 6 12, webhook_deactivated 7 14"; told != want {
+		t.Errorf("mails: %s, want %s", told, want)
+	}
+	if n := count(t, db, "SELECT count(*) FROM audit WHERE action = 'webhook.deactivated'"); n != 1 {
 		t.Errorf("%d lines in the audit trail", n)
 	}
 }

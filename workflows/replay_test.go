@@ -9,20 +9,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 )
 
 // Every history that was ever recorded replays: a delivery can be open for thirty days,
 // over many releases.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/delivery_*.json")
-	if err != nil || len(files) < 6 {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 10 {
 		t.Fatalf("%d histories, %v", len(files), err)
 	}
 	for _, file := range files {
 		replayer := worker.NewWorkflowReplayer()
-		replayer.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
+		Register(replayer)
 		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

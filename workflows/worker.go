@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -54,14 +55,12 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 			DisableWorkflowWorker:              true,
 		}),
 	}
-	w.fast.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
-	w.fast.RegisterWorkflowWithOptions(Mail, workflow.RegisterOptions{Name: string(app.JobMail)})
+	Register(w.fast)
 	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
-	w.fast.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
-	w.fast.RegisterWorkflowWithOptions(Replay, workflow.RegisterOptions{Name: string(app.JobReplay)})
-	w.fast.RegisterWorkflowWithOptions(Retention, workflow.RegisterOptions{Name: workflowRetention})
-	w.jobs.RegisterActivityWithOptions(jobs.Erase, activity.RegisterOptions{Name: activityErase})
+	w.jobs.RegisterActivityWithOptions(func(ctx context.Context) (activities.EraseResult, error) {
+		return jobs.Erase(ctx, func() { activity.RecordHeartbeat(ctx) })
+	}, activity.RegisterOptions{Name: activityErase})
 	w.jobs.RegisterActivityWithOptions(jobs.ContinueReplay, activity.RegisterOptions{Name: activityContinueReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.CancelReplay, activity.RegisterOptions{Name: activityCancelReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})
@@ -70,6 +69,16 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	}
 	return w
+}
+
+// Register gives all workflows their names.
+func Register(registry worker.WorkflowRegistry) {
+	for name, each := range map[string]any{
+		workflowDelivery: Delivery, workflowRetention: Retention,
+		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
+	} {
+		registry.RegisterWorkflowWithOptions(each, workflow.RegisterOptions{Name: name})
+	}
 }
 
 // all are the workers in the order in which they start.

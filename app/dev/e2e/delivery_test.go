@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/comanda-dev/comanda/app"
@@ -78,10 +80,19 @@ func checkFastLane(t *testing.T, d app.Delivery) {
 
 func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
 	t.Helper()
+	return historyNamed(t, workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
+}
+
+// historyNamed returns the history of a workflow as it is, nil when there is no workflow yet.
+func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
+	t.Helper()
 	var events []*history.HistoryEvent
-	iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iterator := the.temporal.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iterator.HasNext() {
 		event, err := iterator.Next()
+		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+			return nil
+		}
 		must(t, err)
 		events = append(events, event)
 	}

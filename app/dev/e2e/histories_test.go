@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	sdkworker "go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/comanda-dev/comanda/app"
@@ -80,7 +79,7 @@ func TestHistories(t *testing.T) {
 				}
 				return errNotYet
 			})
-			replay(t, name, events)
+			replay(t, "delivery_"+name, events)
 		})
 	}
 }
@@ -95,7 +94,7 @@ var (
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()
-	replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
+	workflows.Register(replayer)
 	if err := replayer.ReplayWorkflowHistory(nil, &history.History{Events: events}); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+// A watchdog, a bulk replay and the retention at work, with their histories, see
+// TestHistories.
+func TestJobs(t *testing.T) {
+	// Of the workers before, whose configuration said to come again in an hour.
+	err := the.temporal.TerminateWorkflow(t.Context(), "retention", "", "the test begins anew")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); err != nil && !none {
+		t.Fatal(err)
+	}
+	worker(t, map[string]string{
+		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_WATCHDOG_DAY": "2s", "COMANDA_WATCHDOG_DAYS": "2", "COMANDA_DEAD_LETTER_RETENTION": "15s",
+	})
+	t.Run("retention_running", func(t *testing.T) {
+		var events []*history.HistoryEvent
+		eventually(t, "the retention comes again", func() error {
+			events = historyNamed(t, "retention")
+			erasures := slices.DeleteFunc(slices.Clone(events), func(e *history.HistoryEvent) bool { return e.EventType != enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED })
+			if len(erasures) < 2 {
+				return errNotYet
+			}
+			return nil
+		})
+		replay(t, "retention_running", events)
+	})
+	t.Run("watchdog_deactivated", func(t *testing.T) {
+		r := newRestaurant(t)
+		s := r.subscribe(newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+		var shown app.Subscription
+		eventually(t, "the webhook is deactivated", func() error {
+			r.order() // a day without an attempt would not count
+			r.want(200, "GET", "/webhooks/"+string(s.ID), nil, &shown)
+			if shown.IsActive {
+				return fmt.Errorf("still active: %+v", shown)
+			}
+			return nil
+		})
+		if shown.FailingDays != 2 || shown.FailureCount < 2 {
+			t.Errorf("deactivated: %+v", shown)
+		}
+		replay(t, "watchdog_deactivated", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
+	})
+	t.Run("watchdog_recovered", func(t *testing.T) {
+		r := newRestaurant(t)
+		s := r.subscribe(newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}))
+		r.order()
+		replay(t, "watchdog_recovered", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
+		var shown app.Subscription
+		if r.want(200, "GET", "/webhooks/"+string(s.ID), nil, &shown); !shown.IsActive || shown.FailureCount != 0 {
+			t.Errorf("recovered: %+v", shown)
+		}
+	})
+	t.Run("replay_completed", func(t *testing.T) {
+		r := newRestaurant(t)
+		h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			if n <= 6 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+		s := r.subscribe(h)
+		began := time.Now().Add(-time.Minute)
+		for range 3 {
+			r.order()
+		}
+		var dead []app.Delivery
+		eventually(t, "three dead letters", func() error {
+			if r.want(200, "GET", "/deliveries?status=dead_letter", nil, &dead); len(dead) < 3 {
+				return errNotYet
+			}
+			return nil
+		})
+		var ordered app.BulkReplay
+		r.want(202, "POST", "/webhooks/"+string(s.ID)+"/replay", map[string]any{"from": app.At(began)}, &ordered)
+		var delivered []app.Delivery
+		eventually(t, "all are delivered", func() error {
+			if r.want(200, "GET", "/deliveries?status=delivered", nil, &delivered); len(delivered) < 3 {
+				return errNotYet
+			}
+			return nil
+		})
+		replay(t, "replay_completed", ended(t, workflows.JobWorkflowID(app.JobReplay, string(ordered.ID))))
+		var shown app.BulkReplay
+		r.want(200, "GET", "/webhooks/"+string(s.ID)+"/replays/"+string(ordered.ID), nil, &shown)
+		if shown.Status != app.ReplayCompleted || shown.Matched != 3 || shown.Replayed != 3 || shown.InProgress != 0 {
+			t.Errorf("replayed: %+v", shown)
+		}
+		eventually(t, "the bodies are erased", func() error {
+			var kept int
+			err := the.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox WHERE store_id = $1 AND type = 'order.created' AND body IS NOT NULL", r.store).Scan(&kept)
+			if err == nil && kept > 0 {
+				err = errNotYet
+			}
+			return err
+		})
+		if status, refusal := r.call("POST", "/deliveries/"+string(delivered[0].ID)+"/replay", nil); status != 409 {
+			t.Errorf("replay of what is erased: %d %s", status, refusal)
+		}
+	})
+}
+
+// ended waits until a workflow has ended and returns its history.
+func ended(t *testing.T, id string) (events []*history.HistoryEvent) {
+	t.Helper()
+	eventually(t, id+" ends", func() error {
+		events = historyNamed(t, id)
+		if len(events) == 0 || events[len(events)-1].EventType != enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED {
+			return errNotYet
+		}
+		return nil
+	})
+	return events
+}
