@@ -244,6 +244,7 @@ func TestBulkReplayTakesSlots(t *testing.T) {
 		must(t, rows.Scan(&n))
 		got = append(got, n)
 	}
+	must(t, rows.Err())
 	if diff := cmp.Diff([]int{250, 250, 100}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -205,22 +205,30 @@ func TestErasureUsesIndexes(t *testing.T) {
 		must(t, err)
 	}
 	for statement, args := range persistence.ErasingStatements(noon.Add(time.Hour)) {
-		rows, err := owner.QueryContext(t.Context(), "EXPLAIN "+statement, args...)
-		must(t, err)
-		var plan strings.Builder
-		for rows.Next() {
-			var line string
-			must(t, rows.Scan(&line))
-			plan.WriteString(line + "\n")
+		plan := explain(t, owner, statement, args...)
+		if strings.Contains(statement, "(occurred_at, id)") && !strings.Contains(plan, "outbox_kept") {
+			t.Errorf("what is kept is not found by its own index:\n%s", plan)
 		}
-		must(t, rows.Close())
-		if strings.Contains(statement, "(occurred_at, id)") && !strings.Contains(plan.String(), "outbox_kept") {
-			t.Errorf("what is kept is not found by its own index:\n%s", plan.String())
-		}
-		for _, scan := range seqScan.FindAllStringSubmatch(plan.String(), -1) {
+		for _, scan := range seqScan.FindAllStringSubmatch(plan, -1) {
 			if strings.Contains("outbox deliveries attempts idempotency_keys sessions", scan[1]) {
-				t.Errorf("%s\n%s", statement, plan.String())
+				t.Errorf("%s\n%s", statement, plan)
 			}
 		}
 	}
+}
+
+// explain returns PostgreSQL's plan for a statement.
+func explain(t *testing.T, conn *sql.Conn, statement string, args ...any) string {
+	t.Helper()
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN "+statement, args...)
+	must(t, err)
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		must(t, rows.Scan(&line))
+		plan.WriteString(line + "\n")
+	}
+	must(t, rows.Err())
+	return plan.String()
 }

@@ -137,8 +137,7 @@ func TestWatchdogOverAYear(t *testing.T) {
 			if i < 0 {
 				break
 			}
-			var env *testsuite.TestWorkflowEnvironment
-			env = watchdogRun(t, r.answers[i].at, func(now time.Time) (app.Watched, error) {
+			env := watchdogRun(t, r.answers[i].at, func(now time.Time) (app.Watched, error) {
 				if free = now; now.After(start.AddDate(1, 0, 7)) { // a receiver to which nothing is sent is watched for ever
 					return app.Watched{Ended: app.WatchDeleted}, nil
 				}
