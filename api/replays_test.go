@@ -126,7 +126,7 @@ func TestBulkReplayRefusals(t *testing.T) {
 		"an empty span":      {altered(valid, object{"to": noon.Add(-time.Hour)}), "to"},
 		"what has not ended": {altered(valid, object{"status": "retrying"}), "status"},
 		"an empty status":    {altered(valid, object{"status": ""}), "status"},
-		"an unknown type":    {altered(valid, object{"eventType": "test.ping"}), "eventType"},
+		"an unknown type":    {altered(valid, object{"eventType": "order.lost"}), "eventType"},
 		"no boolean":         {altered(valid, object{"dryRun": "yes"}), "dryRun"},
 		"an unknown member":  {altered(valid, object{"force": true}), "force"},
 	} {
