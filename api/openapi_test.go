@@ -108,7 +108,7 @@ func fits(pattern, path string) bool {
 		return false
 	}
 	for i := range want {
-		if want[i] != got[i] && (want[i] != "{id}" || got[i] == "") {
+		if want[i] != got[i] && (want[i][0] != '{' || got[i] == "") {
 			return false
 		}
 	}

@@ -18,6 +18,10 @@ type Subscription struct {
 	CreatedAt      Time           `json:"createdAt"`
 	LastDeliveryAt *Time          `json:"lastDeliveryAt"` // the last attempt
 	FailureCount   int64          `json:"failureCount"`   // failed attempts in a row
+	Version        int64          `json:"version"`        // counts its changes; for If-Match
+	UpdatedAt      Time           `json:"updatedAt"`
+	// Until then deliveries are signed with the secret before the present one as well.
+	PreviousSecretExpiresAt *Time `json:"previousSecretExpiresAt,omitempty"`
 }
 
 // NewSubscription is what a client asks for. [CheckWebhookURL] holds for URL.
@@ -26,6 +30,20 @@ type NewSubscription struct {
 	Events []EventType
 	Secret Secret
 }
+
+// SubscriptionChange is what a client wants to be different; nil leaves a thing as it is.
+// [CheckWebhookURL] holds for URL.
+type SubscriptionChange struct {
+	URL      *string
+	Events   []EventType
+	IsActive *bool
+}
+
+// MaxSecretOverlap is for how long a replaced secret can stay good.
+const MaxSecretOverlap = 7 * 24 * time.Hour
+
+// JobTeardown cancels what is left to deliver to a deleted subscription, its subject.
+const JobTeardown JobKind = "teardown"
 
 // MaxSubscriptions is how many subscriptions a store can have.
 const MaxSubscriptions = 100

@@ -156,6 +156,7 @@ const claimQueued = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
 		SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
 		FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
+		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
 		CROSS JOIN LATERAL (
 			SELECT q.id, q.scheduled_for FROM deliveries q
 			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1

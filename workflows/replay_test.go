@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // Every history that was ever recorded replays: a delivery can be open for thirty days,
@@ -24,6 +26,21 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 		replayer := worker.NewWorkflowReplayer()
 		replayer.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
 		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+// The same for the workflows around deliveries.
+func TestOtherRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
+	for file, kind := range map[string]struct {
+		name string
+		code any
+	}{"teardown_deleted": {string(app.JobTeardown), Teardown}, "test_delivered": {workflowTest, Test}} {
+		replayer := worker.NewWorkflowReplayer()
+		replayer.RegisterWorkflowWithOptions(kind.code, workflow.RegisterOptions{Name: kind.name})
+		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, "testdata/"+file+".json"); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

@@ -51,6 +51,8 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.fast.RegisterWorkflowWithOptions(Mail, workflow.RegisterOptions{Name: string(app.JobMail)})
 	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
+	w.fast.RegisterWorkflowWithOptions(Test, workflow.RegisterOptions{Name: workflowTest})
+	w.fast.RegisterActivityWithOptions(sendTest(deliveries.Test), activity.RegisterOptions{Name: activityTest})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
