@@ -78,8 +78,13 @@ func checkFastLane(t *testing.T, d app.Delivery) {
 
 func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
 	t.Helper()
+	return eventsOf(t, workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
+}
+
+func eventsOf(t *testing.T, workflow string) []*history.HistoryEvent {
+	t.Helper()
 	var events []*history.HistoryEvent
-	iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iterator := the.temporal.GetWorkflowHistory(t.Context(), workflow, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iterator.HasNext() {
 		event, err := iterator.Next()
 		must(t, err)

@@ -94,12 +94,19 @@ var (
 
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
+	replayAs(t, workflows.Delivery, "Delivery", "delivery_"+name, events)
+}
+
+// replayAs holds the code of a workflow against a history, which becomes one of those that
+// it is held to from then on with -record.
+func replayAs(t *testing.T, code any, kind, file string, events []*history.HistoryEvent) {
+	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()
-	replayer.RegisterWorkflowWithOptions(workflows.Delivery, workflow.RegisterOptions{Name: "Delivery"})
+	replayer.RegisterWorkflowWithOptions(code, workflow.RegisterOptions{Name: kind})
 	if err := replayer.ReplayWorkflowHistory(nil, &history.History{Events: events}); err != nil {
 		t.Error(err)
 	}
-	keep(t, "delivery_"+name, events)
+	keep(t, file, events)
 }
 
 // keep writes a history to workflows/testdata when that is asked for.
