@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -25,6 +26,8 @@ type Store interface {
 	Outgoing(ctx context.Context, id app.DeliveryID, number int) (app.Outgoing, error)
 	RecordAttempt(ctx context.Context, attempt app.MadeAttempt) (fresh bool, err error)
 	EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error
+	OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error)
+	RecordTest(ctx context.Context, attempt app.MadeAttempt) error
 }
 
 // Deliveries makes the attempts of deliveries.
@@ -116,10 +119,10 @@ func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInpu
 		return DeliverResult{}, err
 	case outgoing.Recorded != nil:
 		return resultOf(outgoing.Recorded.Status, outgoing.Recorded.StatusCode, outgoing.Recorded.Error), nil
-	case outgoing.Status == app.DeliveryCancelled:
-		return DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil
 	case outgoing.Deleted:
 		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
+	case outgoing.Status == app.DeliveryCancelled:
+		return DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil
 	case !outgoing.Active:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case len(outgoing.Body) == 0:
@@ -128,21 +131,42 @@ func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInpu
 	return d.record(ctx, key, d.attempt(ctx, in, outgoing))
 }
 
-// attempt makes the POST.
+// attempt makes one of the schedule's attempts.
 func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.Outgoing) app.MadeAttempt {
-	made := app.MadeAttempt{DeliveryID: in.DeliveryID, Outgoing: outgoing, Number: in.Attempt, At: d.now(), Status: app.AttemptDelivered}
-	response, err := d.egress.Post(ctx, outgoing.URL, Headers(outgoing, made.At), outgoing.Body)
-	made.Duration = d.now().Sub(made.At)
-	made.StatusCode, made.Headers, made.Body = response.StatusCode, response.Header, response.Body
-	if err == nil && response.StatusCode/100 == 2 {
+	made := d.post(ctx, outgoing)
+	made.DeliveryID, made.Number = in.DeliveryID, in.Attempt
+	if made.Status == app.AttemptDelivered {
 		return made
 	}
-	made.Error = failure(response.StatusCode, err)
 	made.Status, made.RetryIn = app.AttemptRetrying, in.RetryIn
 	if in.RetryIn == 0 {
 		made.Status = app.AttemptDeadLetter
 	}
 	return made
+}
+
+// post makes the POST, which is delivered or has failed.
+func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing) app.MadeAttempt {
+	made := app.MadeAttempt{Outgoing: outgoing, At: d.now(), Status: app.AttemptDelivered}
+	headers := Headers(outgoing, made.At)
+	made.Sent = sent(outgoing, headers)
+	response, err := d.egress.Post(ctx, outgoing.URL, headers, outgoing.Body)
+	made.Duration = d.now().Sub(made.At)
+	made.StatusCode, made.Headers, made.Body = response.StatusCode, response.Header, response.Body
+	if err != nil || response.StatusCode/100 != 2 {
+		made.Status, made.Error = app.AttemptFailed, failure(response.StatusCode, err)
+	}
+	return made
+}
+
+// sent returns the headers of a request with those that the HTTP client adds.
+func sent(outgoing app.Outgoing, headers http.Header) http.Header {
+	all := headers.Clone()
+	if u, err := url.Parse(outgoing.URL); err == nil {
+		all.Set("Host", u.Host)
+	}
+	all.Set("Content-Length", strconv.Itoa(len(outgoing.Body)))
+	return all
 }
 
 func failure(status int, err error) string {
@@ -203,6 +227,16 @@ func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 		"X-Webhook-Signature": {app.Sign(outgoing.Secret, seconds, outgoing.Body)},
 		"Webhook-Id":          {string(outgoing.EventID)},
 		"Webhook-Timestamp":   {timestamp},
-		"Webhook-Signature":   {app.SignStandard(outgoing.Secret, outgoing.EventID, seconds, outgoing.Body)},
+		"Webhook-Signature":   {standardSignatures(outgoing, seconds)},
 	}
+}
+
+// standardSignatures returns the value of webhook-signature: the secret's signature, and
+// that of the secret before it as long as that is good.
+func standardSignatures(outgoing app.Outgoing, seconds int64) string {
+	signatures := app.SignStandard(outgoing.Secret, outgoing.EventID, seconds, outgoing.Body)
+	if outgoing.PreviousSecret.Len() > 0 {
+		signatures += " " + app.SignStandard(outgoing.PreviousSecret, outgoing.EventID, seconds, outgoing.Body)
+	}
+	return signatures
 }

@@ -51,6 +51,15 @@ func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool
 	return true, nil
 }
 
+func (m *memory) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error) {
+	return m.Outgoing(ctx, "", 0)
+}
+
+func (m *memory) RecordTest(ctx context.Context, attempt app.MadeAttempt) error {
+	_, err := m.RecordAttempt(ctx, attempt)
+	return err
+}
+
 func (m *memory) EndDelivery(_ context.Context, _ time.Time, _ app.DeliveryID, status app.DeliveryStatus, reason string) error {
 	m.ended = append(m.ended, string(status)+": "+reason)
 	return nil
@@ -196,9 +205,19 @@ func TestHeaders(t *testing.T) {
 		"Content-Type": "application/json", "User-Agent": "Comanda-Webhooks/1.0", "X-Webhook-Id": "evt_1",
 		"Webhook-Id": "evt_1", "Webhook-Timestamp": "1773489600",
 		"X-Webhook-Signature": app.Sign(out.Secret, 1773489600, out.Body),
+		"Webhook-Signature":   app.SignStandard(out.Secret, "evt_1", 1773489600, out.Body),
 	} {
 		if got := get(eventAt, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+	// While a secret is being replaced, Standard Webhooks has both, the spec's the new one.
+	out.PreviousSecret, out.Secret = out.Secret, app.NewSecret(strings.Repeat("n", 32))
+	if got, want := get(eventAt, "X-Webhook-Signature"), app.Sign(out.Secret, 1773489600, out.Body); got != want {
+		t.Errorf("X-Webhook-Signature: %q, want %q", got, want)
+	}
+	both := app.SignStandard(out.Secret, "evt_1", 1773489600, out.Body) + " " + app.SignStandard(out.PreviousSecret, "evt_1", 1773489600, out.Body)
+	if got := get(eventAt, "Webhook-Signature"); got != both {
+		t.Errorf("Webhook-Signature: %q, want %q", got, both)
 	}
 }

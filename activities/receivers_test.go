@@ -83,3 +83,20 @@ func TestReceiversVerifyRequests(t *testing.T) {
 		})
 	}
 }
+
+// While a secret is being replaced, receivers that know the old or the new one verify.
+func TestReceiversVerifyDuringARotation(t *testing.T) {
+	t.Parallel()
+	out := outgoing("")
+	out.EventAt, out.PreviousSecret, out.Secret = time.Now(), out.Secret, app.NewSecret(strings.Repeat("n", 32))
+	header := Headers(out, time.Now())
+	for secret, verifies := range map[string]bool{out.Secret.Reveal(): true, out.PreviousSecret.Reveal(): true, strings.Repeat("x", 32): false} {
+		library, err := standardwebhooks.NewWebhook(base64.StdEncoding.EncodeToString([]byte(secret)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := library.Verify(out.Body, header); (err == nil) != verifies {
+			t.Errorf("%.1s…: %v", secret, err)
+		}
+	}
+}

@@ -115,6 +115,18 @@ func (w *world) deeds() map[string]func() deed {
 		return l
 	}
 	exactly := func(lines ...line) func(*answer) []line { return func(*answer) []line { return lines } }
+	// hooked is something done to the store's webhook as it was made, or turned off.
+	hooked := func(active bool, method, path string, body object, status int, action app.AuditAction, details string) func() deed {
+		return func() deed {
+			id := string(own.webhook.ID)
+			w.exec("UPDATE subscriptions SET url = $2, events = ARRAY['order.created'], is_active = $3 WHERE id = $1", id, own.webhook.URL, active)
+			told := exactly()
+			if action != "" {
+				told = exactly(in(by(ownerLine, action, id, details), "own")...)
+			}
+			return deed{func() *answer { return w.here(method, "/webhooks/"+id+path, owner, body) }, status, told}
+		}
+	}
 	login := func(email, password string, store app.StoreID) func() *answer {
 		body := credentials(email, password)
 		if store != "" {
@@ -251,6 +263,18 @@ func (w *world) deeds() map[string]func() deed {
 			return deed{func() *answer { return w.here("POST", "/webhooks", key.Key, webhookBody()) }, 201, func(a *answer) []line {
 				return in(by(line{realm: app.RealmAPIKey, actor: string(key.ID)}, app.AuditWebhookCreated, a.dataID(), `{"host": "example.com", "events": ["order.created"]}`), "own")
 			}}
+		},
+		"webhook changed": hooked(true, "PATCH", "", object{"url": "https://example.com/a/secret/path", "events": []string{"customer.created"}}, 200, app.AuditWebhookChanged,
+			`{"host": {"to": "example.com", "from": "hooks.example.com"}, "events": {"to": ["customer.created"], "from": ["order.created"]}}`),
+		"webhook off":       hooked(true, "PATCH", "", object{"isActive": false}, 200, app.AuditWebhookDeactivated, "{}"),
+		"webhook on":        hooked(false, "PATCH", "", object{"isActive": true}, 200, app.AuditWebhookReactivated, "{}"),
+		"webhook as it was": hooked(true, "PATCH", "", object{"isActive": true, "url": own.webhook.URL}, 200, "", ""),
+		"webhook's secret":  hooked(true, "POST", "/rotate-secret", object{"secret": "swordfish" + webhookSecret, "overlapSeconds": 60}, 200, app.AuditWebhookSecretRotated, `{"overlapSeconds": 60}`),
+		"webhook deleted": func() deed {
+			id := string(w.addWebhook(own.id))
+			w.exec("UPDATE subscriptions SET url = 'https://example.com/a/secret/path' WHERE id = $1", id)
+			return deed{func() *answer { return w.here("DELETE", "/webhooks/"+id, owner, nil) }, 204,
+				exactly(in(by(ownerLine, app.AuditWebhookDeleted, id, `{"host": "example.com"}`), "own")...)}
 		},
 		"replay": func() deed {
 			w.must(w.db.EndDelivery(w.Context(), noon, own.delivery.ID, app.DeliveryDeadLetter, "test"))

@@ -31,6 +31,7 @@ func (c *call) bind(in any) error {
 	v := reflect.ValueOf(in).Elem()
 	var b binder
 	b.path(v, c)
+	b.ifMatch(v, c)
 	b.query(v, c.request.URL.RawQuery)
 	if c.body != nil {
 		b.body(v, c.body)
@@ -115,6 +116,35 @@ func (b *binder) path(v reflect.Value, c *call) {
 	for name, field := range fieldsOf(v, "path") {
 		field.SetString(c.idIn(name))
 	}
+}
+
+// etag is the version of a resource as If-Match names it; "" = any.
+type etag string
+
+// etagPattern is a version in double quotes.
+const etagPattern = `^"[1-9][0-9]{0,17}"$`
+
+var isEtag = regexp.MustCompile(etagPattern)
+
+// version returns the version; 0 = any.
+func (e etag) version() int64 {
+	version, _ := strconv.ParseInt(strings.Trim(string(e), `"`), 10, 64) // has been checked
+	return version
+}
+
+// ifMatch takes the header of operations that look at the version.
+func (b *binder) ifMatch(v reflect.Value, c *call) {
+	const name = "If-Match"
+	field, ok := fieldsOf(v, "header")[name]
+	values := c.request.Header.Values(name)
+	if !ok || len(values) == 0 {
+		return
+	}
+	if len(values) > 1 || !isEtag.MatchString(values[0]) {
+		b.fault(name, `must be given once, with a version in double quotes: "3"`)
+		return
+	}
+	field.SetString(values[0])
 }
 
 // query binds the query parameters. Each is given at most once and never empty.

@@ -19,8 +19,11 @@ type deliveriesIn struct {
 	Cursor    string             `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
 }
 
-func (in deliveriesIn) check() []app.Detail {
-	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
+func (in deliveriesIn) check() []app.Detail { return checkSpan(in.From, in.To) }
+
+// checkSpan refuses a span of time that ends before it begins.
+func checkSpan(from, to *app.Time) []app.Detail {
+	if from != nil && to != nil && !from.Before(to.Time) {
 		return []app.Detail{{Path: "to", Message: "must be after from"}}
 	}
 	return nil

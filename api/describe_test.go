@@ -50,6 +50,7 @@ var meanings = map[app.Code]string{
 	app.CodeAccountLinkRequired:  "there is an account of that e-mail address, for which the provider does not vouch: log in with its password",
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
+	app.CodeVersionMismatch:      "somebody has changed it since the version in If-Match: read it again",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
 	app.CodeIdempotencyKeyInUse:  "the first request with this Idempotency-Key is still running: wait as Retry-After says",
 	app.CodePayloadTooLarge:      "the body has more than 1 MiB",

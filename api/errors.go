@@ -34,6 +34,7 @@ var statuses = map[app.Code]int{
 	app.CodeAccountLinkRequired:  http.StatusConflict,
 	app.CodeDeliveryInProgress:   http.StatusConflict,
 	app.CodePayloadErased:        http.StatusConflict,
+	app.CodeVersionMismatch:      http.StatusConflict,
 	app.CodeTotalMismatch:        http.StatusConflict,
 	app.CodeIdempotencyKeyInUse:  http.StatusConflict,
 	app.CodePayloadTooLarge:      http.StatusRequestEntityTooLarge,

@@ -55,6 +55,13 @@ var permitted = map[string]string{
 	"GET /replays":                          "OWNER ADMIN",
 	"GET /replays/{id}":                     "OWNER ADMIN",
 	"POST /replays/{id}/cancel":             "OWNER ADMIN",
+
+	"PATCH /webhooks/{id}":                      "OWNER ADMIN",
+	"DELETE /webhooks/{id}":                     "OWNER ADMIN",
+	"POST /webhooks/{id}/test":                  "OWNER ADMIN",
+	"POST /webhooks/{id}/rotate-secret":         "OWNER ADMIN",
+	"GET /webhooks/{id}/stats":                  "OWNER ADMIN",
+	"GET /webhooks/{id}/deliveries/{attemptId}": "OWNER ADMIN",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
@@ -68,8 +75,14 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	if rt.path == "/deliveries/{id}/replay" {
 		w.must(w.db.EndDelivery(w.Context(), noon, s.delivery.ID, app.DeliveryDeadLetter, "test"))
 	}
+	if rt.method+" "+rt.path == "DELETE /webhooks/{id}" {
+		ids["webhooks"] = string(w.addWebhook(s.id))
+	}
 	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
 	path = strings.Replace(path, "{replayId}", string(s.replay.ID), 1)
+	if before, after, found := strings.Cut(path, "{attemptId}"); found {
+		path = before + string(w.attemptOf(s)) + after
+	}
 	return w.do(rt.method, path, token, w.body(rt))
 }
 
@@ -102,10 +115,41 @@ func (w *world) body(rt route) any {
 		return object{"from": noon.Add(-time.Hour)}
 	case "POST /webhooks":
 		return webhookBody()
+	case "PATCH /webhooks/{id}":
+		return object{"isActive": true}
+	case "POST /webhooks/{id}/rotate-secret":
+		return object{"secret": webhookSecret}
 	case "POST /orders":
 		return w.orderBody("own")
 	}
 	return nil
+}
+
+// addWebhook makes one more webhook without telling anybody.
+func (w *world) addWebhook(store app.StoreID) app.SubscriptionID {
+	w.Helper()
+	id := app.NewID[app.SubscriptionID](noon)
+	w.exec(`INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at)
+		SELECT $1, store_id, url, events, secret, created_at, updated_at FROM subscriptions WHERE store_id = $2 AND deleted_at IS NULL LIMIT 1`, id, store)
+	w.exec("INSERT INTO subscription_health (subscription_id, store_id) VALUES ($1, $2)", id, store)
+	return id
+}
+
+// attemptOf returns an attempt of a store's webhook, made if there is none.
+func (w *world) attemptOf(s *shop) app.AttemptID {
+	w.Helper()
+	for {
+		made, _, err := w.db.Attempts(w.Context(), s.id, s.webhook.ID, persistence.AttemptFilter{}, 1, 1)
+		w.must(err)
+		if len(made) > 0 {
+			return made[0].ID
+		}
+		test, err := w.db.CreateTest(w.Context(), noon, s.id, s.webhook.ID)
+		w.must(err)
+		outgoing, err := w.db.OutgoingTest(w.Context(), test)
+		w.must(err)
+		w.must(w.db.RecordTest(w.Context(), app.MadeAttempt{Outgoing: outgoing, Status: app.AttemptFailed, At: noon, Error: "a test's"}))
+	}
 }
 
 // addMember makes a user who works in one store.
@@ -202,6 +246,13 @@ var scoped = map[string]string{
 	"GET /replays":                          "webhooks:manage",
 	"GET /replays/{id}":                     "webhooks:manage",
 	"POST /replays/{id}/cancel":             "webhooks:manage",
+
+	"PATCH /webhooks/{id}":                      "webhooks:manage",
+	"DELETE /webhooks/{id}":                     "webhooks:manage",
+	"POST /webhooks/{id}/test":                  "webhooks:manage",
+	"POST /webhooks/{id}/rotate-secret":         "webhooks:manage",
+	"GET /webhooks/{id}/stats":                  "webhooks:manage",
+	"GET /webhooks/{id}/deliveries/{attemptId}": "webhooks:manage",
 }
 
 // TestWhatKeysMayCall: every route with every scope, for a row of the key's store and for
@@ -253,6 +304,7 @@ func TestOtherStores(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	with := 0
+	attempt := string(w.attemptOf(w.stores["own"]))
 	for _, rt := range routes() {
 		if strings.HasPrefix(rt.path, "/platform/") {
 			continue // nothing there is a store's
@@ -267,9 +319,10 @@ func TestOtherStores(t *testing.T) {
 			t.Errorf("%s has {id} and no resource", rt.path)
 		}
 		with++
-		unknown := w.do(rt.method, strings.Replace(rt.path, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound).same()
+		pattern := strings.Replace(rt.path, "{attemptId}", attempt, 1)
+		unknown := w.do(rt.method, strings.Replace(pattern, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound).same()
 		for name, path := range map[string]string{"of no form": "%27%20or%201=1", "too long": strings.Repeat("a", 65), "encoded": "a%2Fb", "dots": "...", "NUL": "%00"} {
-			a := w.do(rt.method, strings.Replace(rt.path, "{id}", path, 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound)
+			a := w.do(rt.method, strings.Replace(pattern, "{id}", path, 1), w.tokens["OWNER"], w.body(rt)).refused(app.CodeNotFound)
 			if a.same() != unknown {
 				t.Errorf("%s: an id %s has another answer: %s", a.what, name, a.Body)
 			}

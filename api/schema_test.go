@@ -17,6 +17,8 @@ import (
 
 	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // nameOf names the schema of a type: PlaceOrderRequest, Order, Failure.
@@ -105,6 +107,9 @@ func describeField(params jsonschema.InterceptPropParams) error {
 	if field.Tag.Get("query") != "" && schema.HasType(jsonschema.String) && schema.Format == nil && len(schema.Enum) == 0 {
 		schema.WithMinLength(1)
 	}
+	if field.Type == reflect.TypeFor[etag]() {
+		schema.WithPattern(etagPattern)
+	}
 	constrain(schema, field.Type, own)
 	if len(each) > 0 && schema.Items.SchemaOrBool.TypeObject.Ref == nil {
 		constrain(schema.Items.SchemaOrBool.TypeObject, field.Type.Elem(), each)
@@ -150,6 +155,11 @@ func constrain(schema *jsonschema.Schema, t reflect.Type, rules []rule) {
 			schema.WithPattern(phonePattern)
 		case "iso3166_1_alpha2 a string":
 			schema.WithPattern("^[A-Z]{2}$")
+		case "subscribable a string":
+			schema.Enum = nil
+			for _, t := range app.EventTypes {
+				schema.Enum = append(schema.Enum, t)
+			}
 		case "id a string":
 			schema.WithPattern("^[A-Za-z0-9_-]{1,64}$")
 		}

@@ -38,6 +38,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	RateLimit      int                       // requests to log in, from one address in any RateWindow; 0 = 10
 	RateWindow     time.Duration             // 0 = 60 s
+	Tester         Tester                    // of webhooks
 	CORSOrigins    []string                  // whose pages may use the API, as browsers write origins
 	Providers      map[app.Provider]Provider // of social logins; those without client ids are not offered
 	ProviderCAs    *x509.CertPool            // nil = the system's
@@ -55,6 +56,7 @@ type Server struct {
 	passwords *passwords
 	limiter   limiter
 	providers map[app.Provider]*provider
+	tester    Tester
 	cursors   cursors
 	origins   *http.CrossOriginProtection
 	cors      cors
@@ -79,7 +81,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		db: c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), cursors: newCursors(c.Keyring),
+		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures),

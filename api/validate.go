@@ -18,7 +18,9 @@ import (
 // enums lists the values of the types that have only some: for the validation of what
 // comes in and for the document. A type is in it or takes any string.
 var enums = map[reflect.Type][]string{
-	reflect.TypeFor[app.EventType]():      texts(app.EventTypes[:]),
+	reflect.TypeFor[app.EventType]():      append(texts(app.EventTypes[:]), string(app.EventTestPing)),
+	reflect.TypeFor[app.BodyEncoding]():   texts([]app.BodyEncoding{app.BodyText, app.BodyBase64}),
+	reflect.TypeFor[app.Granularity]():    texts([]app.Granularity{app.ByHour, app.ByDay}),
 	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
 	reflect.TypeFor[endedStatus]():        texts(app.ReplayableStatuses),
 	reflect.TypeFor[app.ReplayStatus]():   texts(app.ReplayStatuses[:]),
@@ -59,6 +61,7 @@ var phone = regexp.MustCompile(phonePattern)
 //	minbytes=n  at least n bytes
 //	uncommon    no password that everybody tries first
 //	enum        one of the type's values, see enums
+//	subscribable  an event type that a subscription can choose
 //	id          can be an id at all
 //	phone       E.164
 var newValidator = sync.OnceValue(func() *validator.Validate {
@@ -84,8 +87,11 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		},
 		"uncommon": func(text, _ string, _ reflect.Type) bool { return !IsCommonPassword(text) },
 		"enum":     func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
-		"id":       func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
-		"phone":    func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+		"subscribable": func(text, _ string, _ reflect.Type) bool {
+			return slices.Contains(app.EventTypes[:], app.EventType(text))
+		},
+		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
+		"phone": func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
 	} {
 		must(v.RegisterValidation(tag, func(f validator.FieldLevel) bool {
 			return check(f.Field().String(), f.Param(), f.Field().Type())
@@ -108,6 +114,7 @@ var messages = map[string]string{
 	"bytes":            "must have at most %s bytes",
 	"minbytes":         "must have at least %s bytes",
 	"uncommon":         "is one of the passwords that everybody tries first",
+	"subscribable":     "must be one of " + strings.Join(texts(app.EventTypes[:]), ", "),
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
 	"email":            "must be an e-mail address",

@@ -23,7 +23,7 @@ func TestWebhooks(t *testing.T) {
 	}).ok(201, &created)
 	want := app.Subscription{
 		ID: created.ID, URL: "https://example.com/hook", Events: []app.EventType{app.EventOrderCancelled, app.EventCustomerCreated},
-		IsActive: true, CreatedAt: app.At(noon),
+		IsActive: true, CreatedAt: app.At(noon), Version: 1, UpdatedAt: app.At(noon),
 	}
 	if diff := cmp.Diff(want, created); diff != "" || !strings.Contains(a.Body.String(), `"lastDeliveryAt":null`) {
 		t.Error(diff, a.Body)

@@ -40,6 +40,7 @@ type world struct {
 	log    *logBuffer
 	now    time.Time // the server's clock
 
+	tester tester
 	stores map[string]*shop
 	users  map[string]app.User // by role, "LONER" (OWNER of own alone), "PLATFORM", "FOREIGN"
 	tokens map[string]string   // access tokens of the same, in the store own, FOREIGN's in foreign
@@ -110,7 +111,7 @@ func newStores(names []string) (stores []persistence.NewStore) {
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: 168 * time.Hour,
-		TrustedProxies: proxies, RateLimit: 1000, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
+		TrustedProxies: proxies, RateLimit: 1000, Tester: &w.tester, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
 	}
 	change(&config)
 	server := New(config)

@@ -54,7 +54,7 @@ const (
 // Attempt is one POST of a delivery, as lists show it.
 type Attempt struct {
 	ID             AttemptID     `json:"id"`
-	DeliveryID     DeliveryID    `json:"deliveryId"`
+	DeliveryID     DeliveryID    `json:"deliveryId,omitempty"` // none for a test
 	EventID        EventID       `json:"eventId"`
 	EventType      EventType     `json:"eventType"`
 	Status         AttemptStatus `json:"status"`
@@ -77,12 +77,14 @@ type Outgoing struct {
 	Body           []byte // the envelope's; nil once erased
 	URL            string
 	Secret         Secret
+	PreviousSecret Secret   // the one before, while it is still good; else empty
 	Active         bool     // the subscription is
 	Deleted        bool     // the subscription is
 	Recorded       *Attempt // this very attempt, when it has been made already
 }
 
-// MadeAttempt is an attempt that has been made and is to be recorded.
+// MadeAttempt is an attempt that has been made and is to be recorded. That of a test has
+// no delivery, no number and no retry.
 type MadeAttempt struct {
 	DeliveryID DeliveryID
 	Outgoing   Outgoing // as loaded for this attempt
@@ -92,6 +94,7 @@ type MadeAttempt struct {
 	At         time.Time
 	Duration   time.Duration
 	Error      string
+	Sent       map[string][]string // headers of the request
 	Headers    map[string][]string // of the response
 	Body       []byte              // of the response, its beginning
 	RetryIn    time.Duration       // from the attempt's end; with AttemptRetrying only
@@ -124,3 +127,101 @@ type Dispatched struct {
 	Queued int     // deliveries that are due and left for later
 	Claims []Claim // deliveries to start now
 }
+
+// OpenDelivery names a delivery that has not ended for good, and its event.
+type OpenDelivery struct {
+	ID      DeliveryID
+	EventID EventID
+}
+
+// WebhookTest is a test.ping on its way to a subscription.
+type WebhookTest struct {
+	StoreID        StoreID        `json:"storeId"`
+	SubscriptionID SubscriptionID `json:"subscriptionId"`
+	EventID        EventID        `json:"eventId"`
+}
+
+// WebhookTestResult is what became of a test (spec, POST /webhooks/:id/test).
+type WebhookTestResult struct {
+	Delivered      bool    `json:"delivered"`
+	StatusCode     int     `json:"statusCode"` // 0 = no response
+	ResponseTimeMs int64   `json:"responseTimeMs"`
+	EventID        EventID `json:"eventId"`
+	Error          string  `json:"error,omitempty"` // why it was not delivered
+}
+
+// AttemptDetail is an attempt in full.
+type AttemptDetail struct {
+	Attempt
+	Request  SentRequest     `json:"request"`
+	Response *ReceivedAnswer `json:"response,omitempty"` // absent when there was none
+}
+
+// SentRequest is what was sent.
+type SentRequest struct {
+	Method  string              `json:"method"`
+	URL     string              `json:"url"`
+	Headers map[string][]string `json:"headers"`
+	Body    *string             `json:"body"` // null once it is no longer kept
+}
+
+// ReceivedAnswer is what the receiver answered.
+type ReceivedAnswer struct {
+	StatusCode int                 `json:"statusCode"`
+	Headers    map[string][]string `json:"headers"` // none once they are no longer kept
+	Body       *string             `json:"body"`    // at most its first 16 KiB; null once it is no longer kept
+	Encoding   BodyEncoding        `json:"bodyEncoding"`
+}
+
+// BodyEncoding is how a receiver's body is shown.
+type BodyEncoding string
+
+const (
+	BodyText   BodyEncoding = "utf-8"
+	BodyBase64 BodyEncoding = "base64" // it was no UTF-8
+)
+
+// DeliveryStats counts a subscription's attempts in a span of time, tests left out.
+type DeliveryStats struct {
+	From        Time          `json:"from"`
+	To          Time          `json:"to"`
+	Granularity Granularity   `json:"granularity"`
+	Buckets     []StatsBucket `json:"buckets"` // in the order of time, those without attempts too
+	Totals      StatsCounts   `json:"totals"`
+	RetryingNow int           `json:"retryingNow"` // deliveries that wait for a retry
+}
+
+// StatsBucket is one hour or one day (UTC), as far as the span covers it.
+type StatsBucket struct {
+	Start Time `json:"start"`
+	StatsCounts
+}
+
+// StatsCounts counts attempts by their outcome. The response times are those of which half,
+// and 99 of 100, were no longer; null when there was no attempt.
+type StatsCounts struct {
+	Delivered  int    `json:"delivered"`
+	Failed     int    `json:"failed"`     // all that were not delivered
+	DeadLetter int    `json:"deadLetter"` // of these, the last of their schedules
+	P50Ms      *int64 `json:"p50Ms"`
+	P99Ms      *int64 `json:"p99Ms"`
+}
+
+// Granularity is how long a bucket of statistics is.
+type Granularity string
+
+const (
+	ByHour Granularity = "hour"
+	ByDay  Granularity = "day"
+)
+
+// Duration returns how long that is.
+func (g Granularity) Duration() time.Duration {
+	if g == ByDay {
+		return 24 * time.Hour
+	}
+	return time.Hour
+}
+
+// MaxStatsSpan is the longest span of statistics.
+const MaxStatsSpan = 90 * 24 * time.Hour

@@ -32,6 +32,7 @@ const (
 	CodeAccountLinkRequired  Code = "ACCOUNT_LINK_REQUIRED"
 	CodeDeliveryInProgress   Code = "DELIVERY_IN_PROGRESS"
 	CodePayloadErased        Code = "PAYLOAD_ERASED"
+	CodeVersionMismatch      Code = "VERSION_MISMATCH"
 	CodeTotalMismatch        Code = "TOTAL_MISMATCH"
 	CodeIdempotencyKeyInUse  Code = "IDEMPOTENCY_KEY_IN_USE"
 	CodePayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"

@@ -24,6 +24,7 @@ const (
 	EventReservationCreated   EventType = "reservation.created"
 	EventReservationConfirmed EventType = "reservation.confirmed"
 	EventReservationCancelled EventType = "reservation.cancelled"
+	EventTestPing             EventType = "test.ping" // sent on demand; no subscription can choose it
 )
 
 // EventTypes lists the types that a subscription can choose (spec, Events).

@@ -20,6 +20,10 @@ type Subscription struct {
 	FailureCount   int64          `json:"failureCount"`           // failed attempts in a row
 	FailingSince   *Time          `json:"failingSince,omitempty"` // the first of them
 	FailingDays    int            `json:"failingDays"`            // days with failed attempts since then that have ended; after too many it is deactivated
+	Version        int64          `json:"version"`                // counts its changes; for If-Match
+	UpdatedAt      Time           `json:"updatedAt"`
+	// Until then deliveries are signed with the secret before the present one as well.
+	PreviousSecretExpiresAt *Time `json:"previousSecretExpiresAt,omitempty"`
 }
 
 // NewSubscription is what a client asks for. [CheckWebhookURL] holds for URL.
@@ -28,6 +32,20 @@ type NewSubscription struct {
 	Events []EventType
 	Secret Secret
 }
+
+// SubscriptionChange is what a client wants to be different; nil leaves a thing as it is.
+// [CheckWebhookURL] holds for URL.
+type SubscriptionChange struct {
+	URL      *string
+	Events   []EventType
+	IsActive *bool
+}
+
+// MaxSecretOverlap is for how long a replaced secret can stay good.
+const MaxSecretOverlap = 7 * 24 * time.Hour
+
+// JobTeardown cancels what is left to deliver to a deleted subscription, its subject.
+const JobTeardown JobKind = "teardown"
 
 // MaxSubscriptions is how many subscriptions a store can have.
 const MaxSubscriptions = 100

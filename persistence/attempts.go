@@ -3,8 +3,11 @@ package persistence
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/uptrace/bun"
@@ -37,9 +40,37 @@ func (r attemptRow) attempt() app.Attempt {
 	}
 }
 
-// Attempts returns one page of a subscription's attempts, the newest first, and how many
-// there are in all. Pages count from 1. NOT_FOUND if the store has no such subscription.
-func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, page, limit int) ([]app.Attempt, int, error) {
+// AttemptFilter narrows a list of attempts; zero values narrow nothing.
+type AttemptFilter struct {
+	Status    app.AttemptStatus
+	EventType app.EventType
+	EventID   app.EventID
+	From, To  *app.Time // of the attempt: From included, To not
+}
+
+func (f AttemptFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+	if f.Status != "" {
+		q.Where("a.status = ?", f.Status)
+	}
+	if f.EventType != "" {
+		q.Where("a.event_type = ?", f.EventType)
+	}
+	if f.EventID != "" {
+		q.Where("a.event_id = ?", f.EventID)
+	}
+	if f.From != nil {
+		q.Where("a.attempted_at >= ?", f.From.Time)
+	}
+	if f.To != nil {
+		q.Where("a.attempted_at < ?", f.To.Time)
+	}
+	return q
+}
+
+// Attempts returns one page of a subscription's attempts that pass a filter, the newest
+// first, and how many there are in all. Pages count from 1. NOT_FOUND if the store has no
+// such subscription.
+func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter AttemptFilter, page, limit int) ([]app.Attempt, int, error) {
 	var rows []attemptRow
 	var total int
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -49,18 +80,65 @@ func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.Subscripti
 		if err != nil {
 			return err
 		}
-		err = tx.NewRaw("SELECT count(*) FROM attempts WHERE store_id = ? AND subscription_id = ?", store, id).Scan(ctx, &total)
+		q := filter.narrow(tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.subscription_id = ?", store, id))
+		all, err := q.Count(ctx)
 		if err != nil {
 			return err
 		}
-		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.subscription_id = ?", store, id).
-			OrderExpr("a.attempted_at DESC, a.id DESC").Limit(int64(limit)).Offset(int64((page - 1) * limit)).Scan(ctx)
+		total = int(all)
+		return q.OrderExpr("a.attempted_at DESC, a.id DESC").Limit(int64(limit)).Offset(int64((page - 1) * limit)).Scan(ctx)
 	})
 	attempts := make([]app.Attempt, len(rows))
 	for i, row := range rows {
 		attempts[i] = row.attempt()
 	}
 	return attempts, total, err
+}
+
+// attemptDetailRow is an attempt with all that is kept of it.
+type attemptDetailRow struct {
+	attemptRow
+
+	RequestURL      string              `bun:"request_url"`
+	RequestHeaders  map[string][]string `bun:"type:jsonb"`
+	RequestBody     *string
+	ResponseHeaders map[string][]string `bun:"type:jsonb"`
+	ResponseBody    []byte
+	BodyKept        bool
+}
+
+func (r attemptDetailRow) detail() app.AttemptDetail {
+	d := app.AttemptDetail{
+		Attempt: r.attempt(),
+		Request: app.SentRequest{Method: "POST", URL: r.RequestURL, Headers: r.RequestHeaders, Body: r.RequestBody},
+	}
+	if r.StatusCode == 0 {
+		return d
+	}
+	d.Response = &app.ReceivedAnswer{StatusCode: r.StatusCode, Headers: r.ResponseHeaders, Encoding: app.BodyText}
+	if r.BodyKept {
+		text := string(r.ResponseBody)
+		if !utf8.ValidString(text) {
+			text, d.Response.Encoding = base64.StdEncoding.EncodeToString(r.ResponseBody), app.BodyBase64
+		}
+		d.Response.Body = &text
+	}
+	return d
+}
+
+// AttemptDetail returns an attempt in full; NOT_FOUND if the store has no such subscription,
+// or that has no such attempt.
+func (db *DB) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.AttemptID) (app.AttemptDetail, error) {
+	var row attemptDetailRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code, a.response_time_ms, a.number, a.error,
+				a.next_retry_at, a.attempted_at, a.request_url, a.request_headers, e.body AS request_body, a.response_headers,
+				a.response_body, a.response_body IS NOT NULL AS body_kept
+			FROM attempts a JOIN subscriptions s ON s.id = a.subscription_id AND s.store_id = a.store_id AND s.deleted_at IS NULL
+				LEFT JOIN outbox e ON e.id = a.event_id AND e.store_id = a.store_id
+			WHERE a.store_id = ? AND a.subscription_id = ? AND a.id = ?`, store, subscription, id).Scan(ctx, &row)
+	})
+	return row.detail(), err
 }
 
 // attemptKey names an attempt.
@@ -89,8 +167,7 @@ func (db *DB) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing,
 		deliveries[i], numbers[i] = key.delivery, int32(key.number)
 	}
 	rows, err := db.System().DB.QueryContext(ctx, `
-		SELECT k.place, d.status, d.store_id, d.event_type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
-			a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at
+		SELECT k.place, d.status, `+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
 			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id JOIN subscriptions s ON s.id = d.subscription_id
 			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers)
@@ -99,30 +176,57 @@ func (db *DB) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing,
 	}
 	defer rows.Close()
 	loaded := make([]*app.Outgoing, len(keys))
+	stale := map[app.SubscriptionID]bool{}
 	for rows.Next() {
-		place, o, err := db.scanOutgoing(rows)
+		place, o, expired, err := db.scanOutgoing(rows)
 		if err != nil {
 			return nil, err
+		}
+		if expired {
+			stale[o.SubscriptionID] = true
 		}
 		if o.Recorded != nil {
 			o.Recorded.AttemptNumber = keys[place-1].number
 		}
 		loaded[place-1] = o
 	}
-	return loaded, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for id := range stale {
+		if err := db.forgetSecret(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
 }
 
-func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, err error) {
+// forgetSecret erases a replaced secret that is no longer good.
+func (db *DB) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
+	_, err := db.System().DB.ExecContext(ctx, `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
+		WHERE id = $1 AND previous_secret_until <= now()`, id)
+	return err
+}
+
+// outgoingColumns reads what scanOutgoing takes, from an event e, a subscription s and the
+// attempt a if it has been made.
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
+	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END, coalesce(s.previous_secret_until <= now(), false),
+	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
+
+// scanOutgoing reads a row of place, status and outgoingColumns, and whether its subscription
+// has a replaced secret that is no longer good.
+func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
 	var body, reason *string
-	var sealed []byte
+	var sealed, previous []byte
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
 	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
-		&status, &code, &ms, &reason, &attemptedAt)
+		&previous, &expired, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
-		return place, nil, err
+		return place, nil, false, err
 	}
 	if body != nil {
 		o.Body = []byte(*body)
@@ -132,8 +236,10 @@ func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, err erro
 			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, DeliveredAt: app.At(*attemptedAt),
 		}
 	}
-	o.Secret, err = db.sealer.Open(sealed, string(o.SubscriptionID))
-	return place, &o, err
+	if o.Secret, err = db.sealer.Open(sealed, string(o.SubscriptionID)); err == nil && previous != nil {
+		o.PreviousSecret, err = db.sealer.Open(previous, string(o.SubscriptionID))
+	}
+	return place, &o, expired, err
 }
 
 // RecordAttempt writes down an attempt, what it means for its delivery, the attempt before
@@ -148,11 +254,7 @@ func (db *DB) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, 
 const slowMemory = time.Minute
 
 func (db *DB) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
-	columns, err := columnsOf(records)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.System().DB.QueryContext(ctx, recordStatement, columns.args()...)
+	rows, err := db.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args()...)
 	if err != nil {
 		return nil, err
 	}
@@ -174,14 +276,14 @@ func (db *DB) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]
 const recordStatement = `
 	WITH r AS MATERIALIZED (
 		SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[], $9::text[],
-			$10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[], $16::timestamptz[])
+			$10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[], $16::timestamptz[], $19::text[], $20::jsonb[])
 			AS r (place, id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
-				status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at)
+				status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at, request_url, request_headers)
 	), attempt AS (
 		INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
-			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at)
+			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at, request_url, request_headers)
 		SELECT id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
-			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at
+			status_code, response_time_ms, error, response_headers, response_body, next_retry_at, attempted_at, request_url, request_headers
 		FROM r ON CONFLICT (delivery_id, number) DO NOTHING
 		RETURNING delivery_id, number
 	), fresh AS MATERIALIZED (
@@ -202,7 +304,7 @@ const recordStatement = `
 			FROM fresh f) f
 		GROUP BY subscription_id
 	), changing AS MATERIALIZED (
-		SELECT h.subscription_id, h.store_id, o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $20::interval) AS unwatched
+		SELECT h.subscription_id, h.store_id, o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $22::interval) AS unwatched
 		FROM subscription_health h JOIN outcome o USING (subscription_id)
 		WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at < o.at - $18::interval
 		ORDER BY h.subscription_id FOR UPDATE OF h
@@ -216,7 +318,7 @@ const recordStatement = `
 		FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
 	), watchdog AS (
 		INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-		SELECT 'job_' || uuidv7_hex(), c.store_id, $19, c.subscription_id, o.at, o.at
+		SELECT 'job_' || uuidv7_hex(), c.store_id, $21, c.subscription_id, o.at, o.at
 		FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 	)
 	SELECT place FROM fresh`
@@ -239,21 +341,14 @@ type recordColumns struct {
 	bodies        [][]byte
 	nextRetries   []pgtype.Timestamptz
 	at            []time.Time
+	urls          []string
+	sent          []*string
 }
 
-func columnsOf(records []app.MadeAttempt) (*recordColumns, error) {
+func columnsOf(records []app.MadeAttempt) *recordColumns {
 	c := &recordColumns{}
 	for i, r := range records {
 		at := app.At(r.At).Time
-		var headers *string
-		if r.Headers != nil {
-			encoded, err := json.Marshal(r.Headers)
-			if err != nil {
-				return nil, err
-			}
-			text := string(encoded)
-			headers = &text
-		}
 		next := pgtype.Timestamptz{}
 		if r.Status == app.AttemptRetrying {
 			next = pgtype.Timestamptz{Time: at.Add(r.Duration + r.RetryIn), Valid: true}
@@ -270,32 +365,55 @@ func columnsOf(records []app.MadeAttempt) (*recordColumns, error) {
 		c.codes = append(c.codes, int32(r.StatusCode))
 		c.ms = append(c.ms, r.Duration.Milliseconds())
 		c.errors = append(c.errors, r.Error)
-		c.headers = append(c.headers, headers)
+		c.headers = append(c.headers, jsonOrNil(r.Headers))
 		c.bodies = append(c.bodies, r.Body)
 		c.nextRetries = append(c.nextRetries, next)
 		c.at = append(c.at, at)
+		c.urls = append(c.urls, r.Outgoing.URL)
+		c.sent = append(c.sent, jsonOrNil(r.Sent))
 	}
-	return c, nil
+	return c
+}
+
+// jsonOrNil encodes headers; none at all is null. A stranger wrote them, and PostgreSQL
+// cannot keep a NUL.
+func jsonOrNil(headers map[string][]string) *string {
+	if headers == nil {
+		return nil
+	}
+	kept := make(map[string][]string, len(headers))
+	for name, values := range headers {
+		name = strings.ReplaceAll(name, "\x00", "")
+		for _, value := range values {
+			kept[name] = append(kept[name], strings.ReplaceAll(value, "\x00", ""))
+		}
+	}
+	encoded, _ := json.Marshal(kept) // never fails for strings
+	text := string(encoded)
+	return &text
 }
 
 func (c *recordColumns) args() []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
 		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), slowMemory,
-		app.JobWatchdog, watchOverdue,
+		c.urls, c.sent, app.JobWatchdog, watchOverdue,
 	}
 }
 
 // EndDelivery ends a delivery without an attempt: as a dead letter or cancelled, for a
 // reason. An attempt of it that waits for its retry gets the status dead_letter. A
-// delivery that was delivered stays so.
+// delivery that was delivered stays so. What is cancelled once its subscription is deleted
+// was cancelled for that.
 func (db *DB) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error {
 	_, err := db.System().DB.ExecContext(ctx, `
 		WITH d AS (
-			UPDATE deliveries SET status = $2, reason = $3, next_retry_at = NULL, ended_at = $4
+			UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
+				reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
+					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL) THEN $5 ELSE $3 END
 			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
 		)
 		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
-		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'`, id, status, reason, app.At(now).Time)
+		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'`, id, status, reason, app.At(now).Time, app.ReasonDeleted)
 	return classify(err)
 }

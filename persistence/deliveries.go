@@ -156,6 +156,7 @@ const claimQueued = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
 		SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
 		FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
+		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
 		CROSS JOIN LATERAL (
 			SELECT q.id, q.scheduled_for FROM deliveries q
 			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
@@ -175,9 +176,11 @@ const claimQueued = `
 // ClaimAbandoned takes over what another relay claimed and did not start within its lease.
 func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	return db.claim(ctx, `
-		UPDATE deliveries d SET lease_until = $2
-		WHERE d.id IN (SELECT id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
-			ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED)
+		WITH abandoned AS MATERIALIZED (
+			SELECT id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
+			ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+		)
+		UPDATE deliveries d SET lease_until = $2 FROM abandoned WHERE d.id = abandoned.id
 		RETURNING `+claimColumns, now, now.Add(limits.Lease), limits.Batch)
 }
 

@@ -58,3 +58,26 @@ func ErasingStatements(before time.Time) map[string][]any {
 	}
 	return statements
 }
+
+// Statements whose plans are looked at.
+const (
+	AttemptStats   = attemptStats
+	RetryingNow    = retryingNow
+	OpenDeliveries = openDeliveries
+	CancelQueued   = cancelQueued
+	LastAttempt    = "SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = ?" // as in subscriptionColumns
+	CountAttempts  = "SELECT count(*) FROM attempts a WHERE a.store_id = ? AND a.subscription_id = ?"
+)
+
+// ExplainInStore returns the plan of a statement of one store. Bitmaps are left out: which of them
+// is cheaper depends on when the table was cleaned up last.
+func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement string, args ...any) (string, error) {
+	var lines []string
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.ExecContext(ctx, "SET LOCAL enable_bitmapscan = off"); err != nil {
+			return err
+		}
+		return tx.NewRaw("EXPLAIN "+statement, args...).Scan(ctx, &lines)
+	})
+	return strings.Join(lines, "\n"), err
+}

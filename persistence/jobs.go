@@ -22,9 +22,11 @@ func orderJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, 
 // reported with FinishJobs until the lease is over can be taken again.
 func (db *DB) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error) {
 	rows, err := db.System().DB.QueryContext(ctx, `
-		UPDATE jobs SET lease_until = $2
-		WHERE id IN (SELECT id FROM jobs WHERE lease_until <= $1 ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED)
-		RETURNING id, kind, store_id, subject`, now, now.Add(lease), limit)
+		WITH free AS MATERIALIZED (
+			SELECT id FROM jobs WHERE lease_until <= $1 ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED
+		)
+		UPDATE jobs SET lease_until = $2 FROM free WHERE jobs.id = free.id
+		RETURNING jobs.id, kind, store_id, subject`, now, now.Add(lease), limit)
 	if err != nil {
 		return nil, classify(err)
 	}

@@ -13,8 +13,8 @@ func TestJobsAreClaimedUntilTheyAreFinished(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	store := open(t, db, "one.example").stores[0]
-	for _, subject := range []string{"a", "b", "c"} {
-		must(t, db.OrderJob(t.Context(), noon, store, "mail", subject))
+	for i, subject := range []string{"a", "b", "c"} {
+		must(t, db.OrderJob(t.Context(), noon.Add(time.Duration(i)*time.Microsecond), store, "mail", subject))
 	}
 	claim := func(at time.Time, limit int) (subjects string, ids []app.JobID) {
 		jobs, err := db.ClaimJobs(t.Context(), at, time.Minute, limit)

@@ -126,9 +126,12 @@ var (
 			WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = aged.id AND (d.ended_at IS NULL OR d.ended_at >= $2))
 		), body AS (
 			UPDATE outbox e SET body = NULL FROM done WHERE e.id = done.id RETURNING 1
-		), answer AS (
-			UPDATE attempts a SET response_headers = NULL, response_body = NULL
+		), attempt AS (
+			UPDATE attempts a SET request_headers = NULL, response_headers = NULL, response_body = NULL
 			FROM done JOIN deliveries d ON d.event_id = done.id WHERE a.delivery_id = d.id
+		), test AS (
+			UPDATE attempts a SET request_headers = NULL, response_headers = NULL, response_body = NULL
+			FROM done WHERE a.event_id = done.id AND a.delivery_id IS NULL
 		)
 		SELECT count(*) FROM body`
 
@@ -136,7 +139,9 @@ var (
 			DELETE FROM attempts a USING gone WHERE a.delivery_id = gone.id
 		)`)
 	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND dispatched_at IS NOT NULL",
-		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", "")
+		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, test AS (
+			DELETE FROM attempts a USING gone WHERE a.event_id = gone.id AND a.delivery_id IS NULL
+		)`)
 	eraseReplays          = erasing("replays", "created_at", "ended_at < $2", "", "")
 	eraseSessions         = erasing("sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseCustomerSessions = erasing("customer_sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")

@@ -66,15 +66,21 @@ func TestErase(t *testing.T) {
 	history(t, db, store, "evt_recent", 31, "30.1", "29.9")
 	history(t, db, store, "evt_waiting", 100)
 	change(t, db, "UPDATE outbox SET dispatched_at = NULL WHERE id = 'evt_waiting'")
+	for name, days := range map[string]float64{"evt_tested": 31, "evt_tested_old": 91} { // tests have no delivery
+		history(t, db, store, name, days)
+		change(t, db, `INSERT INTO attempts (id, store_id, subscription_id, event_id, event_type, number, status, status_code,
+				response_time_ms, error, response_headers, response_body, attempted_at)
+			VALUES ($1, $2, 'whk_1', $1, 'test.ping', 1, 'delivered', 200, 1, '', '{}', 'secret', $3)`, name, store, noon)
+	}
 	got, _ := erase(t, db, noon)
-	want := app.Erased{Bodies: 4, Deliveries: 4, Events: 2}
+	want := app.Erased{Bodies: 6, Deliveries: 4, Events: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	for what, statement := range map[string]string{
-		"evt_ended- evt_open+ evt_quiet- evt_quiet_new+ evt_recent+ evt_replayed+ evt_waiting+": "SELECT id || CASE WHEN body IS NULL THEN '-' ELSE '+' END AS x FROM outbox WHERE type = 'order.created'",
-		"evt_ended_0 evt_ended_1 evt_open_1 evt_recent_0 evt_recent_1 evt_replayed_1":           "SELECT id AS x FROM deliveries",
-		"evt_ended_0- evt_ended_1- evt_open_1+ evt_recent_0+ evt_recent_1+ evt_replayed_1+":     "SELECT id || CASE WHEN response_body IS NULL AND response_headers IS NULL THEN '-' ELSE '+' END AS x FROM attempts",
+		"evt_ended- evt_open+ evt_quiet- evt_quiet_new+ evt_recent+ evt_replayed+ evt_tested- evt_waiting+": "SELECT id || CASE WHEN body IS NULL THEN '-' ELSE '+' END AS x FROM outbox WHERE type = 'order.created'",
+		"evt_ended_0 evt_ended_1 evt_open_1 evt_recent_0 evt_recent_1 evt_replayed_1":                       "SELECT id AS x FROM deliveries",
+		"evt_ended_0- evt_ended_1- evt_open_1+ evt_recent_0+ evt_recent_1+ evt_replayed_1+ evt_tested-":     "SELECT id || CASE WHEN response_body IS NULL AND response_headers IS NULL THEN '-' ELSE '+' END AS x FROM attempts",
 	} {
 		var left string
 		must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT string_agg(x, ' ' ORDER BY x) FROM ("+statement+") t").Scan(&left))

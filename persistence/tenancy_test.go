@@ -28,6 +28,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, err)
 	delivery := claim(t, db)[0].ID
 	attempt(t, db, delivery, 1, app.AttemptDeadLetter, 0)
+	attempts, _, err := db.Attempts(t.Context(), r.stores[0], subscription.ID, persistence.AttemptFilter{}, 1, 1)
+	must(t, err)
+	ping, err := db.CreateTest(t.Context(), noon, r.stores[0], subscription.ID)
+	must(t, err)
 	orderOfMine := r.order(t, db, 0)
 	replay, err := db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{
 		SubscriptionID: subscription.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
@@ -76,8 +80,43 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return map[bool]int{true: 1}[tick.Ended != app.WatchDeleted], err
 		},
 		"Attempts": func(s app.StoreID) (int, error) {
-			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, 1, 100)
+			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, persistence.AttemptFilter{}, 1, 100)
 			return len(attempts), err
+		},
+		"Stats": func(s app.StoreID) (int, error) {
+			stats, err := db.Stats(t.Context(), s, subscription.ID, app.At(noon), app.At(noon.Add(24*time.Hour)), app.ByDay)
+			return stats.Totals.Failed, err
+		},
+		"AttemptDetail": func(s app.StoreID) (int, error) {
+			_, err := db.AttemptDetail(t.Context(), s, subscription.ID, attempts[0].ID)
+			return 1, err
+		},
+		"OpenDeliveries": func(s app.StoreID) (int, error) {
+			open, err := db.OpenDeliveries(t.Context(), s, subscription.ID, "", 100)
+			return len(open), err
+		},
+		"CancelQueued": func(s app.StoreID) (int, error) {
+			return db.CancelQueued(t.Context(), noon, s, subscription.ID, 1)
+		},
+		"CreateTest": func(s app.StoreID) (int, error) {
+			_, err := db.CreateTest(t.Context(), noon, s, subscription.ID)
+			return 1, err
+		},
+		"OutgoingTest": func(s app.StoreID) (int, error) {
+			_, err := db.OutgoingTest(t.Context(), app.WebhookTest{StoreID: s, SubscriptionID: subscription.ID, EventID: ping.EventID})
+			return 1, err
+		},
+		"ChangeSubscription": func(s app.StoreID) (int, error) {
+			no := false
+			_, err := db.ChangeSubscription(t.Context(), noon, s, app.Actor{}, subscription.ID, app.SubscriptionChange{IsActive: &no}, 0)
+			return 1, err
+		},
+		"RotateSecret": func(s app.StoreID) (int, error) {
+			_, err := db.RotateSecret(t.Context(), noon, s, app.Actor{}, subscription.ID, app.NewSecret("another secret"), 0, 0)
+			return 1, err
+		},
+		"DeleteSubscription": func(s app.StoreID) (int, error) {
+			return 1, db.DeleteSubscription(t.Context(), noon, s, app.Actor{}, subscription.ID, 0)
 		},
 		"Products": func(s app.StoreID) (int, error) {
 			products, err := db.Products(t.Context(), s, app.ProductFilter{}, persistence.Cursor{}, 100)
@@ -113,7 +152,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		},
 	}
 	for name, method := range methods {
-		if name != "Replay" { // it changes what it finds
+		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued"}, name) { // they change what they find
 			if n, err := method(r.stores[0]); err != nil || n != 1 {
 				t.Errorf("%s in its own store: %d, %v", name, n, err)
 			}
@@ -128,6 +167,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, db.EndCustomerSession(t.Context(), noon, r.stores[1], customer.Customer.ID, customer.ID))
 	if _, err := db.AuthenticateCustomer(t.Context(), customer.ID, customer.Customer.ID, r.stores[0]); err != nil {
 		t.Errorf("another store has ended a customer's session: %v", err)
+	}
+	if _, err := db.Subscription(t.Context(), r.stores[0], subscription.ID); err != nil {
+		t.Errorf("another store has deleted the subscription: %v", err)
 	}
 	if d, err := db.Delivery(t.Context(), r.stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
 		t.Errorf("another store has replayed the delivery: %+v, %v", d, err)
@@ -232,6 +274,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"ClaimMail",            // users and invitations belong to no store
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
+		"forgetSecret",         // attempt recording
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay

@@ -12,15 +12,18 @@ import (
 
 // subscriptionRow is a subscription as clients may see it: the secret stays in its table.
 type subscriptionRow struct {
-	ID             app.SubscriptionID
-	URL            string          `bun:"url"`
-	Events         []app.EventType `bun:",array"`
-	IsActive       bool
-	CreatedAt      time.Time
-	LastDeliveryAt *time.Time
-	FailureCount   int64
-	FailingSince   *time.Time
-	FailingDays    int
+	ID                  app.SubscriptionID
+	URL                 string          `bun:"url"`
+	Events              []app.EventType `bun:",array"`
+	IsActive            bool
+	CreatedAt           time.Time
+	LastDeliveryAt      *time.Time
+	FailureCount        int64
+	Version             int64
+	UpdatedAt           time.Time
+	PreviousSecretUntil *time.Time
+	FailingSince        *time.Time
+	FailingDays         int
 }
 
 func (r subscriptionRow) subscription() app.Subscription {
@@ -28,6 +31,7 @@ func (r subscriptionRow) subscription() app.Subscription {
 		ID: r.ID, URL: r.URL, Events: r.Events, IsActive: r.IsActive, CreatedAt: app.At(r.CreatedAt),
 		LastDeliveryAt: timeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
 		FailingSince: timeOrNil(r.FailingSince), FailingDays: r.FailingDays,
+		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt), PreviousSecretExpiresAt: timeOrNil(r.PreviousSecretUntil),
 	}
 }
 
@@ -41,7 +45,7 @@ func timeOrNil(t *time.Time) *app.Time {
 
 // subscriptionColumns reads subscriptionRow. The time of the last attempt is looked up in
 // attempts, so that no delivery has to write it down a second time.
-const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h.failure_count,
+const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h.failure_count, s.version, s.updated_at, s.previous_secret_until,
 	h.failing_since, CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
 	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
 	FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id
@@ -52,7 +56,7 @@ const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h
 func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
 	now = app.At(now).Time
 	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
-		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now}
+		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now}
 		var count int
 		// The store's row is locked, so that two requests cannot both be the last that fits.
 		err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ?0 FOR NO KEY UPDATE) store
@@ -91,9 +95,16 @@ func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subsc
 
 // Subscription returns one subscription of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Subscription(ctx context.Context, store app.StoreID, id app.SubscriptionID) (app.Subscription, error) {
-	var row subscriptionRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw("SELECT "+subscriptionColumns+" AND s.id = ?", store, id).Scan(ctx, &row)
+	var found app.Subscription
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		found, err = subscription(ctx, tx, store, id)
+		return err
 	})
+	return found, err
+}
+
+func subscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) (app.Subscription, error) {
+	var row subscriptionRow
+	err := tx.NewRaw("SELECT "+subscriptionColumns+" AND s.id = ?", store, id).Scan(ctx, &row)
 	return row.subscription(), err
 }

@@ -64,6 +64,7 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.jobs.RegisterActivityWithOptions(jobs.ContinueReplay, activity.RegisterOptions{Name: activityContinueReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.CancelReplay, activity.RegisterOptions{Name: activityCancelReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})
+	w.fast.RegisterActivityWithOptions(sendTest(deliveries.Test), activity.RegisterOptions{Name: activityTest})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
@@ -75,6 +76,7 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 func Register(registry worker.WorkflowRegistry) {
 	for name, each := range map[string]any{
 		workflowDelivery: Delivery, workflowRetention: Retention,
+		workflowTest: Test, string(app.JobTeardown): Teardown,
 		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
 	} {
 		registry.RegisterWorkflowWithOptions(each, workflow.RegisterOptions{Name: name})

@@ -302,10 +302,8 @@ func (c *Config) check(environ map[string]string) []error {
 	if c.parts&API != 0 {
 		c.checkAPI(fault)
 	}
-	if c.parts&Worker != 0 {
-		c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
-		fault("TEMPORAL_…", err)
-	}
+	c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
+	fault("TEMPORAL_…", err)
 	return faults
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 	"go.temporal.io/sdk/client"
-	temporallog "go.temporal.io/sdk/log"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -70,11 +68,16 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		}
 	}
 	if config.parts&API != 0 {
+		temporal, err := temporalClient(config, log)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
 		handler = api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
-			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Log: log, Metrics: metrics, Now: time.Now,
+			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{}), Log: log, Metrics: metrics, Now: time.Now,
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err
@@ -103,22 +106,15 @@ func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 
 // startWorker starts the workers, then the relay that feeds them.
 func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *persistence.DB, metrics prometheus.Registerer, health *health, log zerolog.Logger) error {
-	options := config.temporal
-	// Temporal's own log is ours to read only when something is wrong.
-	options.Logger = temporallog.NewStructuredLogger(slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel)))))
-	if options.ConnectionOptions.TLS == nil {
-		// A server spoken to in plain text is near; compressing costs more than it saves.
-		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	}
-	temporal, err := client.NewLazyClient(options)
+	temporal, err := temporalClient(config, log)
 	if err != nil {
-		return fmt.Errorf("TEMPORAL_ADDRESS: %w", err)
+		return err
 	}
 	deliveries := workflows.NewClient(temporal, workflows.Policy{
 		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: config.DeliveryTimeout + recordTimeout,
 	}, workflows.JobPolicy{Watchdog: app.WatchdogPolicy{Day: config.WatchdogDay, Days: config.WatchdogDays}})
 	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
-		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(options))
+		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(config.temporal))
 	})
 	if err != nil {
 		temporal.Close()
@@ -131,6 +127,7 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics),
 		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
 		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.StopTimeout)
+	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
 	if err := workers.Start(); err != nil {
 		temporal.Close()
 		return fmt.Errorf("start the workers: %w", err)

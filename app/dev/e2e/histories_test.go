@@ -91,6 +91,8 @@ var (
 	stickyQueue = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
 )
 
+// replay holds the code against a history, which becomes one of those that it is held to
+// from then on with -record.
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()
@@ -98,7 +100,7 @@ func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	if err := replayer.ReplayWorkflowHistory(nil, &history.History{Events: events}); err != nil {
 		t.Error(err)
 	}
-	keep(t, "delivery_"+name, events)
+	keep(t, name, events)
 }
 
 // keep writes a history to workflows/testdata when that is asked for.

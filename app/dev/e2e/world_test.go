@@ -213,6 +213,9 @@ func (r *restaurant) call(method, path string, body any) (int, json.RawMessage) 
 	response, err := the.client.Do(request)
 	must(r.t, err)
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusNoContent {
+		return response.StatusCode, nil
+	}
 	var answer struct{ Data, Error json.RawMessage }
 	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
 	if answer.Error != nil {

@@ -1,0 +1,45 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Test sends a test.ping once and records it. Like Deliver it does not send again what has
+// been sent. NOT_FOUND when the subscription is gone.
+func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
+	ctx = context.WithoutCancel(ctx)
+	result, err, _ := d.underWay.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
+	return result.(app.WebhookTestResult), err
+}
+
+func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
+	if made, ok := d.unrecorded.Load(in.EventID); ok {
+		return d.recordTest(ctx, in, made.(app.MadeAttempt))
+	}
+	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	outgoing, err := d.store.OutgoingTest(loading, in)
+	loaded()
+	switch {
+	case err != nil:
+		return app.WebhookTestResult{}, err
+	case outgoing.Recorded != nil:
+		r := outgoing.Recorded
+		return testResult(in, r.Status, r.StatusCode, r.ResponseTimeMs, r.Error), nil
+	}
+	return d.recordTest(ctx, in, d.post(ctx, outgoing))
+}
+
+func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
+	d.unrecorded.Store(in.EventID, made)
+	if err := d.store.RecordTest(ctx, made); err != nil {
+		return app.WebhookTestResult{}, err
+	}
+	d.unrecorded.Delete(in.EventID)
+	return testResult(in, made.Status, made.StatusCode, made.Duration.Milliseconds(), made.Error), nil
+}
+
+func testResult(in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string) app.WebhookTestResult {
+	return app.WebhookTestResult{Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason}
+}

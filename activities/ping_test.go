@@ -1,0 +1,61 @@
+package activities
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestATestIsSentOnce(t *testing.T) {
+	t.Parallel()
+	in := app.WebhookTest{StoreID: "sto_1", SubscriptionID: "whk_1", EventID: "evt_1"}
+	for name, test := range map[string]struct {
+		answer int
+		want   app.WebhookTestResult
+		status app.AttemptStatus
+	}{
+		"delivered": {204, app.WebhookTestResult{Delivered: true, StatusCode: 204, EventID: "evt_1"}, app.AttemptDelivered},
+		"refused":   {500, app.WebhookTestResult{StatusCode: 500, EventID: "evt_1", Error: "HTTP 500"}, app.AttemptFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var posts atomic.Int32
+			var seen http.Header
+			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+				posts.Add(1)
+				seen = r.Header.Clone()
+				seen.Set("Host", r.Host)
+				seen.Set("Content-Length", fmt.Sprint(r.ContentLength))
+				w.WriteHeader(test.answer)
+			})
+			inactive := outgoing(url)
+			inactive.Active = false
+			store := &memory{outgoing: inactive, refuse: 1}
+			d := newDeliveries(e, store)
+			if _, err := d.Test(t.Context(), in); err == nil {
+				t.Error("what could not be recorded succeeded")
+			}
+			for range 2 { // once from memory, once from the record
+				got, err := d.Test(t.Context(), in)
+				if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+					t.Error(diff, err)
+				}
+			}
+			if posts.Load() != 1 || len(store.made) != 1 || store.made[0].Status != test.status || store.made[0].DeliveryID != "" {
+				t.Errorf("%d POSTs, recorded %+v", posts.Load(), store.made)
+			}
+			if diff := cmp.Diff(seen, http.Header(store.made[0].Sent)); diff != "" {
+				t.Error("the headers that were recorded are not those that were sent:", diff)
+			}
+		})
+	}
+	if _, err := newDeliveries(nil, &memory{err: app.NotFound()}).Test(t.Context(), in); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("a subscription that is gone: %v", err)
+	}
+}

@@ -1,0 +1,90 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+const (
+	activityCancelBatch = "CancelBatch"
+
+	// teardownLimit is for one batch: a hundred requests and their pauses.
+	teardownLimit = 5 * time.Minute
+	// teardownPause is between two passes: longer than what was under way at the deletion
+	// can take to show, be it an attempt or a relay's round.
+	teardownPause = time.Minute
+	// teardownMaxPause is reached when something refuses to end.
+	teardownMaxPause = time.Hour
+)
+
+// Teardown cancels what is left to deliver to a deleted subscription, the job's subject:
+// pass after pass until one finds nothing.
+func Teardown(ctx workflow.Context, in JobInput) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue: SlowTaskQueue, StartToCloseTimeout: teardownLimit,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
+	})
+	total := 0
+	for pass := 1; ; pass++ {
+		found, err := teardownPass(ctx, in, &total)
+		if err != nil {
+			return err
+		}
+		if found == 0 && pass > 1 {
+			return nil
+		}
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return workflow.NewContinueAsNewError(ctx, string(app.JobTeardown), in)
+		}
+		if err := workflow.Sleep(ctx, min(time.Duration(pass)*teardownPause, teardownMaxPause)); err != nil {
+			return err
+		}
+	}
+}
+
+// teardownPass goes through all that is open, and returns how much it was.
+func teardownPass(ctx workflow.Context, in JobInput, total *int) (found int, err error) {
+	batch := activities.TeardownInput{StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject)}
+	for more := true; more; {
+		var did activities.TeardownResult
+		if err := workflow.ExecuteActivity(ctx, activityCancelBatch, batch).Get(ctx, &did); err != nil {
+			return found, err
+		}
+		found += did.Cancelled
+		*total += did.Cancelled
+		batch.After, more = did.Last, did.More
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries cancelled", *total))
+		if more && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return found, workflow.NewContinueAsNewError(ctx, string(app.JobTeardown), in)
+		}
+	}
+	return found, nil
+}
+
+// HandleTeardown makes the workers do the job teardown.
+func (w *Workers) HandleTeardown(t *activities.Teardown) {
+	w.slow.RegisterActivityWithOptions(t.CancelBatch, activity.RegisterOptions{Name: activityCancelBatch})
+}
+
+// CancelDelivery asks the workflow of a delivery to end, and reports whether there was one
+// that had not ended.
+func (c *Client) CancelDelivery(ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID) (found bool, err error) {
+	err = c.temporal.CancelWorkflow(ctx, DeliveryWorkflowID(delivery.EventID, subscription), "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return false, nil
+	}
+	if _, asked := errors.AsType[*serviceerror.CancellationAlreadyRequested](err); asked {
+		return true, nil
+	}
+	return err == nil, err
+}
