@@ -84,19 +84,16 @@ func invitation(baseURL string, in app.InvitationMail) letter {
 	}
 }
 
-// deactivationDays is how many days of failure deactivate a webhook (contract §4, Watchdog).
-const deactivationDays = 7
-
 func webhookTrouble(baseURL string, kind app.MailKind, in app.WebhookMail) letter {
 	store, host := oneLine(in.Store), "its receiver"
 	if u, err := url.Parse(in.URL); err == nil && u.Host != "" {
 		host = oneLine(u.Host)
 	}
 	l := letter{
-		Subject: fmt.Sprintf("Webhook to %s fails: day %d of %d", host, in.Day, deactivationDays),
+		Subject: fmt.Sprintf("Webhook to %s fails: day %d of %d", host, in.Day, in.Of),
 		Paragraphs: []string{
-			fmt.Sprintf("A webhook of %s could not deliver to %s: day %d of %d, %s.", store, host, in.Day, deactivationDays, inARow(in.Failures)),
-			fmt.Sprintf("On day %d of failure it is deactivated. One successful delivery starts the count afresh.", deactivationDays),
+			fmt.Sprintf("A webhook of %s could not deliver to %s: day %d of %d, %s.", store, host, in.Day, in.Of, inARow(in.Failures)),
+			fmt.Sprintf("On day %d of failure it is deactivated. One successful delivery starts the count afresh.", in.Of),
 		},
 		LinkText: "See the webhook",
 		Link:     app.WebhookLink(baseURL, in.ID),

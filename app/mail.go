@@ -57,7 +57,8 @@ type WebhookMail struct {
 
 // WebhookTrouble is how badly a webhook fails.
 type WebhookTrouble struct {
-	Day      int `json:"day"`      // of the seven after which it is deactivated
+	Day      int `json:"day"`      // counted in the streak
+	Of       int `json:"of"`       // days after which it is deactivated
 	Failures int `json:"failures"` // failed attempts in a row
 }
 

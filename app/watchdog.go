@@ -73,9 +73,9 @@ type Watched struct {
 	NextIn   time.Duration `json:"nextIn,omitempty"` // until the next tick
 }
 
-// Trouble returns what people are told.
-func (w Watched) Trouble() WebhookTrouble {
-	return WebhookTrouble{Day: w.Days, Failures: int(w.Failures)}
+// Trouble returns what people are told, where so many days deactivate.
+func (w Watched) Trouble(days int) WebhookTrouble {
+	return WebhookTrouble{Day: w.Days, Of: days, Failures: int(w.Failures)}
 }
 
 // WatchEnd is why a watchdog has nothing more to do.

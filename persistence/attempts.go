@@ -236,6 +236,9 @@ func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired 
 			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, DeliveredAt: app.At(*attemptedAt),
 		}
 	}
+	if o.Deleted { // and its secret erased
+		return place, &o, false, nil
+	}
 	if o.Secret, err = db.sealer.Open(sealed, string(o.SubscriptionID)); err == nil && previous != nil {
 		o.PreviousSecret, err = db.sealer.Open(previous, string(o.SubscriptionID))
 	}

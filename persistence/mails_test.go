@@ -164,7 +164,7 @@ func TestMailsAboutWebhooksGoToOwnersAndAdmins(t *testing.T) {
 		users[role] = id
 	}
 	hook := r.subscribe(t, db, 0, app.EventOrderCreated)
-	trouble := app.WebhookTrouble{Day: 3, Failures: 17}
+	trouble := app.WebhookTrouble{Day: 3, Of: 7, Failures: 17}
 	must(t, db.OrderMail(t.Context(), noon, r.stores[0], app.MailWebhookWarning, hook.ID, trouble))
 	if ids := ordered(t, db); len(ids) != 0 {
 		t.Errorf("without a mail server %q are ordered", ids)

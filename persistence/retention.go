@@ -41,7 +41,9 @@ func (db *DB) Erase(ctx context.Context, now time.Time, retention app.Retention,
 			return erased, err
 		}
 	}
-	return erased, nil
+	beat()
+	_, err := db.System().DB.ExecContext(ctx, erasePreviousSecrets, now)
+	return erased, classify(err)
 }
 
 // eraseBodies erases the bodies of events all of whose deliveries ended before a time, and
@@ -147,6 +149,9 @@ var (
 	eraseCustomerSessions = erasing("customer_sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseInvitations      = erasing("invitations", "created_at", "expires_at < $2", "", "")
 	eraseMails            = erasing("mails", "created_at", "ended_at < $2", "", "")
+
+	// The overlap of a rotation is over. A busy webhook's is erased as it delivers.
+	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= $1`
 
 	eraseIdempotencyKeys = fmt.Sprintf(`
 		WITH seen AS MATERIALIZED (

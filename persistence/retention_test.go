@@ -238,3 +238,26 @@ func explain(t *testing.T, conn *sql.Conn, statement string, args ...any) string
 	must(t, rows.Err())
 	return plan.String()
 }
+
+// A replaced secret goes when its overlap is over, a webhook's own with the webhook.
+func TestEraseSecrets(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.subscribe(t, db, 0, app.EventOrderCreated)
+	_, err := db.RotateSecret(t.Context(), noon, r.stores[0], app.Actor{}, s.ID, app.NewSecret("another secret of many characters"), time.Hour, 0)
+	must(t, err)
+	for _, c := range []struct {
+		after time.Duration
+		kept  int
+	}{{time.Hour - time.Second, 1}, {time.Hour, 0}} {
+		erase(t, db, noon.Add(c.after))
+		if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE previous_secret IS NOT NULL"); n != c.kept {
+			t.Errorf("%v after the rotation %d replaced secrets are kept", c.after, n)
+		}
+	}
+	must(t, db.DeleteSubscription(t.Context(), noon, r.stores[0], app.Actor{}, s.ID, 0))
+	if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE secret <> ''"); n != 0 {
+		t.Error("a deleted webhook's secret is kept")
+	}
+}

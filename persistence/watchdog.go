@@ -84,10 +84,10 @@ func (db *DB) TickWatchdog(ctx context.Context, now time.Time, store app.StoreID
 			return err
 		case tick.Deactivate:
 			watched.Ended = app.WatchDeactivated
-			return db.deactivate(ctx, tx, now, store, id, watched)
+			return db.deactivate(ctx, tx, now, store, id, watched, policy.Days)
 		case tick.Warn:
 			watched.Warned = true
-			err = db.orderMail(ctx, tx, now, store, app.MailWebhookWarning, id, watched.Trouble())
+			err = db.orderMail(ctx, tx, now, store, app.MailWebhookWarning, id, watched.Trouble(policy.Days))
 		}
 		watched.NextIn = tick.Next.Sub(now)
 		return err
@@ -115,7 +115,7 @@ func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Subs
 }
 
 // deactivate turns a subscription off for its failures.
-func (db *DB) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.SubscriptionID, watched app.Watched) error {
+func (db *DB) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.SubscriptionID, watched app.Watched, days int) error {
 	if err := endWatch(ctx, tx, store, id); err != nil {
 		return err
 	}
@@ -129,5 +129,5 @@ func (db *DB) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store ap
 	if err != nil {
 		return err
 	}
-	return db.orderMail(ctx, tx, now, store, app.MailWebhookDeactivated, id, watched.Trouble())
+	return db.orderMail(ctx, tx, now, store, app.MailWebhookDeactivated, id, watched.Trouble(days))
 }

@@ -106,7 +106,8 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewRaw(`UPDATE subscriptions SET deleted_at = ?0, updated_at = ?0, version = version + 1, previous_secret = NULL, previous_secret_until = NULL
+		_, err = tx.NewRaw(`UPDATE subscriptions SET deleted_at = ?0, updated_at = ?0, version = version + 1,
+				secret = '', previous_secret = NULL, previous_secret_until = NULL
 			WHERE store_id = ?1 AND id = ?2`, now, store, id).Exec(ctx)
 		if err != nil {
 			return err
