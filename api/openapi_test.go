@@ -194,8 +194,8 @@ func TestEveryTagHasAMessage(t *testing.T) {
 		}
 		for i := range in.NumField() {
 			field := in.Field(i)
-			own, each := rulesOf(field.Tag.Get("validate"))
-			for _, rule := range append(own, each...) {
+			own, keys, each := rulesOf(field.Tag.Get("validate"))
+			for _, rule := range slices.Concat(own, keys, each) {
 				if rule.name != "omitempty" && messageOf(rule.name, rule.param, field.Type) == "" {
 					t.Errorf("%s.%s: no message for %q", in, field.Name, rule.name)
 				}
