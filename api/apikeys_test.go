@@ -275,7 +275,7 @@ func TestTheSandbox(t *testing.T) {
 	w.do("GET", "/orders/"+string(own.order.ID), created.Key, nil).refused(app.CodeNotFound)
 	w.do("GET", "/products?storeId="+string(own.id), created.Key, nil).refused(app.CodeStoreMismatch)
 	w.do("POST", "/orders", created.Key, w.orderBody("own")).refused(app.CodeProductUnavailable)
-	product, err := w.db.CreateProduct(t.Context(), noon, sandbox, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+	product, err := w.db.CreateProduct(t.Context(), noon, sandbox, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
 	w.must(err)
 	var placed orderOut
 	w.do("POST", "/orders", created.Key, altered(w.orderBody("own"), object{"items": []any{object{"productId": product.ID, "quantity": 2}}})).ok(201, &placed)

@@ -186,7 +186,7 @@ func TestEveryTagHasAMessage(t *testing.T) {
 	t.Parallel()
 	var check func(in reflect.Type)
 	check = func(in reflect.Type) {
-		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
+		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice || in.Kind() == reflect.Map {
 			in = in.Elem()
 		}
 		if in.Kind() != reflect.Struct || kindOf(in) != anObject {
@@ -196,7 +196,11 @@ func TestEveryTagHasAMessage(t *testing.T) {
 			field := in.Field(i)
 			own, keys, each := rulesOf(field.Tag.Get("validate"))
 			for _, rule := range slices.Concat(own, keys, each) {
-				if rule.name != "omitempty" && messageOf(rule.name, rule.param, field.Type) == "" {
+				of := field.Type
+				if len(each) > 0 && of.Kind() != reflect.Pointer && !slices.Contains(own, rule) {
+					of = of.Elem()
+				}
+				if rule.name != "omitempty" && messageOf(rule.name, rule.param, of) == "" {
 					t.Errorf("%s.%s: no message for %q", in, field.Name, rule.name)
 				}
 			}

@@ -92,8 +92,7 @@ func describeField(params jsonschema.InterceptPropParams) error {
 	if field.Name == "Success" {
 		schema.WithConst(params.ParentSchema.ReflectType != reflect.TypeFor[failure]())
 	}
-	clearable := field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() == reflect.Pointer
-	if !oc.IsProcessingResponse() && !clearable || inBody && strings.Contains(field.Tag.Get("json"), ",omit") {
+	if !oc.IsProcessingResponse() && !clearable(field.Type) || inBody && strings.Contains(field.Tag.Get("json"), ",omit") {
 		schema.RemoveType(jsonschema.Null) // absent, never null
 	}
 	if schema.Type != nil && schema.HasType(jsonschema.Null) && len(schema.Enum) > 0 {
@@ -117,10 +116,20 @@ func describeField(params jsonschema.InterceptPropParams) error {
 		constrain(&names, field.Type.Key(), keys)
 		schema.WithPropertyNames(names.ToSchemaOrBool())
 	}
+	if field.Type.Kind() == reflect.Map && field.Type.Elem().Kind() == reflect.Pointer && elementsOf(schema).Ref != nil {
+		null := jsonschema.Null.ToSchemaOrBool() // takes a member out
+		either := (&jsonschema.Schema{AnyOf: []jsonschema.SchemaOrBool{null, *schema.AdditionalProperties}}).ToSchemaOrBool()
+		schema.AdditionalProperties = &either
+	}
 	if elements := elementsOf(schema); len(each) > 0 && elements.Ref == nil && len(elements.AnyOf) == 0 {
 		constrain(elements, field.Type.Elem(), each)
 	}
 	return nil
+}
+
+// clearable reports whether a type is a nullable.
+func clearable(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer
 }
 
 // elementsOf returns the schema of a list's elements, of an object's members.

@@ -171,7 +171,7 @@ func messageOf(tag, param string, t reflect.Type) string {
 	if tag == "enum" {
 		return "must be one of " + strings.Join(enums[t], ", ")
 	}
-	if tag == "min" || tag == "max" || tag == "required" && kindOf(t) == anInteger {
+	if tag == "min" || tag == "max" || tag == "required" && t.Kind() != reflect.Pointer && kindOf(t) == anInteger {
 		tag += map[kind]string{aString: " string", anArray: " slice", anInteger: " number", anObject: " object"}[kindOf(t)]
 	}
 	message := messages[tag]

@@ -126,6 +126,14 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			all, err := db.AuditTrail(t.Context(), s, persistence.AuditFilter{Action: app.AuditWebhookCreated}, persistence.Cursor{}, 100)
 			return len(all), err
 		},
+		"Product": func(s app.StoreID) (int, error) { _, err := db.Product(t.Context(), s, r.menu[0].ID); return 1, err },
+		"ChangeProduct": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeProduct(t.Context(), noon, s, r.menu[0].ID, 0, func(p *app.Product) error { p.Category += "x"; return nil })
+			return 1, err
+		},
+		"DeleteProduct": func(s app.StoreID) (int, error) {
+			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
+		},
 		"Subscriptions": func(s app.StoreID) (int, error) {
 			all, err := db.Subscriptions(t.Context(), s)
 			return len(all), err
@@ -152,7 +160,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		},
 	}
 	for name, method := range methods {
-		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued"}, name) { // they change what they find
+		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued", "DeleteProduct"}, name) { // they change what they find
 			if n, err := method(r.stores[0]); err != nil || n != 1 {
 				t.Errorf("%s in its own store: %d, %v", name, n, err)
 			}
@@ -170,6 +178,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	}
 	if _, err := db.Subscription(t.Context(), r.stores[0], subscription.ID); err != nil {
 		t.Errorf("another store has deleted the subscription: %v", err)
+	}
+	if _, err := db.Product(t.Context(), r.stores[0], r.menu[0].ID); err != nil {
+		t.Errorf("another store has deleted the product: %v", err)
 	}
 	if d, err := db.Delivery(t.Context(), r.stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
 		t.Errorf("another store has replayed the delivery: %+v, %v", d, err)
