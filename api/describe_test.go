@@ -51,6 +51,7 @@ var meanings = map[app.Code]string{
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeVersionMismatch:      "somebody has changed it since the version in If-Match: read it again",
+	app.CodeInvalidTransition:    "the status cannot become that one; allowedTransitions names those that it can",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
 	app.CodeIdempotencyKeyInUse:  "the first request with this Idempotency-Key is still running: wait as Retry-After says",
 	app.CodePayloadTooLarge:      "the body has more than 1 MiB",

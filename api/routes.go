@@ -116,7 +116,13 @@ func routes() []route {
 
 		{post, "/orders", app.WriteOrders, "", once, 201, "Place an order",
 			handle((*Server).placeOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
+		{get, "/orders", app.ViewOrders, "", !once, 200, "List the store's orders, the newest first", handle((*Server).orders)},
+		{post, "/orders/quote", app.WriteOrders, "", !once, 200, "Compute what an order would cost, without placing it",
+			handle((*Server).quoteOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
 		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
+		{patch, "/orders/{id}/status", app.WriteOrders, orders, !once, 200, "Take an order a step on, or cancel it",
+			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
+		{get, "/orders/{id}/history", app.ViewOrders, orders, !once, 200, "Show what became of an order, the oldest first", handle((*Server).orderHistory)},
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
 		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
