@@ -237,6 +237,7 @@ func TestAKeysSecretIsNowhere(t *testing.T) {
 	rows, err := w.db.System().DB.QueryContext(t.Context(), `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
 		AND has_table_privilege(oid, 'SELECT')`)
 	w.must(err)
+	defer rows.Close()
 	var tables []string
 	for rows.Next() {
 		var name string

@@ -284,12 +284,14 @@ func TestProductVersions(t *testing.T) {
 	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(2)).refused(app.CodeVersionMismatch)
 	w.do("DELETE", path, w.tokens["OWNER"], nil, ifMatch(2)).refused(app.CodeVersionMismatch)
 
-	// Of twenty who read version 1, one changes it.
+	// Of twenty who name version 1, one changes it, however they come to wait for each other.
 	answers := make(chan *answer, 20)
 	var wait sync.WaitGroup
-	for i := range cap(answers) {
-		wait.Go(func() { answers <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)}, ifMatch(1)) })
-	}
+	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, 8, func() {
+		for i := range cap(answers) {
+			wait.Go(func() { answers <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)}, ifMatch(1)) })
+		}
+	})
 	wait.Wait()
 	close(answers)
 	won := 0
@@ -302,6 +304,23 @@ func TestProductVersions(t *testing.T) {
 	}
 	if won != 1 || len(w.told("own", app.EventProductUpdated)) != 1 {
 		t.Errorf("%d changed it, %d events", won, len(w.told("own", app.EventProductUpdated)))
+	}
+}
+
+// holding runs race while a row is locked, and lets go of it once so many statements wait for it.
+func (w *world) holding(lock string, id any, waiting int, race func()) {
+	w.Helper()
+	tx, err := w.db.System().DB.BeginTx(w.Context(), nil)
+	w.must(err)
+	defer tx.Rollback()
+	_, err = tx.ExecContext(w.Context(), lock, id)
+	w.must(err)
+	race()
+	for n := 0; n < waiting; {
+		w.must(tx.QueryRowContext(w.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')").Scan(&n))
+		if w.Context().Err() != nil {
+			w.Fatal("nobody waits")
+		}
 	}
 }
 
