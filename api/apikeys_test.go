@@ -285,6 +285,9 @@ func TestTheSandbox(t *testing.T) {
 	}
 	w.do("GET", "/orders/"+string(placed.ID), w.key("own", app.ScopeReadOrders), nil).refused(app.CodeNotFound)
 	w.do("GET", "/orders/"+string(placed.ID), owner, nil).refused(app.CodeStoreMismatch)
+	if test, live := w.numbers("/orders", created.Key), w.numbers("/orders", owner); test != "1" || live != own.order.Number || placed.ID == own.order.ID {
+		t.Errorf("the sandbox lists %s, the store %s", test, live)
+	}
 
 	// Its members are the store's, and see it.
 	for _, name := range []string{"OWNER", "STAFF"} {

@@ -124,6 +124,8 @@ func TestProductDefaults(t *testing.T) {
 		t.Errorf("again: %s", again.Body)
 	}
 	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "A"})).refused(app.CodeConflict)
+	w.do("PATCH", "/products/"+string(w.stores["own"].product.ID), w.tokens["OWNER"], object{"sku": "A"}).refused(app.CodeConflict)
+	w.do("POST", "/products", w.tokens["FOREIGN"], altered(productBody(), object{"sku": "A"})).ok(201, nil)
 }
 
 // TestMergePatch holds PATCH /products/{id} against RFC 7396.
