@@ -237,6 +237,7 @@ func TestAKeysSecretIsNowhere(t *testing.T) {
 	rows, err := w.db.System().DB.QueryContext(t.Context(), `SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
 		AND has_table_privilege(oid, 'SELECT')`)
 	w.must(err)
+	defer rows.Close()
 	var tables []string
 	for rows.Next() {
 		var name string
@@ -275,7 +276,7 @@ func TestTheSandbox(t *testing.T) {
 	w.do("GET", "/orders/"+string(own.order.ID), created.Key, nil).refused(app.CodeNotFound)
 	w.do("GET", "/products?storeId="+string(own.id), created.Key, nil).refused(app.CodeStoreMismatch)
 	w.do("POST", "/orders", created.Key, w.orderBody("own")).refused(app.CodeProductUnavailable)
-	product, err := w.db.CreateProduct(t.Context(), noon, sandbox, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+	product, err := w.db.CreateProduct(t.Context(), noon, sandbox, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
 	w.must(err)
 	var placed orderOut
 	w.do("POST", "/orders", created.Key, altered(w.orderBody("own"), object{"items": []any{object{"productId": product.ID, "quantity": 2}}})).ok(201, &placed)
@@ -284,6 +285,9 @@ func TestTheSandbox(t *testing.T) {
 	}
 	w.do("GET", "/orders/"+string(placed.ID), w.key("own", app.ScopeReadOrders), nil).refused(app.CodeNotFound)
 	w.do("GET", "/orders/"+string(placed.ID), owner, nil).refused(app.CodeStoreMismatch)
+	if test, live := w.numbers("/orders", created.Key), w.numbers("/orders", owner); test != "1" || live != own.order.Number || placed.ID == own.order.ID {
+		t.Errorf("the sandbox lists %s, the store %s", test, live)
+	}
 
 	// Its members are the store's, and see it.
 	for _, name := range []string{"OWNER", "STAFF"} {

@@ -147,7 +147,8 @@ func (b *binder) ifMatch(v reflect.Value, c *call) {
 	field.SetString(values[0])
 }
 
-// query binds the query parameters. Each is given at most once and never empty.
+// query binds the query parameters. Each is given at most once, unless it is a list, and
+// never empty.
 func (b *binder) query(v reflect.Value, raw string) {
 	for i := range v.NumField() {
 		if value, ok := v.Type().Field(i).Tag.Lookup("default"); ok {
@@ -165,13 +166,23 @@ func (b *binder) query(v reflect.Value, raw string) {
 		switch {
 		case !known:
 			b.fault(member("", name), "is not a parameter of this operation")
+		case slices.Contains(values[name], ""):
+			b.wrongType(name, "must not be empty")
+		case field.Kind() == reflect.Slice:
+			b.parameters(field, name, values[name])
 		case len(values[name]) > 1:
 			b.wrongType(name, "is given twice")
-		case values[name][0] == "":
-			b.wrongType(name, "must not be empty")
 		default:
 			b.parameter(field, name, values[name][0])
 		}
+	}
+}
+
+// parameters binds a parameter that can be given several times.
+func (b *binder) parameters(v reflect.Value, name string, texts []string) {
+	v.Set(reflect.MakeSlice(v.Type(), len(texts), len(texts)))
+	for i, text := range texts {
+		b.parameter(v.Index(i), name+"["+strconv.Itoa(i)+"]", text)
 	}
 }
 
@@ -246,7 +257,7 @@ var starts = map[kind][]jsontext.Kind{
 }
 
 func kindOf(t reflect.Type) kind {
-	if t.Kind() == reflect.Pointer {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch t {
@@ -256,7 +267,7 @@ func kindOf(t reflect.Type) kind {
 		return aString
 	}
 	switch t.Kind() {
-	case reflect.Struct:
+	case reflect.Struct, reflect.Map:
 		return anObject
 	case reflect.Slice:
 		return anArray
@@ -271,7 +282,7 @@ func kindOf(t reflect.Type) kind {
 }
 
 // body binds the members of a body whose syntax has been checked. Members are matched
-// exactly; null is no value of any type.
+// exactly; null is no value of any type but nullable.
 func (b *binder) body(v reflect.Value, body []byte) {
 	b.value(jsontext.NewDecoder(bytes.NewBuffer(body)), v, "")
 }
@@ -281,17 +292,28 @@ func (b *binder) value(decoder *jsontext.Decoder, v reflect.Value, path string) 
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
+	if v.Kind() == reflect.Pointer { // a nullable, which has been given
+		if decoder.PeekKind() == 'n' {
+			decoder.SkipValue()
+			return
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
 	kind := kindOf(v.Type())
 	if !slices.Contains(starts[kind], decoder.PeekKind()) {
 		b.wrongType(path, kind.must())
 		decoder.SkipValue()
 		return
 	}
-	switch kind {
-	case anObject:
+	switch {
+	case v.Kind() == reflect.Map:
+		b.dictionary(decoder, v, path)
+		return
+	case kind == anObject:
 		b.object(decoder, v, path)
 		return
-	case anArray:
+	case kind == anArray:
 		b.array(decoder, v, path)
 		return
 	}
@@ -328,6 +350,25 @@ func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string)
 		}
 		b.fault(member(path, name), "is not a member of this request")
 		decoder.SkipValue()
+	}
+	decoder.ReadToken()
+}
+
+// dictionary binds an object whose members the client names. In a merge patch, whose values
+// are pointers, null is one.
+func (b *binder) dictionary(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	v.Set(reflect.MakeMap(v.Type()))
+	decoder.ReadToken()
+	for decoder.PeekKind() != '}' {
+		token, _ := decoder.ReadToken()
+		name := token.String()
+		element := reflect.New(v.Type().Elem()).Elem()
+		if element.Kind() == reflect.Pointer && decoder.PeekKind() == 'n' {
+			decoder.SkipValue()
+		} else {
+			b.value(decoder, element, member(path, name))
+		}
+		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), element)
 	}
 	decoder.ReadToken()
 }

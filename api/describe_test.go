@@ -51,6 +51,7 @@ var meanings = map[app.Code]string{
 	app.CodeDeliveryInProgress:   "the delivery has not ended yet",
 	app.CodePayloadErased:        "the event's body is no longer kept",
 	app.CodeVersionMismatch:      "somebody has changed it since the version in If-Match: read it again",
+	app.CodeInvalidTransition:    "the status cannot become that one; allowedTransitions names those that it can",
 	app.CodeTotalMismatch:        "the order costs something else than expected",
 	app.CodeIdempotencyKeyInUse:  "the first request with this Idempotency-Key is still running: wait as Retry-After says",
 	app.CodePayloadTooLarge:      "the body has more than 1 MiB",
@@ -207,7 +208,7 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 		}
 		text = "For whoever has the refresh token."
 	}
-	oc.AddReqStructure(reflect.Zero(rt.endpoint.in).Interface())
+	oc.AddReqStructure(sampleOf(rt.endpoint.in))
 	if rt.once {
 		oc.AddReqStructure(struct {
 			Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" description:"Repeating a request with its key and body within 24 hours has the first one's answer and no further effect."`
@@ -233,6 +234,18 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 		return err
 	}
 	return refine(reflector.Spec, rt)
+}
+
+// sampleOf returns a value of a struct type in which nullables are there: the library steps
+// into pointers to pointers.
+func sampleOf(t reflect.Type) any {
+	v := reflect.New(t).Elem()
+	for i := range t.NumField() {
+		if clearable(t.Field(i).Type) {
+			v.Field(i).Set(reflect.New(t.Field(i).Type.Elem()))
+		}
+	}
+	return v.Interface()
 }
 
 // cookieOf says with which cookie an operation answers.

@@ -35,6 +35,7 @@ var statuses = map[app.Code]int{
 	app.CodeDeliveryInProgress:   http.StatusConflict,
 	app.CodePayloadErased:        http.StatusConflict,
 	app.CodeVersionMismatch:      http.StatusConflict,
+	app.CodeInvalidTransition:    http.StatusConflict,
 	app.CodeTotalMismatch:        http.StatusConflict,
 	app.CodeIdempotencyKeyInUse:  http.StatusConflict,
 	app.CodePayloadTooLarge:      http.StatusRequestEntityTooLarge,
@@ -59,11 +60,13 @@ type failure struct {
 }
 
 type errorBody struct {
-	StatusCode int           `json:"statusCode"` // the HTTP status
-	Code       app.Code      `json:"code"`
-	Message    string        `json:"message"`           // for people
-	Details    []app.Detail  `json:"details,omitempty"` // each fault of the request, where that helps
-	RequestID  app.RequestID `json:"requestId"`         // as in X-Request-Id
+	StatusCode int          `json:"statusCode"` // the HTTP status
+	Code       app.Code     `json:"code"`
+	Message    string       `json:"message"`           // for people
+	Details    []app.Detail `json:"details,omitempty"` // each fault of the request, where that helps
+	// of INVALID_TRANSITION: what can be made of it instead
+	AllowedTransitions []string      `json:"allowedTransitions,omitzero"`
+	RequestID          app.RequestID `json:"requestId"` // as in X-Request-Id
 }
 
 // refuse answers with an error. It is the only place that does. What is not an *app.Error
@@ -79,7 +82,8 @@ func (s *Server) refuse(x *exchange, r *http.Request, err error) {
 		x.Header().Set("Retry-After", strconv.FormatInt(int64((refusal.RetryAfter+time.Second-1)/time.Second), 10))
 	}
 	body, err := encode(failure{Error: errorBody{
-		StatusCode: status, Code: refusal.Code, Message: refusal.Message, Details: refusal.Details, RequestID: x.id,
+		StatusCode: status, Code: refusal.Code, Message: refusal.Message, Details: refusal.Details,
+		AllowedTransitions: refusal.AllowedTransitions, RequestID: x.id,
 	}})
 	if err != nil { // never: there is nothing in it that cannot be encoded
 		x.log.Error().Err(err).Msg("an error could not be encoded")

@@ -44,6 +44,14 @@ var permitted = map[string]string{
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
+	"GET /orders":                   "OWNER ADMIN MANAGER STAFF CUSTOMER",
+	"POST /orders/quote":            "OWNER ADMIN MANAGER STAFF",
+	"PATCH /orders/{id}/status":     "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/{id}/history":      "OWNER ADMIN MANAGER STAFF CUSTOMER",
+	"POST /products":                "OWNER ADMIN MANAGER",
+	"GET /products/{id}":            "OWNER ADMIN MANAGER STAFF",
+	"PATCH /products/{id}":          "OWNER ADMIN MANAGER",
+	"DELETE /products/{id}":         "OWNER ADMIN",
 	"GET /platform/websites":        "PLATFORM",
 	"POST /platform/websites":       "PLATFORM",
 	"PATCH /platform/websites/{id}": "PLATFORM",
@@ -77,6 +85,9 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	}
 	if rt.method+" "+rt.path == "DELETE /webhooks/{id}" {
 		ids["webhooks"] = string(w.addWebhook(s.id))
+	}
+	if strings.HasPrefix(rt.path, "/products/") {
+		ids["products"] = string(w.addProduct(s.id))
 	}
 	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
 	path = strings.Replace(path, "{replayId}", string(s.replay.ID), 1)
@@ -119,8 +130,14 @@ func (w *world) body(rt route) any {
 		return object{"isActive": true}
 	case "POST /webhooks/{id}/rotate-secret":
 		return object{"secret": webhookSecret}
-	case "POST /orders":
+	case "POST /orders", "POST /orders/quote":
 		return w.orderBody("own")
+	case "PATCH /orders/{id}/status":
+		return object{"status": "CONFIRMED"}
+	case "POST /products":
+		return productBody()
+	case "PATCH /products/{id}":
+		return object{"name": "Another name"}
 	}
 	return nil
 }
@@ -150,6 +167,14 @@ func (w *world) attemptOf(s *shop) app.AttemptID {
 		w.must(err)
 		w.must(w.db.RecordTest(w.Context(), app.MadeAttempt{Outgoing: outgoing, Status: app.AttemptFailed, At: noon, Error: "a test's"}))
 	}
+}
+
+// addProduct makes one more product, which cannot be ordered.
+func (w *world) addProduct(store app.StoreID) app.ProductID {
+	w.Helper()
+	product, err := w.db.CreateProduct(w.Context(), noon, store, app.Product{Name: "One more", Currency: "EUR"}, nil, nil)
+	w.must(err)
+	return product.ID
 }
 
 // addMember makes a user who works in one store.
@@ -253,6 +278,15 @@ var scoped = map[string]string{
 	"POST /webhooks/{id}/rotate-secret":         "webhooks:manage",
 	"GET /webhooks/{id}/stats":                  "webhooks:manage",
 	"GET /webhooks/{id}/deliveries/{attemptId}": "webhooks:manage",
+
+	"POST /products":            "write:products",
+	"GET /products/{id}":        "read:products write:products",
+	"PATCH /products/{id}":      "write:products",
+	"DELETE /products/{id}":     "write:products",
+	"GET /orders":               "read:orders write:orders",
+	"POST /orders/quote":        "write:orders",
+	"PATCH /orders/{id}/status": "write:orders",
+	"GET /orders/{id}/history":  "read:orders write:orders",
 }
 
 // TestWhatKeysMayCall: every route with every scope, for a row of the key's store and for
@@ -350,6 +384,7 @@ func TestListsShowOneStore(t *testing.T) {
 	for path, id := range map[string]func(*shop) string{
 		"/webhooks":   func(s *shop) string { return string(s.webhook.ID) },
 		"/deliveries": func(s *shop) string { return string(s.delivery.ID) },
+		"/orders":     func(s *shop) string { return string(s.order.ID) },
 		"/products":   func(s *shop) string { return string(s.product.ID) },
 		"/api-keys":   func(s *shop) string { return string(s.key.ID) },
 		"/replays":    func(s *shop) string { return string(s.replay.ID) },
@@ -382,7 +417,7 @@ func TestNamedStore(t *testing.T) {
 			if rt.method == "GET" {
 				a = w.do(rt.method, fmt.Sprintf("%s?storeId=%s", rt.path, id), w.tokens["OWNER"], nil)
 			} else {
-				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/webhooks": webhookBody()}[rt.path]
+				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/orders/quote": w.orderBody("own"), "/webhooks": webhookBody(), "/products": productBody()}[rt.path]
 				body["storeId"] = id
 				a = w.do(rt.method, rt.path, w.tokens["OWNER"], body)
 			}

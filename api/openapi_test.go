@@ -186,7 +186,7 @@ func TestEveryTagHasAMessage(t *testing.T) {
 	t.Parallel()
 	var check func(in reflect.Type)
 	check = func(in reflect.Type) {
-		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice {
+		for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice || in.Kind() == reflect.Map {
 			in = in.Elem()
 		}
 		if in.Kind() != reflect.Struct || kindOf(in) != anObject {
@@ -194,9 +194,13 @@ func TestEveryTagHasAMessage(t *testing.T) {
 		}
 		for i := range in.NumField() {
 			field := in.Field(i)
-			own, each := rulesOf(field.Tag.Get("validate"))
-			for _, rule := range append(own, each...) {
-				if rule.name != "omitempty" && messageOf(rule.name, rule.param, field.Type) == "" {
+			own, keys, each := rulesOf(field.Tag.Get("validate"))
+			for _, rule := range slices.Concat(own, keys, each) {
+				of := field.Type
+				if len(each) > 0 && of.Kind() != reflect.Pointer && !slices.Contains(own, rule) {
+					of = of.Elem()
+				}
+				if rule.name != "omitempty" && messageOf(rule.name, rule.param, of) == "" {
 					t.Errorf("%s.%s: no message for %q", in, field.Name, rule.name)
 				}
 			}

@@ -57,10 +57,11 @@ func (in placeOrderIn) demands() app.Permission {
 }
 
 // order is the app's order with the caller's defaults.
-func (in placeOrderIn) order(caller app.Principal) app.NewOrder {
+func (in placeOrderIn) order(c *call) app.NewOrder {
 	wanted := app.NewOrder{
 		FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID, DeliveryAddress: in.DeliveryAddress,
 		StoreViewID: in.StoreViewID, DiscountMinor: in.DiscountMinor, ExpectedTotalMinor: in.ExpectedTotalMinor, Note: in.Note,
+		By: c.actor(),
 	}
 	for _, item := range in.Items {
 		wanted.Items = append(wanted.Items, app.NewOrderItem{ProductID: item.ProductID, Quantity: item.Quantity})
@@ -69,11 +70,11 @@ func (in placeOrderIn) order(caller app.Principal) app.NewOrder {
 		wanted.Guest = app.OrderCustomer{Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone}
 	}
 	if wanted.StoreViewID == "" {
-		wanted.StoreViewID = caller.View.ID
+		wanted.StoreViewID = c.principal.View.ID
 	}
 	if wanted.Source == "" {
 		wanted.Source = app.SourcePOS
-		if caller.Realm == app.RealmAPIKey {
+		if c.principal.Realm == app.RealmAPIKey {
 			wanted.Source = app.SourceAPI
 		}
 	}
@@ -95,7 +96,7 @@ func orderFor(caller app.Principal, order app.Order) orderOut {
 
 func (s *Server) placeOrder(ctx context.Context, c *call, in placeOrderIn) (orderOut, error) {
 	answer := func(placed app.Order) any { return stored{orderFor(c.principal, placed)} }
-	placed, err := s.db.PlaceOrder(ctx, c.now, c.principal.StoreID, in.order(c.principal), c.once, answer)
+	placed, err := s.db.PlaceOrder(ctx, c.now, c.principal.StoreID, in.order(c), c.once, answer)
 	return orderFor(c.principal, placed), err
 }
 
@@ -106,4 +107,97 @@ type orderIn struct {
 func (s *Server) order(ctx context.Context, c *call, in orderIn) (orderOut, error) {
 	order, err := s.db.Order(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
 	return orderFor(c.principal, order), err
+}
+
+// quoteOrder takes the body of placeOrder, expectedTotalMinor included.
+func (s *Server) quoteOrder(ctx context.Context, c *call, in placeOrderIn) (app.OrderQuote, error) {
+	return s.db.QuoteOrder(ctx, c.now, c.principal.StoreID, in.order(c))
+}
+
+type ordersIn struct {
+	StoreID         app.StoreID         `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	Statuses        []app.OrderStatus   `query:"status" validate:"omitempty,max=7,unique,dive,enum" description:"Given several times: any of them."`
+	FulfillmentType app.FulfillmentType `query:"fulfillmentType" validate:"omitempty,enum"`
+	Source          app.OrderSource     `query:"source" validate:"omitempty,enum"`
+	CustomerID      app.CustomerID      `query:"customerId" validate:"omitempty,id"`
+	Number          *int64              `query:"orderId" validate:"omitempty,min=1" description:"The number for people, orderId of the order."`
+	CreatedFrom     *app.Time           `query:"createdFrom" description:"Placed at that time or later."`
+	CreatedTo       *app.Time           `query:"createdTo" description:"Placed before that time."`
+	BusinessDate    string              `query:"businessDate" validate:"omitempty,date" description:"A day in the store's books."`
+	UpdatedSince    *app.Time           `query:"updatedSince" description:"Changed at that time or later."`
+	NeedsRefund     *bool               `query:"needsRefund" description:"Whether the order is cancelled and more has been paid than refunded."`
+	Query           string              `query:"q" validate:"max=200" description:"The number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case."`
+	Limit           int                 `query:"limit" default:"20" validate:"min=1,max=100"`
+	Cursor          string              `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+}
+
+func (in ordersIn) check() []app.Detail {
+	if in.CreatedFrom != nil && in.CreatedTo != nil && !in.CreatedFrom.Before(in.CreatedTo.Time) {
+		return []app.Detail{{Path: "createdTo", Message: "must be after createdFrom"}}
+	}
+	return nil
+}
+
+func (in ordersIn) filter() app.OrderFilter {
+	filter := app.OrderFilter{
+		Statuses: in.Statuses, FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID,
+		CreatedFrom: in.CreatedFrom, CreatedTo: in.CreatedTo, BusinessDate: in.BusinessDate, UpdatedSince: in.UpdatedSince,
+		NeedsRefund: in.NeedsRefund, Query: in.Query,
+	}
+	patch(&filter.Number, in.Number)
+	return filter
+}
+
+func (s *Server) orders(ctx context.Context, c *call, in ordersIn) (list[orderOut, cursorMeta], error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[orderOut, cursorMeta]{}, err
+	}
+	found, err := s.db.Orders(ctx, c.principal.StoreID, c.principal.CustomerID, in.filter(), timeCursor(position), in.Limit+1)
+	orders := make([]orderOut, len(found))
+	for i, order := range found {
+		orders[i] = orderFor(c.principal, order)
+	}
+	return paged(s, c, orders, in.Limit, func(o orderOut) string { return timePosition(o.CreatedAt, string(o.ID)) }), err
+}
+
+type changeOrderStatusIn struct {
+	ID                 app.OrderID     `path:"id"`
+	IfMatch            etag            `header:"If-Match" description:"The version, in double quotes, that the order must still have."`
+	Status             app.OrderStatus `json:"status" validate:"required,enum" description:"The status that it has already changes nothing."`
+	CancellationReason string          `json:"cancellationReason" validate:"omitempty,notblank,max=500" example:"The kitchen is closed." description:"For CANCELLED, and only then."`
+}
+
+func (in changeOrderStatusIn) check() []app.Detail {
+	const path = "cancellationReason"
+	switch cancelled := in.Status == app.OrderCancelled; {
+	case cancelled && in.CancellationReason == "":
+		return []app.Detail{{Path: path, Message: "is required for CANCELLED"}}
+	case !cancelled && in.CancellationReason != "":
+		return []app.Detail{{Path: path, Message: "is for CANCELLED only"}}
+	}
+	return nil
+}
+
+func (in changeOrderStatusIn) demands() app.Permission {
+	if in.Status == app.OrderCancelled {
+		return app.CancelOrders
+	}
+	return ""
+}
+
+func (s *Server) changeOrderStatus(ctx context.Context, c *call, in changeOrderStatusIn) (orderOut, error) {
+	change := app.OrderStatusChange{To: in.Status, Reason: in.CancellationReason, MayCancel: c.principal.Can(app.CancelOrders) == nil, By: c.actor()}
+	order, err := s.db.ChangeOrderStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
+	return orderFor(c.principal, order), err
+}
+
+func (s *Server) orderHistory(ctx context.Context, c *call, in orderIn) (list[app.OrderChange, totalMeta], error) {
+	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
+	if c.principal.Realm == app.RealmCustomer {
+		for i := range changes {
+			changes[i].Actor.ID = "" // who works here is not for guests
+		}
+	}
+	return list[app.OrderChange, totalMeta]{changes, totalMeta{len(changes), c.exchange.id}}, err
 }

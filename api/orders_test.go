@@ -70,6 +70,7 @@ func TestOrderDefaults(t *testing.T) {
 		w.must(rows.Scan(&currency, &id))
 		views[currency] = id
 	}
+	w.must(rows.Err())
 	w.do("POST", "/orders", w.tokens["STAFF"], altered(w.orderBody("own"), object{"storeViewId": views["USD"], "discountMinor": 0})).ok(201, &placed)
 	if placed.Currency != "USD" || placed.TotalMinor != 2200 || placed.Items[0].ProductName != "Pizza" {
 		t.Errorf("in the other view: %+v", placed)

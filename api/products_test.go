@@ -19,7 +19,7 @@ func (w *world) menu() {
 	for i := range 7 {
 		_, err := w.db.CreateProduct(w.Context(), noon.Add(time.Duration(i/3)*time.Hour), w.stores["own"].id, app.Product{
 			Name: fmt.Sprint("Dish ", i), Category: []string{"starter", "main"}[i%2], PriceMinor: 100, Currency: "EUR", IsAvailable: i%3 > 0,
-		})
+		}, nil, nil)
 		w.must(err)
 	}
 }

@@ -93,8 +93,8 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
 	}
 	for request, allow := range map[string]string{
-		"DELETE /orders": "POST", "GET /orders": "POST", "PUT /webhooks": "GET, POST", "POST /webhooks/x": "DELETE, GET, PATCH", "HEAD /products": "GET",
-		"OPTIONS /products": "GET", "TRACE /auth/me": "GET", "get /auth/me": "GET", "POST /openapi.yaml": "GET, HEAD", "BREW /docs": "GET, HEAD",
+		"DELETE /orders": "GET, POST", "DELETE /orders/quote": "POST", "PUT /webhooks": "GET, POST", "POST /webhooks/x": "DELETE, GET, PATCH", "HEAD /products": "GET, POST",
+		"OPTIONS /products": "GET, POST", "TRACE /auth/me": "GET", "get /auth/me": "GET", "POST /openapi.yaml": "GET, HEAD", "BREW /docs": "GET, HEAD",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		a := w.do(method, path, "", nil).refused(app.CodeMethodNotAllowed)

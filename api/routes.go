@@ -40,6 +40,7 @@ func (rt *route) byAccessToken() bool {
 func routes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
+	const products = persistence.Products
 	const once = true
 	return []route{
 		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
@@ -115,9 +116,21 @@ func routes() []route {
 
 		{post, "/orders", app.WriteOrders, "", once, 201, "Place an order",
 			handle((*Server).placeOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
+		{get, "/orders", app.ViewOrders, "", !once, 200, "List the store's orders, the newest first", handle((*Server).orders)},
+		{post, "/orders/quote", app.WriteOrders, "", !once, 200, "Compute what an order would cost, without placing it",
+			handle((*Server).quoteOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
 		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
+		{patch, "/orders/{id}/status", app.WriteOrders, orders, !once, 200, "Take an order a step on, or cancel it",
+			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
+		{get, "/orders/{id}/history", app.ViewOrders, orders, !once, 200, "Show what became of an order, the oldest first", handle((*Server).orderHistory)},
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
+		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
+		{get, "/products/{id}", app.ViewProducts, products, !once, 200, "Show a product", handle((*Server).product)},
+		{patch, "/products/{id}", app.WriteProducts, products, !once, 200, "Change members of a product; null clears those that it need not have (RFC 7396)",
+			handle((*Server).changeProduct, app.CodeConflict, app.CodeVersionMismatch)},
+		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
+			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
 
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},

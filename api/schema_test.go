@@ -75,11 +75,11 @@ func describeField(params jsonschema.InterceptPropParams) error {
 		return nil // the library only looks whether there is a body
 	}
 	schema, field := params.PropertySchema, params.Field
-	own, each := rulesOf(field.Tag.Get("validate"))
+	own, keys, each := rulesOf(field.Tag.Get("validate"))
 	inBody := field.Tag.Get("json") != ""
 	mandatory := slices.ContainsFunc(own, func(r rule) bool { return r.name == "required" })
 	if oc.IsProcessingResponse() {
-		mandatory = !strings.Contains(field.Tag.Get("json"), ",omitempty")
+		mandatory = !strings.Contains(field.Tag.Get("json"), ",omit")
 	}
 	if inBody && mandatory {
 		params.ParentSchema.Required = append(params.ParentSchema.Required, params.Name)
@@ -92,7 +92,7 @@ func describeField(params jsonschema.InterceptPropParams) error {
 	if field.Name == "Success" {
 		schema.WithConst(params.ParentSchema.ReflectType != reflect.TypeFor[failure]())
 	}
-	if !oc.IsProcessingResponse() || inBody && strings.Contains(field.Tag.Get("json"), ",omitempty") {
+	if !oc.IsProcessingResponse() && !clearable(field.Type) || inBody && strings.Contains(field.Tag.Get("json"), ",omit") {
 		schema.RemoveType(jsonschema.Null) // absent, never null
 	}
 	if schema.Type != nil && schema.HasType(jsonschema.Null) && len(schema.Enum) > 0 {
@@ -111,8 +111,34 @@ func describeField(params jsonschema.InterceptPropParams) error {
 		schema.WithPattern(etagPattern)
 	}
 	constrain(schema, field.Type, own)
-	if len(each) > 0 && schema.Items.SchemaOrBool.TypeObject.Ref == nil {
-		constrain(schema.Items.SchemaOrBool.TypeObject, field.Type.Elem(), each)
+	if len(keys) > 0 {
+		names := jsonschema.Schema{}
+		constrain(&names, field.Type.Key(), keys)
+		schema.WithPropertyNames(names.ToSchemaOrBool())
+	}
+	if field.Type.Kind() == reflect.Map && field.Type.Elem().Kind() == reflect.Pointer && elementsOf(schema).Ref != nil {
+		null := jsonschema.Null.ToSchemaOrBool() // takes a member out
+		either := (&jsonschema.Schema{AnyOf: []jsonschema.SchemaOrBool{null, *schema.AdditionalProperties}}).ToSchemaOrBool()
+		schema.AdditionalProperties = &either
+	}
+	if elements := elementsOf(schema); len(each) > 0 && elements.Ref == nil && len(elements.AnyOf) == 0 {
+		constrain(elements, field.Type.Elem(), each)
+	}
+	return nil
+}
+
+// clearable reports whether a type is a nullable.
+func clearable(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer
+}
+
+// elementsOf returns the schema of a list's elements, of an object's members.
+func elementsOf(schema *jsonschema.Schema) *jsonschema.Schema {
+	if schema.AdditionalProperties != nil {
+		return schema.AdditionalProperties.TypeObject
+	}
+	if schema.Items != nil {
+		return schema.Items.SchemaOrBool.TypeObject
 	}
 	return nil
 }
@@ -147,6 +173,16 @@ func constrain(schema *jsonschema.Schema, t reflect.Type, rules []rule) {
 			schema.WithMaximum(float64(number))
 		case "unique an array":
 			schema.WithUniqueItems(true)
+		case "max an object":
+			schema.WithMaxProperties(number)
+		case "currency a string":
+			schema.WithPattern("^[A-Z]{3}$")
+		case "locale a string":
+			schema.WithPattern(localePattern)
+		case "date a string":
+			schema.WithFormat("date")
+		case "https_url a string":
+			schema.WithFormat("uri")
 		case "email a string":
 			schema.WithFormat("email")
 		case "notblank a string":
@@ -169,21 +205,25 @@ func constrain(schema *jsonschema.Schema, t reflect.Type, rules []rule) {
 // rule is one part of a validate tag.
 type rule struct{ name, param string }
 
-// rulesOf returns the rules for a value and those for each of its elements.
-func rulesOf(tag string) (own, each []rule) {
+// rulesOf returns the rules for a value, those for the names of its members and those for
+// each of its elements.
+func rulesOf(tag string) (own, keys, each []rule) {
 	if tag == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	list := &own
 	for part := range strings.SplitSeq(tag, ",") {
 		name, param, _ := strings.Cut(part, "=")
-		if name == "dive" {
+		switch name {
+		case "keys":
+			list = &keys
+		case "dive", "endkeys":
 			list = &each
-			continue
+		default:
+			*list = append(*list, rule{name, param})
 		}
-		*list = append(*list, rule{name, param})
 	}
-	return own, each
+	return own, keys, each
 }
 
 // source is the parsed code of a folder.

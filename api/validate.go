@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-playground/validator/v10"
 
@@ -54,6 +55,11 @@ const phonePattern = `^\+[1-9][0-9]{6,14}$`
 
 var phone = regexp.MustCompile(phonePattern)
 
+// localePattern is a BCP 47 tag of a language, perhaps a script, perhaps a region.
+const localePattern = `^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
+
+var locale = regexp.MustCompile(localePattern)
+
 // newValidator makes the validator of the validate tags of In types. Tags of our own:
 //
 //	notblank    more than white space
@@ -64,6 +70,9 @@ var phone = regexp.MustCompile(phonePattern)
 //	subscribable  an event type that a subscription can choose
 //	id          can be an id at all
 //	phone       E.164
+//	currency    an ISO 4217 code
+//	locale      a BCP 47 tag of language, script and region, in their usual case
+//	date        a day of the calendar
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -92,6 +101,15 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		},
 		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
 		"phone": func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+		"currency": func(text, _ string, _ reflect.Type) bool {
+			_, ok := app.Currency(text).Exponent()
+			return ok
+		},
+		"locale": func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
+		"date": func(text, _ string, _ reflect.Type) bool {
+			day, err := time.Parse(time.DateOnly, text)
+			return err == nil && day.Year() > 0
+		},
 	} {
 		must(v.RegisterValidation(tag, func(f validator.FieldLevel) bool {
 			return check(f.Field().String(), f.Param(), f.Field().Type())
@@ -118,15 +136,23 @@ var messages = map[string]string{
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
 	"email":            "must be an e-mail address",
+	"currency":         "must be an ISO 4217 currency code of three upper-case letters",
+	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",
+	"date":             "must be a day of the calendar: 2026-03-14",
+	"https_url":        "must be an https URL",
 	"iso3166_1_alpha2": "must be a country code of two upper-case letters",
 	"unique":           "must not name anything twice",
 	"min string":       "must have at least %s characters",
 	"max string":       "must have at most %s characters",
 	"min slice":        "must have at least %s elements",
 	"max slice":        "must have at most %s elements",
+	"max object":       "must have at most %s members",
 	"min number":       "must be at least %s",
 	"max number":       "must be at most %s",
 }
+
+// memberKeys finds what the validator writes for a member that the client names: [EUR].
+var memberKeys = regexp.MustCompile(`\[([^\]]*[^\]0-9][^\]]*)\]`)
 
 // validate checks the tags of a bound struct.
 func (b *binder) validate(in any) {
@@ -137,7 +163,7 @@ func (b *binder) validate(in any) {
 	}
 	for _, f := range found {
 		_, path, _ := strings.Cut(f.Namespace(), ".")
-		b.fault(path, messageOf(f.Tag(), f.Param(), f.Type()))
+		b.fault(memberKeys.ReplaceAllString(path, ".$1"), messageOf(f.Tag(), f.Param(), f.Type()))
 	}
 }
 
@@ -145,8 +171,8 @@ func messageOf(tag, param string, t reflect.Type) string {
 	if tag == "enum" {
 		return "must be one of " + strings.Join(enums[t], ", ")
 	}
-	if tag == "min" || tag == "max" || tag == "required" && kindOf(t) == anInteger {
-		tag += map[kind]string{aString: " string", anArray: " slice", anInteger: " number"}[kindOf(t)]
+	if tag == "min" || tag == "max" || tag == "required" && t.Kind() != reflect.Pointer && kindOf(t) == anInteger {
+		tag += map[kind]string{aString: " string", anArray: " slice", anInteger: " number", anObject: " object"}[kindOf(t)]
 	}
 	message := messages[tag]
 	if strings.Contains(message, "%s") {

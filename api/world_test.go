@@ -166,7 +166,7 @@ func (w *world) fill(s *shop, owner string) {
 	s.product, err = w.db.CreateProduct(w.Context(), noon, s.id, app.Product{
 		SKU: "P1", Name: "Pizza <Margherita> & more", Category: "pizza", PriceMinor: 950, Currency: "EUR",
 		Prices: map[app.Currency]int64{"USD": 1100}, Translations: map[string]app.ProductText{"en": {Name: "Pizza", Description: "Round"}}, IsAvailable: true,
-	})
+	}, nil, nil)
 	w.must(err)
 	s.webhook, err = w.db.CreateSubscription(w.Context(), noon, s.id, app.Actor{}, app.NewSubscription{
 		URL: "https://hooks.example.com/", Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret(webhookSecret),
@@ -216,6 +216,11 @@ func (w *world) orderBody(store string) map[string]any {
 
 func apiKeyBody() map[string]any {
 	return map[string]any{"name": "Till", "scopes": []string{"read:orders"}}
+}
+
+// productBody is a valid product, without a SKU so that there can be several.
+func productBody() map[string]any {
+	return map[string]any{"name": "Lasagne", "priceMinor": 1250, "currency": "EUR"}
 }
 
 func webhookBody() map[string]any {

@@ -33,6 +33,7 @@ const (
 	CodeDeliveryInProgress   Code = "DELIVERY_IN_PROGRESS"
 	CodePayloadErased        Code = "PAYLOAD_ERASED"
 	CodeVersionMismatch      Code = "VERSION_MISMATCH"
+	CodeInvalidTransition    Code = "INVALID_TRANSITION"
 	CodeTotalMismatch        Code = "TOTAL_MISMATCH"
 	CodeIdempotencyKeyInUse  Code = "IDEMPOTENCY_KEY_IN_USE"
 	CodePayloadTooLarge      Code = "PAYLOAD_TOO_LARGE"
@@ -59,6 +60,8 @@ type Error struct {
 	Code    Code
 	Message string
 	Details []Detail
+	// AllowedTransitions is where things can go instead, for INVALID_TRANSITION alone.
+	AllowedTransitions []string
 	// RetryAfter tells when to try again; 0 = nothing to say. Whole seconds on the wire.
 	RetryAfter time.Duration
 }
@@ -96,6 +99,16 @@ func InvalidAll(details []Detail) *Error {
 		if details[0].Path != "" {
 			e.Message = details[0].Path + " " + e.Message
 		}
+	}
+	return e
+}
+
+// InvalidTransition is the refusal of a change of status that is none of the allowed ones.
+func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
+	e := Errorf(CodeInvalidTransition, "what is %s cannot become %s", from, to)
+	e.AllowedTransitions = make([]string, len(allowed))
+	for i, status := range allowed {
+		e.AllowedTransitions[i] = string(status)
 	}
 	return e
 }

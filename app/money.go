@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -60,17 +61,30 @@ type PriceRules struct {
 type LineTotal struct {
 	TotalMinor    int64 `json:"totalMinor"`    // before the discount
 	DiscountMinor int64 `json:"discountMinor"` // this line's part of the order's discount
+	TaxMinor      int64 `json:"taxMinor"`      // this line's part of the order's tax
+}
+
+// PayableMinor is what a line is of the order's total, and what giving back the whole line
+// gives back. Over all lines, with the delivery fee and, unless prices contain it, its tax,
+// it sums to that total.
+func (l LineTotal) PayableMinor(taxIncluded bool) int64 {
+	payable := l.TotalMinor - l.DiscountMinor
+	if !taxIncluded {
+		payable += l.TaxMinor
+	}
+	return payable
 }
 
 // Totals is the outcome of [Price]: Total = Subtotal − Discount + DeliveryFee, plus Tax
 // unless prices contain it.
 type Totals struct {
-	Lines            []LineTotal `json:"lines"`
-	SubtotalMinor    int64       `json:"subtotalMinor"`
-	DiscountMinor    int64       `json:"discountMinor"`
-	DeliveryFeeMinor int64       `json:"deliveryFeeMinor"`
-	TaxMinor         int64       `json:"taxMinor"`
-	TotalMinor       int64       `json:"totalMinor"`
+	Lines               []LineTotal `json:"lines"`
+	SubtotalMinor       int64       `json:"subtotalMinor"`
+	DiscountMinor       int64       `json:"discountMinor"`
+	DeliveryFeeMinor    int64       `json:"deliveryFeeMinor"`
+	DeliveryFeeTaxMinor int64       `json:"deliveryFeeTaxMinor"` // the delivery fee's part of the tax
+	TaxMinor            int64       `json:"taxMinor"`
+	TotalMinor          int64       `json:"totalMinor"`
 }
 
 // Price computes what an order costs (contract §5, Money). It returns VALIDATION_FAILED
@@ -90,8 +104,14 @@ func Price(lines []PricedLine, rules PriceRules) (Totals, error) {
 	if t.DiscountMinor > t.SubtotalMinor {
 		return Totals{}, Invalid("discountMinor", "must not be above the subtotal")
 	}
-	spreadDiscount(t.Lines, t.DiscountMinor, t.SubtotalMinor)
-	t.TaxMinor = tax(lines, t.Lines, rules)
+	weights := make([]int64, len(lines))
+	for i, line := range t.Lines {
+		weights[i] = line.TotalMinor
+	}
+	for i, share := range spread(t.DiscountMinor, weights) {
+		t.Lines[i].DiscountMinor = share
+	}
+	t.addTax(lines, rules)
 	t.TotalMinor = t.SubtotalMinor - t.DiscountMinor + t.DeliveryFeeMinor
 	if !rules.TaxIncluded {
 		t.TotalMinor += t.TaxMinor
@@ -106,55 +126,73 @@ func amountTooLarge() *Error {
 	return Errorf(CodeAmountTooLarge, "the amounts of this order are too large")
 }
 
-// spreadDiscount gives each line its share, rounded down; what remains goes, one minor
-// unit each, to the lines with the largest remainders, the earlier line first.
-func spreadDiscount(lines []LineTotal, discount, subtotal int64) {
-	if discount == 0 {
-		return
+// spread divides an amount in proportion to weights: each gets its share, rounded down; what
+// remains goes, one minor unit each, to those with the largest remainders, the earlier first.
+// Without any weight nobody gets anything.
+func spread(amount int64, weights []int64) []int64 {
+	shares := make([]int64, len(weights))
+	var total int64
+	for _, weight := range weights {
+		total += weight
 	}
-	remainders := make([]uint64, len(lines))
-	order := make([]int, len(lines))
-	left := discount
-	for i := range lines {
-		high, low := bits.Mul64(uint64(discount), uint64(lines[i].TotalMinor))
-		share, remainder := bits.Div64(high, low, uint64(subtotal))
-		lines[i].DiscountMinor, remainders[i], order[i] = int64(share), remainder, i
+	if total == 0 {
+		return shares
+	}
+	remainders := make([]uint64, len(weights))
+	order := make([]int, len(weights))
+	left := amount
+	for i, weight := range weights {
+		high, low := bits.Mul64(uint64(amount), uint64(weight))
+		share, remainder := bits.Div64(high, low, uint64(total))
+		shares[i], remainders[i], order[i] = int64(share), remainder, i
 		left -= int64(share)
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if remainders[a] == remainders[b] {
-			return 0
-		}
-		if remainders[a] > remainders[b] {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(remainders[b], remainders[a]) })
 	for _, i := range order[:left] {
-		lines[i].DiscountMinor++
+		shares[i]++
+	}
+	return shares
+}
+
+// addTax computes the tax of each group of one rate, each group rounded once, half up, and
+// spreads it over the group's lines and, last, the delivery fee.
+func (t *Totals) addTax(lines []PricedLine, rules PriceRules) {
+	groups := map[int64][]int{} // by rate, the places of lines; that after the last is the fee's
+	for i, line := range lines {
+		groups[line.TaxRatePPM] = append(groups[line.TaxRatePPM], i)
+	}
+	if rules.TaxDeliveryFee {
+		groups[rules.TaxRatePPM] = append(groups[rules.TaxRatePPM], len(lines))
+	}
+	for rate, places := range groups {
+		weights := make([]int64, len(places))
+		var base int64
+		for n, place := range places {
+			if weights[n] = t.DeliveryFeeMinor; place < len(lines) {
+				weights[n] = t.Lines[place].TotalMinor - t.Lines[place].DiscountMinor
+			}
+			base += weights[n]
+		}
+		tax := taxOf(base, rate, rules.TaxIncluded)
+		t.TaxMinor += tax
+		for n, share := range spread(tax, weights) {
+			if places[n] < len(lines) {
+				t.Lines[places[n]].TaxMinor = share
+			} else {
+				t.DeliveryFeeTaxMinor = share
+			}
+		}
 	}
 }
 
-// tax sums the tax of each group of one rate, each group rounded once, half up.
-func tax(lines []PricedLine, totals []LineTotal, rules PriceRules) int64 {
-	groups := map[int64]int64{}
-	for i, line := range lines {
-		groups[line.TaxRatePPM] += totals[i].TotalMinor - totals[i].DiscountMinor
+// taxOf is ⌊(2·base·rate + divisor) / (2·divisor)⌋ in 128 bits.
+func taxOf(base, rate int64, included bool) int64 {
+	divisor := int64(million)
+	if included {
+		divisor += rate
 	}
-	if rules.TaxDeliveryFee {
-		groups[rules.TaxRatePPM] += rules.DeliveryFeeMinor
-	}
-	var sum int64
-	for rate, base := range groups {
-		divisor := int64(million)
-		if rules.TaxIncluded {
-			divisor += rate
-		}
-		// ⌊(2·base·rate + divisor) / (2·divisor)⌋ in 128 bits
-		high, low := bits.Mul64(2*uint64(base), uint64(rate))
-		low, carry := bits.Add64(low, uint64(divisor), 0)
-		quotient, _ := bits.Div64(high+carry, low, 2*uint64(divisor))
-		sum += int64(quotient)
-	}
-	return sum
+	high, low := bits.Mul64(2*uint64(base), uint64(rate))
+	low, carry := bits.Add64(low, uint64(divisor), 0)
+	tax, _ := bits.Div64(high+carry, low, 2*uint64(divisor))
+	return int64(tax)
 }

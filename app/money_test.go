@@ -2,7 +2,12 @@ package app_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,19 +25,29 @@ func TestMoneyVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var vectors []struct {
-		Name  string
-		Lines []app.PricedLine
-		Rules app.PriceRules
-		Want  app.Totals
+		Name     string
+		Currency app.Currency
+		Decimals int
+		Lines    []app.PricedLine
+		Rules    app.PriceRules
+		Want     app.Totals
 	}
 	if err := json.Unmarshal(file, &vectors); err != nil {
 		t.Fatal(err)
 	}
+	seen := map[int]bool{}
 	for _, v := range vectors {
 		got, err := app.Price(v.Lines, v.Rules)
 		if diff := cmp.Diff(v.Want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", v.Name, err, diff)
 		}
+		if decimals, ok := v.Currency.Exponent(); !ok || decimals != v.Decimals {
+			t.Errorf("%s: %s has %d decimals, %v", v.Name, v.Currency, decimals, ok)
+		}
+		seen[v.Decimals] = true
+	}
+	if !seen[0] || !seen[2] || !seen[3] || len(vectors) < 20 {
+		t.Errorf("%d vectors, with decimals %v", len(vectors), seen)
 	}
 }
 
@@ -62,13 +77,22 @@ func TestPriceIdentities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var totals, discounts int64
+		var totals, discounts, taxes, refunds int64
 		for i, l := range got.Lines {
 			totals += l.TotalMinor
 			discounts += l.DiscountMinor
-			if l.DiscountMinor < 0 || l.DiscountMinor > l.TotalMinor {
+			taxes += l.TaxMinor
+			refunds += l.PayableMinor(rules.TaxIncluded)
+			if l.DiscountMinor < 0 || l.DiscountMinor > l.TotalMinor || l.TaxMinor < 0 || l.TaxMinor > l.TotalMinor-l.DiscountMinor {
 				t.Fatalf("line %d: %+v", i, l)
 			}
+		}
+		refunds += got.DeliveryFeeMinor
+		if !rules.TaxIncluded {
+			refunds += got.DeliveryFeeTaxMinor
+		}
+		if taxes+got.DeliveryFeeTaxMinor != got.TaxMinor || refunds != got.TotalMinor {
+			t.Fatalf("the lines give back %d, with taxes of %d: %+v", refunds, taxes, got)
 		}
 		want := got.SubtotalMinor - got.DiscountMinor + got.DeliveryFeeMinor
 		if !rules.TaxIncluded {
@@ -95,6 +119,37 @@ func TestPriceRefusals(t *testing.T) {
 		if _, err := app.Price(test.lines, test.rules); app.CodeOf(err) != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
+	}
+}
+
+// TestNoFloats: nothing in this package computes with floating-point numbers.
+func TestNoFloats(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.go")
+	if err != nil || len(names) < 20 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				if n.Name == "float64" || n.Name == "float32" {
+					t.Errorf("%s has a %s", name, n.Name)
+				}
+			case *ast.BasicLit:
+				if n.Kind == token.FLOAT {
+					t.Errorf("%s has %s", name, n.Value)
+				}
+			}
+			return true
+		})
 	}
 }
 

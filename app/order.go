@@ -41,6 +41,52 @@ func (s OrderStatus) Transitions(fulfillment FulfillmentType, mayCancel bool) []
 	return next
 }
 
+// OrderStatusChange is what somebody wants to make of an order.
+type OrderStatusChange struct {
+	To        OrderStatus
+	Reason    string // of a cancellation
+	MayCancel bool   // whether whoever asks may cancel orders
+	By        Actor
+}
+
+// Moved returns the order after a change of its status; the same status changes nothing. It
+// returns INVALID_TRANSITION for a status that cannot come next.
+func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
+	if change.To == o.Status {
+		return o, nil
+	}
+	if allowed := o.Status.Transitions(o.FulfillmentType, change.MayCancel); !slices.Contains(allowed, change.To) {
+		return o, InvalidTransition(o.Status, change.To, allowed)
+	}
+	from := o.Status
+	o.PreviousStatus, o.Status, o.CancellationReason = &from, change.To, change.Reason
+	o.Version, o.UpdatedAt = o.Version+1, now
+	return o, nil
+}
+
+// OrderStatusUpdated is the data of order.status_updated (spec, Events); the previous status
+// is in the order.
+type OrderStatusUpdated struct {
+	Order
+	NewStatus OrderStatus `json:"newStatus"`
+}
+
+// OrderChange is a line of an order's history.
+type OrderChange struct {
+	Actor   OrderActor   `json:"actor"`
+	From    *OrderStatus `json:"from"` // null: the order was placed
+	To      OrderStatus  `json:"to"`
+	Reason  string       `json:"reason,omitempty"` // of a cancellation
+	EventID EventID      `json:"eventId"`          // the event that told of it
+	At      Time         `json:"at"`
+}
+
+// OrderActor is who changed an order.
+type OrderActor struct {
+	Realm Realm  `json:"realm,omitempty"` // absent = the service itself
+	ID    string `json:"id,omitempty"`    // of the user or the API key; not shown to customers
+}
+
 // FulfillmentType is how the guest gets the food.
 type FulfillmentType string
 
@@ -144,12 +190,44 @@ type NewOrder struct {
 	DiscountMinor      int64
 	ExpectedTotalMinor *int64 // refuse to place the order at any other total
 	Note               string
+	By                 Actor
 }
 
 // NewOrderItem is one line of a NewOrder.
 type NewOrderItem struct {
 	ProductID ProductID
 	Quantity  int64
+}
+
+// OrderQuote is what an order would cost now (contract §5).
+type OrderQuote struct {
+	StoreID          StoreID         `json:"storeId"`
+	StoreViewID      StoreViewID     `json:"storeViewId"`
+	FulfillmentType  FulfillmentType `json:"fulfillmentType"`
+	Items            []OrderItem     `json:"items"`
+	SubtotalMinor    int64           `json:"subtotalMinor"`
+	DeliveryFeeMinor int64           `json:"deliveryFeeMinor"`
+	TaxMinor         int64           `json:"taxMinor"`
+	DiscountMinor    int64           `json:"discountMinor"`
+	TotalMinor       int64           `json:"totalMinor"` // good as expectedTotalMinor of the order
+	TaxIncluded      bool            `json:"taxIncluded"`
+	Currency         Currency        `json:"currency"`
+	BusinessDate     string          `json:"businessDate"` // YYYY-MM-DD in the store's zone
+}
+
+// OrderFilter narrows a list of orders; zero values narrow nothing.
+type OrderFilter struct {
+	Statuses        []OrderStatus // any of them
+	FulfillmentType FulfillmentType
+	Source          OrderSource
+	CustomerID      CustomerID
+	Number          int64
+	CreatedFrom     *Time
+	CreatedTo       *Time // not included
+	BusinessDate    string
+	UpdatedSince    *Time
+	NeedsRefund     *bool  // cancelled, and paid more than refunded
+	Query           string // the number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case
 }
 
 // PaymentStatusOf sums up an order of a total, of what was paid and of what of that was

@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// Product is something on a store's menu (contract §5). Name, description and price are
-// those of the view in which it is shown; Translations and Prices hold the others.
+// Product is something on a store's menu (contract §5). Name, description, price and
+// currency are the product's own, or those of the view in which it is shown; Translations
+// and Prices hold the others.
 type Product struct {
 	ID            ProductID              `json:"id"`
 	StoreID       StoreID                `json:"storeId"`
@@ -61,6 +62,19 @@ func (p Product) In(view StoreView) Product {
 		p.PriceMinor, p.Currency = price, view.Currency
 	}
 	return p
+}
+
+// ProductUpdated is the data of product.updated (contract §5).
+type ProductUpdated struct {
+	Product
+	ChangedFields []string `json:"changedFields"` // by their names in the product; "deletedAt" once it is gone
+}
+
+// Changes returns the names of the members in which another state of the product differs,
+// those left out that differ after every change.
+func (p Product) Changes(other Product) []string {
+	other.Version, other.UpdatedAt = p.Version, p.UpdatedAt
+	return changedMembers(p, other)
 }
 
 // ProductFilter narrows a list of products; zero values narrow nothing.

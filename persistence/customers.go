@@ -44,13 +44,24 @@ func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.S
 	return app.OrderCustomer{ID: id, Name: order.Guest.Name, Email: order.Guest.Email, Phone: order.Guest.Phone}, nil
 }
 
+// customerExists returns VALIDATION_FAILED if the store has no customer of that id.
+func customerExists(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
+	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
+	if err == nil && !known {
+		return notACustomer()
+	}
+	return err
+}
+
+func notACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
+
 func knownCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
 	var c app.OrderCustomer
 	err := tx.NewRaw(`UPDATE customers SET total_orders = total_orders + 1, updated_at = ? WHERE store_id = ? AND id = ?
 		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, now, store, id).
 		Scan(ctx, &c.ID, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(classify(err)) == app.CodeNotFound {
-		return c, app.Invalid("customerId", "is not a customer of this store")
+		return c, notACustomer()
 	}
 	return c, err
 }

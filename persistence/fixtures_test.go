@@ -38,7 +38,7 @@ func open(t *testing.T, db *persistencetest.Database, domain string) restaurant 
 	r.website, r.stores, err = db.CreateWebsite(ctx, noon, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, store, store)
 	must(t, err)
 	for _, id := range r.stores {
-		product, err := db.CreateProduct(ctx, noon, id, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+		product, err := db.CreateProduct(ctx, noon, id, app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
 		must(t, err)
 		r.menu = append(r.menu, product)
 	}

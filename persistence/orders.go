@@ -60,6 +60,7 @@ type itemRow struct {
 	TotalMinor     int64
 	DiscountMinor  int64
 	TaxRatePPM     int64 `bun:"tax_rate_ppm"`
+	StockTaken     bool
 }
 
 func (r orderRow) order(items []itemRow) app.Order {
@@ -92,8 +93,11 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		if err != nil {
 			return app.Order{}, err
 		}
-		items, err := takeProducts(ctx, tx, store, rules, in.Items)
+		items, counted, err := orderedItems(ctx, tx, store, rules, in.Items)
 		if err != nil {
+			return app.Order{}, err
+		}
+		if err := takeStock(ctx, tx, store, counted, items); err != nil {
 			return app.Order{}, err
 		}
 		row, err := priceOrder(now, store, in, rules, items)
@@ -121,13 +125,67 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			return app.Order{}, err
 		}
 		order := row.order(items)
-		return order, emit(ctx, tx, now, store, app.EventOrderCreated, order)
+		event, err := emitted(ctx, tx, now, store, app.EventOrderCreated, order)
+		if err != nil {
+			return app.Order{}, err
+		}
+		return order, remember(ctx, tx, order, in.By, event)
 	}, render)
 }
 
-// takeProducts returns the order's lines at the prices and under the names of the view,
-// and takes what is counted out of stock.
-func takeProducts(ctx context.Context, tx bun.Tx, store app.StoreID, rules storeRules, wanted []app.NewOrderItem) ([]itemRow, error) {
+// QuoteOrder computes what an order would cost now, and writes nothing. It refuses what
+// [DB.PlaceOrder] would refuse.
+func (db *DB) QuoteOrder(ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder) (app.OrderQuote, error) {
+	var quote app.OrderQuote
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rules, err := rules(ctx, tx, store, in.StoreViewID)
+		if err != nil {
+			return err
+		}
+		items, counted, err := orderedItems(ctx, tx, store, rules, in.Items)
+		if err != nil {
+			return err
+		}
+		for _, c := range counted {
+			if c.stock < c.quantity {
+				return c.outOfStock()
+			}
+		}
+		row, err := priceOrder(app.At(now).Time, store, in, rules, items)
+		if err != nil {
+			return err
+		}
+		if in.CustomerID != "" {
+			if err := customerExists(ctx, tx, store, in.CustomerID); err != nil {
+				return err
+			}
+		}
+		order := row.order(items)
+		quote = app.OrderQuote{
+			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType, Items: order.Items,
+			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor, DiscountMinor: order.DiscountMinor,
+			TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded, Currency: order.Currency, BusinessDate: order.BusinessDate,
+		}
+		return nil
+	})
+	return quote, err
+}
+
+// counted is how many of a product an order wants that is counted.
+type counted struct {
+	product  app.ProductID
+	quantity int64
+	stock    int64 // as it was read
+	first    int   // of the order's lines with it
+}
+
+func (c counted) outOfStock() error {
+	return unavailable(fmt.Sprintf("items[%d].quantity", c.first), "is more than is in stock")
+}
+
+// orderedItems returns the order's lines at the prices and under the names of the view, and
+// what of them is counted, in the order of the products' ids.
+func orderedItems(ctx context.Context, tx bun.Tx, store app.StoreID, rules storeRules, wanted []app.NewOrderItem) ([]itemRow, []counted, error) {
 	var rows []productRow
 	ids := make([]app.ProductID, len(wanted))
 	for i, item := range wanted {
@@ -136,7 +194,7 @@ func takeProducts(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 	err := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL AND p.id IN (?)", store, bun.List(ids)).
 		OrderExpr("p.id").Scan(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	products := map[app.ProductID]app.Product{}
 	for _, row := range rows {
@@ -148,11 +206,11 @@ func takeProducts(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 		path := fmt.Sprintf("items[%d].productId", i)
 		product, ok := products[item.ProductID]
 		if !ok || !product.IsAvailable {
-			return nil, unavailable(path, "is not available")
+			return nil, nil, unavailable(path, "is not available")
 		}
 		price, ok := product.Price(rules.View.Currency)
 		if !ok {
-			return nil, refuse(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
+			return nil, nil, refuse(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
 		}
 		rate := rules.TaxRatePPM
 		if product.TaxRatePPM != nil {
@@ -164,21 +222,36 @@ func takeProducts(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 		}
 		quantities[product.ID] += item.Quantity
 	}
-	for _, row := range rows { // in the order of their ids, so that no two orders wait for each other
-		if row.StockQuantity == nil {
-			continue
-		}
-		result, err := tx.NewRaw(`UPDATE products SET stock_quantity = stock_quantity - ?0
-			WHERE store_id = ?1 AND id = ?2 AND stock_quantity >= ?0`, quantities[row.ID], store, row.ID).Exec(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if n, err := result.RowsAffected(); err != nil || n == 0 {
+	var need []counted
+	for _, row := range rows {
+		if row.StockQuantity != nil {
 			first := slices.IndexFunc(wanted, func(item app.NewOrderItem) bool { return item.ProductID == row.ID })
-			return nil, errorOr(err, unavailable(fmt.Sprintf("items[%d].quantity", first), "is more than is in stock"))
+			need = append(need, counted{row.ID, quantities[row.ID], *row.StockQuantity, first})
 		}
 	}
-	return items, nil
+	return items, need, nil
+}
+
+// takeStock takes out of stock what an order wants, in the order of the products' ids, so
+// that no two orders wait for each other, and notes in the lines what has been taken: nothing
+// of what is no longer counted.
+func takeStock(ctx context.Context, tx bun.Tx, store app.StoreID, need []counted, items []itemRow) error {
+	for _, c := range need {
+		var left *int64
+		err := tx.NewRaw(`UPDATE products SET stock_quantity = stock_quantity - ?0
+			WHERE store_id = ?1 AND id = ?2 AND (stock_quantity >= ?0 OR stock_quantity IS NULL) RETURNING stock_quantity`,
+			c.quantity, store, c.product).Scan(ctx, &left)
+		if app.CodeOf(classify(err)) == app.CodeNotFound {
+			return c.outOfStock()
+		}
+		if err != nil {
+			return err
+		}
+		for i := range items {
+			items[i].StockTaken = items[i].StockTaken || items[i].ProductID == c.product && left != nil
+		}
+	}
+	return nil
 }
 
 func unavailable(path, message string) error {
@@ -231,16 +304,123 @@ func priceOrder(now time.Time, store app.StoreID, in app.NewOrder, rules storeRu
 // Order returns an order of a store, NOT_FOUND if it has none of that id. A customer, if
 // not "", sees own orders only.
 func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) (app.Order, error) {
-	var row orderRow
-	var items []itemRow
+	var order app.Order
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		err := tx.NewSelect().Model(&row).ColumnExpr("o.*, o.business_date::text AS business_date").
-			Where("o.store_id = ? AND o.id = ? AND (? = '' OR o.customer_id = ?)", store, id, customer, customer).Scan(ctx)
-		if err != nil {
-			return err
+		var rows []orderRow
+		q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id)
+		if customer != "" {
+			q.Where("o.customer_id = ?", customer)
 		}
-		items = nil
-		return tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id = ?", store, id).OrderExpr("i.position").Scan(ctx)
+		found, _, err := scanOrders(ctx, tx, store, q, &rows)
+		if err == nil && len(found) == 0 {
+			err = app.NotFound()
+		}
+		if err == nil {
+			order = found[0]
+		}
+		return err
 	})
-	return row.order(items), err
+	return order, err
+}
+
+// Orders lists a store's orders, the newest first, at most limit of them, from after the one
+// named (its zero value = from the start). A customer, if not "", sees own orders only.
+func (db *DB) Orders(ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int) ([]app.Order, error) {
+	var orders []app.Order
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		var rows []orderRow
+		orders, _, err = scanOrders(ctx, tx, store, listOrders(tx, &rows, store, customer, filter, after, limit), &rows)
+		return err
+	})
+	return orders, err
+}
+
+// selectOrders begins a query for orders.
+func selectOrders(tx bun.Tx, rows *[]orderRow) *bun.SelectQuery {
+	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").ColumnExpr("o.business_date::text AS business_date")
+}
+
+// scanOrders runs a query for orders and adds their lines.
+func scanOrders(ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]orderRow) ([]app.Order, []itemRow, error) {
+	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
+		return []app.Order{}, nil, err
+	}
+	ids := make([]app.OrderID, len(*rows))
+	for i, row := range *rows {
+		ids[i] = row.ID
+	}
+	var items []itemRow
+	err := tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).OrderExpr("i.order_id, i.position").Scan(ctx)
+	lines := map[app.OrderID][]itemRow{}
+	for _, item := range items {
+		lines[item.OrderID] = append(lines[item.OrderID], item)
+	}
+	orders := make([]app.Order, len(*rows))
+	for i, row := range *rows {
+		orders[i] = row.order(lines[row.ID])
+	}
+	return orders, items, err
+}
+
+// listOrders is the query of a list. Each filter has an index in the list's order; a search
+// that finds many is a walk through the newest, one that finds few is read by its indexes.
+func listOrders(tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int) *bun.SelectQuery {
+	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").Limit(int64(limit))
+	if customer != "" {
+		q.Where("o.customer_id = ?", customer)
+	}
+	if after.ID != "" {
+		q.Where("(o.created_at, o.id) < (?, ?)", after.At, after.ID)
+	}
+	if len(filter.Statuses) > 0 {
+		q.Where("o.status IN (?)", bun.List(filter.Statuses))
+	}
+	if filter.FulfillmentType != "" {
+		q.Where("o.fulfillment_type = ?", filter.FulfillmentType)
+	}
+	if filter.Source != "" {
+		q.Where("o.source = ?", filter.Source)
+	}
+	if filter.CustomerID != "" {
+		q.Where("o.customer_id = ?", filter.CustomerID)
+	}
+	if filter.Number != 0 {
+		q.Where("o.number = ?", filter.Number)
+	}
+	if filter.CreatedFrom != nil {
+		q.Where("o.created_at >= ?", filter.CreatedFrom.Time)
+	}
+	if filter.CreatedTo != nil {
+		q.Where("o.created_at < ?", filter.CreatedTo.Time)
+	}
+	if filter.BusinessDate != "" {
+		q.Where("o.business_date = ?", filter.BusinessDate)
+	}
+	if filter.UpdatedSince != nil {
+		q.Where("o.updated_at >= ?", filter.UpdatedSince.Time)
+	}
+	if filter.NeedsRefund != nil && *filter.NeedsRefund {
+		q.Where("o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor")
+	}
+	if filter.NeedsRefund != nil && !*filter.NeedsRefund {
+		q.Where("NOT (o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor)")
+	}
+	if filter.Query != "" {
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchOrders(q, filter.Query) })
+	}
+	return q
+}
+
+// searchOrders narrows a query to orders with a number, or with a customer whose name, last
+// name, e-mail address or phone number begins like that.
+func searchOrders(q *bun.SelectQuery, text string) *bun.SelectQuery {
+	const last = "\U0010FFFF" // no character sorts after it
+	for _, column := range []string{"search_name", "search_surname", "search_email", "search_phone"} {
+		q.WhereOr("o.? >= lower(?) AND o.? < lower(?)", bun.Ident(column), text, bun.Ident(column), text+last)
+	}
+	if number, err := strconv.ParseUint(text, 10, 63); err == nil {
+		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+last)
+		q.WhereOr("o.number = ?", number)
+	}
+	return q
 }

@@ -76,7 +76,7 @@ func TestStockIsNeverOversold(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	stock := int64(7)
-	last, err := db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{Name: "Tiramisu", PriceMinor: 600, Currency: "EUR", IsAvailable: true, StockQuantity: &stock})
+	last, err := db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{Name: "Tiramisu", PriceMinor: 600, Currency: "EUR", IsAvailable: true, StockQuantity: &stock}, nil, nil)
 	must(t, err)
 	order := r.order(t, db, 0)
 	order.Items = []app.NewOrderItem{{ProductID: r.menu[0].ID, Quantity: 1}, {ProductID: last.ID, Quantity: 1}}

@@ -17,15 +17,21 @@ const outboxChannel = "comanda_outbox"
 // emit writes an event in the transaction of the change that it tells of, and wakes the
 // relays when that commits.
 func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) error {
+	_, err := emitted(ctx, tx, now, store, t, data)
+	return err
+}
+
+// emitted is [emit] that tells which event it wrote.
+func emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) (app.EventID, error) {
 	event, err := app.NewEvent(t, store, now, data)
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = tx.NewRaw(`WITH event AS (
 			INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES (?, ?, ?, ?, ?) RETURNING id
 		) SELECT pg_notify(?, '') FROM event`,
 		event.ID, store, event.Type, string(event.Body), event.At.Time, outboxChannel).Exec(ctx)
-	return err
+	return event.ID, err
 }
 
 // Dispatch turns waiting events into deliveries, one for each active subscription that

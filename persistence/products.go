@@ -42,6 +42,22 @@ func (r productRow) product() app.Product {
 	}
 }
 
+func rowOfProduct(p app.Product) productRow {
+	row := productRow{
+		ID: p.ID, StoreID: p.StoreID, SKU: p.SKU, Name: p.Name, Description: p.Description, Category: p.Category,
+		ImageURL: p.ImageURL, PriceMinor: p.PriceMinor, Currency: p.Currency, Prices: p.Prices, Translations: p.Translations,
+		TaxRatePPM: p.TaxRatePPM, IsAvailable: p.IsAvailable, StockQuantity: p.StockQuantity, Version: p.Version,
+		CreatedAt: p.CreatedAt.Time, UpdatedAt: p.UpdatedAt.Time,
+	}
+	if row.Prices == nil {
+		row.Prices = map[app.Currency]int64{}
+	}
+	if row.Translations == nil {
+		row.Translations = map[string]app.ProductText{}
+	}
+	return row
+}
+
 // Products lists a store's products, the newest first, at most limit of them, from after
 // the one named (its zero value = from the start).
 func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.ProductFilter, after Cursor, limit int) ([]app.Product, error) {
@@ -76,31 +92,103 @@ func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.Produc
 	return products, err
 }
 
-// CreateProduct adds a product to the menu, with its event. Times, id and version are made
-// here.
-func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreID, p app.Product) (app.Product, error) {
-	at := app.At(now).Time
-	row := productRow{
-		ID: app.NewID[app.ProductID](now), StoreID: store, SKU: p.SKU, Name: p.Name, Description: p.Description, Category: p.Category,
-		ImageURL: p.ImageURL, PriceMinor: p.PriceMinor, Currency: p.Currency, Prices: p.Prices, Translations: p.Translations,
-		TaxRatePPM: p.TaxRatePPM, IsAvailable: p.IsAvailable, StockQuantity: p.StockQuantity, Version: 1, CreatedAt: at, UpdatedAt: at,
-	}
-	if row.Prices == nil {
-		row.Prices = map[app.Currency]int64{}
-	}
-	if row.Translations == nil {
-		row.Translations = map[string]app.ProductText{}
-	}
+// Product returns a product of a store, NOT_FOUND if it has none of that id.
+func (db *DB) Product(ctx context.Context, store app.StoreID, id app.ProductID) (app.Product, error) {
+	var row productRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
-			if isDuplicate(err) {
-				return app.Errorf(app.CodeConflict, "there is a product with the SKU %s already", p.SKU)
-			}
-			return err
-		}
-		return emit(ctx, tx, now, store, app.EventProductCreated, row.product())
+		return tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).Scan(ctx)
 	})
 	return row.product(), err
+}
+
+// CreateProduct adds a product to the menu and tells of it: product.created. Times, id and
+// version are made here. It returns CONFLICT when the SKU is taken, and what
+// Idempotency-Keys can lead to; render makes the answer that is stored for once.
+func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *Once, render func(app.Product) any) (app.Product, error) {
+	now = app.At(now).Time
+	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {
+		p.ID, p.StoreID, p.Version, p.CreatedAt, p.UpdatedAt = app.NewID[app.ProductID](now), store, 1, app.At(now), app.At(now)
+		row := rowOfProduct(p)
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return app.Product{}, skuTaken(err, p.SKU)
+		}
+		return row.product(), emit(ctx, tx, now, store, app.EventProductCreated, row.product())
+	}, render)
+}
+
+// ChangeProduct changes a product as change does and tells of it: product.updated. Nothing
+// changed changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any), CONFLICT
+// when the SKU is taken, and what change returns.
+func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64, change func(*app.Product) error) (app.Product, error) {
+	now = app.At(now).Time
+	var changed app.Product
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		before, err := lockProduct(ctx, tx, store, id, version)
+		if err != nil {
+			return err
+		}
+		changed = before
+		if err := change(&changed); err != nil {
+			return err
+		}
+		fields := before.Changes(changed)
+		if len(fields) == 0 {
+			return nil
+		}
+		changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
+		row := rowOfProduct(changed)
+		if _, err := tx.NewUpdate().Model(&row).ExcludeColumn("id", "store_id", "created_at").
+			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {
+			return skuTaken(err, changed.SKU)
+		}
+		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
+	})
+	return changed, err
+}
+
+// DeleteProduct takes a product off the menu for good and tells of it: product.updated with
+// the changed field deletedAt. Orders keep what they know of it. It returns NOT_FOUND, also
+// the second time, or VERSION_MISMATCH (version 0 is any).
+func (db *DB) DeleteProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64) error {
+	now = app.At(now).Time
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		product, err := lockProduct(ctx, tx, store, id, version)
+		if err != nil {
+			return err
+		}
+		product.Version, product.UpdatedAt = product.Version+1, app.At(now)
+		if _, err := tx.NewRaw("UPDATE products SET deleted_at = ?0, updated_at = ?0, version = ?1 WHERE store_id = ?2 AND id = ?3",
+			now, product.Version, store, id).Exec(ctx); err != nil {
+			return err
+		}
+		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
+	})
+}
+
+// lockProduct keeps a product from being changed by others. It returns NOT_FOUND, or
+// VERSION_MISMATCH when version is not 0 and not the product's.
+func lockProduct(ctx context.Context, tx bun.Tx, store app.StoreID, id app.ProductID, version int64) (app.Product, error) {
+	var row productRow
+	err := tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).For("NO KEY UPDATE").Scan(ctx)
+	if err == nil {
+		err = checkVersion(version, row.Version)
+	}
+	return row.product(), err
+}
+
+// checkVersion returns VERSION_MISMATCH when a wanted version is not 0 and not the row's.
+func checkVersion(wanted, version int64) error {
+	if wanted != 0 && wanted != version {
+		return app.Errorf(app.CodeVersionMismatch, "it has version %d by now", version)
+	}
+	return nil
+}
+
+func skuTaken(err error, sku string) error {
+	if isDuplicate(err) {
+		return app.Errorf(app.CodeConflict, "there is a product with the SKU %s already", sku)
+	}
+	return err
 }
 
 // Cursor is where a page of a list ended. Its zero value is the start.

@@ -45,10 +45,12 @@ func (r storeRules) businessDate(now time.Time) (string, error) {
 		return "", err
 	}
 	local := now.In(zone)
+	year, month, day := local.Date()
 	if local.Hour() < r.CutoffHour {
-		local = local.AddDate(0, 0, -1)
+		day--
 	}
-	return local.Format(time.DateOnly), nil
+	// The days are counted where no hour is missing: the same hour of the day before may be.
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
 }
 
 // Resource is a table whose rows are addressed by id from outside.

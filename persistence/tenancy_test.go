@@ -126,6 +126,30 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			all, err := db.AuditTrail(t.Context(), s, persistence.AuditFilter{Action: app.AuditWebhookCreated}, persistence.Cursor{}, 100)
 			return len(all), err
 		},
+		"Orders": func(s app.StoreID) (int, error) {
+			all, err := db.Orders(t.Context(), s, "", app.OrderFilter{}, persistence.Cursor{}, 100)
+			return count1(all, func(o app.Order) bool { return o.ID == order.ID }), err
+		},
+		"QuoteOrder": func(s app.StoreID) (int, error) {
+			_, err := db.QuoteOrder(t.Context(), noon, s, orderOfMine)
+			return 1, err
+		},
+		"ChangeOrderStatus": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeOrderStatus(t.Context(), noon, s, order.ID, 0, app.OrderStatusChange{To: app.OrderConfirmed})
+			return 1, err
+		},
+		"OrderHistory": func(s app.StoreID) (int, error) {
+			_, err := db.OrderHistory(t.Context(), s, order.ID, "")
+			return 1, err
+		},
+		"Product": func(s app.StoreID) (int, error) { _, err := db.Product(t.Context(), s, r.menu[0].ID); return 1, err },
+		"ChangeProduct": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeProduct(t.Context(), noon, s, r.menu[0].ID, 0, func(p *app.Product) error { p.Category += "x"; return nil })
+			return 1, err
+		},
+		"DeleteProduct": func(s app.StoreID) (int, error) {
+			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
+		},
 		"Subscriptions": func(s app.StoreID) (int, error) {
 			all, err := db.Subscriptions(t.Context(), s)
 			return len(all), err
@@ -152,7 +176,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		},
 	}
 	for name, method := range methods {
-		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued"}, name) { // they change what they find
+		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued", "DeleteProduct"}, name) { // they change what they find
 			if n, err := method(r.stores[0]); err != nil || n != 1 {
 				t.Errorf("%s in its own store: %d, %v", name, n, err)
 			}
@@ -170,6 +194,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	}
 	if _, err := db.Subscription(t.Context(), r.stores[0], subscription.ID); err != nil {
 		t.Errorf("another store has deleted the subscription: %v", err)
+	}
+	if _, err := db.Product(t.Context(), r.stores[0], r.menu[0].ID); err != nil {
+		t.Errorf("another store has deleted the product: %v", err)
 	}
 	if d, err := db.Delivery(t.Context(), r.stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
 		t.Errorf("another store has replayed the delivery: %+v, %v", d, err)
@@ -231,7 +258,7 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
 	r.invite(t, mailing(t, db), "a-token")
-	for _, table := range []string{"stores", "orders", "order_items", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
+	for _, table := range []string{"stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}

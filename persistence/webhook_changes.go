@@ -26,8 +26,8 @@ func lockSubscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.
 	var row lockedSubscription
 	err := tx.NewRaw(`SELECT url, events, is_active, secret, version FROM subscriptions
 		WHERE store_id = ? AND id = ? AND deleted_at IS NULL FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
-	if err == nil && version != 0 && version != row.Version {
-		err = app.Errorf(app.CodeVersionMismatch, "the webhook has version %d by now", row.Version)
+	if err == nil {
+		err = checkVersion(version, row.Version)
 	}
 	return row, err
 }

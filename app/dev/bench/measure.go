@@ -94,7 +94,7 @@ func (b *bench) seed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		product, err := b.db.CreateProduct(ctx, now, ids[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+		product, err := b.db.CreateProduct(ctx, now, ids[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
 		if err != nil {
 			return err
 		}

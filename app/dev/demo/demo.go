@@ -224,7 +224,7 @@ func (s *seeder) fill(ctx context.Context, store app.StoreID, menu []app.Product
 		if slices.Contains(known, dish.SKU) {
 			continue
 		}
-		if _, err := s.db.CreateProduct(ctx, s.Now(), store, dish); err != nil {
+		if _, err := s.db.CreateProduct(ctx, s.Now(), store, dish, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -186,7 +186,7 @@ func newRestaurant(t *testing.T) *restaurant {
 	email := "owner@" + domain + ".example"
 	_, err = the.db.CreateUser(t.Context(), now, persistence.NewUser{Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner}})
 	must(t, err)
-	product, err := the.db.CreateProduct(t.Context(), now, stores[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true})
+	product, err := the.db.CreateProduct(t.Context(), now, stores[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
 	must(t, err)
 	r := &restaurant{t: t, api: the.api, email: email, store: stores[0], product: product.ID}
 	var login struct{ AccessToken string }

@@ -1,0 +1,141 @@
+package persistence
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// historyRow is a line of an order's history as its table holds it.
+type historyRow struct {
+	bun.BaseModel `bun:"table:order_history,alias:h"`
+
+	OrderID    app.OrderID
+	StoreID    app.StoreID
+	Version    int64
+	FromStatus *app.OrderStatus
+	ToStatus   app.OrderStatus
+	Reason     string
+	ActorRealm app.Realm
+	ActorID    string
+	EventID    app.EventID
+	At         time.Time
+}
+
+// ChangeOrderStatus takes an order a step on and tells of it: order.status_updated, and
+// order.completed or order.cancelled. The status that it has already changes nothing. What is
+// cancelled goes back into stock and no longer counts for its customer. It returns NOT_FOUND,
+// VERSION_MISMATCH (version 0 is any) or INVALID_TRANSITION.
+func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, version int64, change app.OrderStatusChange) (app.Order, error) {
+	now = app.At(now).Time
+	var moved app.Order
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		order, items, err := lockOrder(ctx, tx, store, id)
+		if err != nil {
+			return err
+		}
+		if err := checkVersion(version, order.Version); err != nil {
+			return err
+		}
+		if moved, err = order.Moved(change, app.At(now)); err != nil || moved.Status == order.Status {
+			return err
+		}
+		_, err = tx.NewRaw(`UPDATE orders SET status = ?, previous_status = ?, cancellation_reason = ?, version = ?, updated_at = ?
+			WHERE store_id = ? AND id = ?`, moved.Status, moved.PreviousStatus, moved.CancellationReason, moved.Version, now, store, id).Exec(ctx)
+		if err != nil {
+			return err
+		}
+		if moved.Status == app.OrderCancelled {
+			if err := undoOrder(ctx, tx, moved, items); err != nil {
+				return err
+			}
+		}
+		return tellOfStatus(ctx, tx, now, moved, change.By)
+	})
+	return moved, err
+}
+
+// lockOrder keeps an order from being changed by others, NOT_FOUND if the store has none of
+// that id. Whoever locks anything else as well locks the order first, then products in the
+// order of their ids, then the customer.
+func lockOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID) (app.Order, []itemRow, error) {
+	var rows []orderRow
+	q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id).For("NO KEY UPDATE")
+	found, items, err := scanOrders(ctx, tx, store, q, &rows)
+	if err == nil && len(found) == 0 {
+		err = app.NotFound()
+	}
+	if err != nil {
+		return app.Order{}, nil, err
+	}
+	return found[0], items, nil
+}
+
+// undoOrder takes back what placing the order did to stock and to its customer's count.
+func undoOrder(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow) error {
+	slices.SortStableFunc(items, func(a, b itemRow) int { return strings.Compare(string(a.ProductID), string(b.ProductID)) })
+	for _, item := range items {
+		if !item.StockTaken {
+			continue
+		}
+		if _, err := tx.NewRaw("UPDATE products SET stock_quantity = stock_quantity + ? WHERE store_id = ? AND id = ?",
+			item.Quantity, order.StoreID, item.ProductID).Exec(ctx); err != nil {
+			return err
+		}
+	}
+	_, err := tx.NewRaw("UPDATE customers SET total_orders = total_orders - 1 WHERE store_id = ? AND id = ?", order.StoreID, order.Customer.ID).Exec(ctx)
+	return err
+}
+
+// tellOfStatus writes the events of an order's new status, and its history. The ids of the
+// events sort in the order of the spec's table.
+func tellOfStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, by app.Actor) error {
+	event, err := emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated, app.OrderStatusUpdated{Order: order, NewStatus: order.Status})
+	if err != nil {
+		return err
+	}
+	if further, ok := map[app.OrderStatus]app.EventType{app.OrderCompleted: app.EventOrderCompleted, app.OrderCancelled: app.EventOrderCancelled}[order.Status]; ok {
+		if err := emit(ctx, tx, now.Add(time.Microsecond), order.StoreID, further, order); err != nil {
+			return err
+		}
+	}
+	return remember(ctx, tx, order, by, event)
+}
+
+// remember adds the order's newest status to its history.
+func remember(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, event app.EventID) error {
+	_, err := tx.NewInsert().Model(&historyRow{
+		OrderID: order.ID, StoreID: order.StoreID, Version: order.Version, FromStatus: order.PreviousStatus, ToStatus: order.Status,
+		Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event, At: order.UpdatedAt.Time,
+	}).Exec(ctx)
+	return err
+}
+
+// OrderHistory returns what became of an order, the oldest first, NOT_FOUND if the store has
+// none of that id. A customer, if not "", sees own orders only.
+func (db *DB) OrderHistory(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) ([]app.OrderChange, error) {
+	var rows []historyRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		known, err := tx.NewSelect().TableExpr("orders").Where("store_id = ? AND id = ? AND (? = '' OR customer_id = ?)", store, id, customer, customer).Exists(ctx)
+		if err == nil && !known {
+			err = app.NotFound()
+		}
+		if err != nil {
+			return err
+		}
+		rows = nil
+		return tx.NewSelect().Model(&rows).Where("h.store_id = ? AND h.order_id = ?", store, id).OrderExpr("h.version").Scan(ctx)
+	})
+	changes := make([]app.OrderChange, len(rows))
+	for i, r := range rows {
+		changes[i] = app.OrderChange{
+			Actor: app.OrderActor{Realm: r.ActorRealm, ID: r.ActorID}, From: r.FromStatus, To: r.ToStatus, Reason: r.Reason, EventID: r.EventID, At: app.At(r.At),
+		}
+	}
+	return changes, err
+}
