@@ -490,7 +490,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List the store's orders, the newest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["orders"];
         put?: never;
         /**
          * Place an order
@@ -537,6 +547,94 @@ export interface paths {
         get: operations["order"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what became of an order, the oldest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["orderHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Take an order a step on, or cancel it
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         */
+        patch: operations["changeOrderStatus"];
+        trace?: never;
+    };
+    "/orders/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compute what an order would cost, without placing it
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `TOTAL_MISMATCH`: the order costs something else than expected
+         *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
+         *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        post: operations["quoteOrder"];
         delete?: never;
         options?: never;
         head?: never;
@@ -617,7 +715,173 @@ export interface paths {
          */
         get: operations["products"];
         put?: never;
+        /**
+         * Add a product to the menu
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         */
+        post: operations["createProduct"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a product
+         * @description For every user of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["product"];
+        put?: never;
         post?: never;
+        /**
+         * Take a product off the menu for good
+         * @description For users with the role ADMIN or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteProduct"];
+        options?: never;
+        head?: never;
+        /**
+         * Change members of a product; null clears those that it need not have (RFC 7396)
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeProduct"];
+        trace?: never;
+    };
+    "/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's bulk replays, the newest first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["storeReplays"];
+        put?: never;
+        /**
+         * Deliver once more what has ended of the store's deliveries, or count that
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["replayStore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/replays/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far a bulk replay has come
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["storeReplay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/replays/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Queue no more deliveries of a bulk replay
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         */
+        post: operations["cancelReplay"];
         delete?: never;
         options?: never;
         head?: never;
@@ -768,10 +1032,36 @@ export interface paths {
         get: operations["webhook"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete a webhook and cancel what is left to deliver to it
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a webhook's URL or events, turn it off or on
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeWebhook"];
         trace?: never;
     };
     "/webhooks/{id}/deliveries": {
@@ -796,6 +1086,206 @@ export interface paths {
         get: operations["attempts"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/deliveries/{attemptId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a delivery attempt with its request and the answer
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["attempt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver once more what has ended of a webhook's deliveries, or count that
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a webhook's bulk replays, the newest first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookReplays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replays/{replayId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far a webhook's bulk replay has come
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookReplay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace a webhook's secret
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        post: operations["rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count a webhook's delivery attempts by hour or day
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test.ping to a webhook now, once
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        post: operations["testWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -879,14 +1369,43 @@ export interface components {
              * @description when the attempt was made
              */
             deliveredAt: string;
-            deliveryId: string;
+            /** @description none for a test */
+            deliveryId?: string;
             error?: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @enum {string} */
+            status: "delivered" | "failed" | "retrying" | "dead_letter";
+            /** @description 0 = no response */
+            statusCode: number;
+        };
+        /** @description AttemptDetail is an attempt in full. */
+        AttemptDetail: {
+            /** @description from 1, counting on over replays */
+            attemptNumber: number;
+            /**
+             * Format: date-time
+             * @description when the attempt was made
+             */
+            deliveredAt: string;
+            /** @description none for a test */
+            deliveryId?: string;
+            error?: string;
+            eventId: string;
+            /** @enum {string} */
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            id: string;
+            /** Format: date-time */
+            nextRetryAt?: string;
+            request: components["schemas"]["SentRequest"];
+            /** @description absent when there was none */
+            response?: components["schemas"]["ReceivedAnswer"];
             /** Format: int64 */
             responseTimeMs: number;
             /** @enum {string} */
@@ -921,12 +1440,118 @@ export interface components {
             /** @description the id of what it was done to */
             target?: string;
         };
+        /** @description BulkReplay delivers once more what had ended when it was ordered. */
+        BulkReplay: {
+            /** Format: date-time */
+            createdAt: string;
+            /** @enum {string} */
+            deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * @description none = of all types
+             * @enum {string}
+             */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description deliveries made at that time or later
+             */
+            from: string;
+            /** @description a dry run has none */
+            id?: string;
+            /**
+             * Format: int64
+             * @description of those replayed: their first attempt is still to come
+             */
+            inProgress: number;
+            /**
+             * Format: int64
+             * @description deliveries, when it was ordered
+             */
+            matched: number;
+            /** @description why it was cancelled */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description of these, so far
+             */
+            replayed: number;
+            /**
+             * Format: int64
+             * @description of these: no longer kept, or no longer as they were
+             */
+            skipped: number;
+            /** @enum {string} */
+            status: "dry_run" | "running" | "completed" | "cancelled";
+            /**
+             * Format: date-time
+             * @description and before that time
+             */
+            to: string;
+            /** @description none = of all of the store's */
+            webhookId?: string;
+        };
+        ChangeOrderStatusRequest: {
+            /**
+             * @description For CANCELLED, and only then.
+             * @example The kitchen is closed.
+             */
+            cancellationReason?: string;
+            /**
+             * @description The status that it has already changes nothing.
+             * @enum {string}
+             */
+            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        };
+        ChangeProductRequest: {
+            category?: null | string;
+            /** @description Of priceMinor: an ISO 4217 code. */
+            currency?: string;
+            description?: null | string;
+            /** Format: uri */
+            imageUrl?: null | string;
+            isAvailable?: boolean;
+            name?: string;
+            /** @description In minor units. */
+            priceMinor?: number;
+            /** @description In minor units of other currencies. Those that are not named stay; null takes one out. */
+            prices?: {
+                [key: string]: null | number;
+            };
+            sku?: null | string;
+            /** @description How many can still be ordered. null ends the counting. */
+            stockQuantity?: null | number;
+            /** @description Parts per million. */
+            taxRatePpm?: null | number;
+            /** @description By BCP 47 locale. Those that are not named stay; null takes one out. */
+            translations?: {
+                [key: string]: null | components["schemas"]["ProductTextPatchRequest"];
+            };
+        };
         ChangeRoleRequest: {
             /**
              * @example STAFF
              * @enum {string}
              */
             role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+        };
+        ChangeWebhookRequest: {
+            /**
+             * @description Deliveries already made are not touched.
+             * @example [
+             *       "order.created"
+             *     ]
+             */
+            events?: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            /** @description Turned off, new events are not matched, and what waits becomes a dead letter at its next attempt. Turned on again, it starts without failures. */
+            isActive?: boolean;
+            /**
+             * Format: uri
+             * @description As when creating a webhook. It counts from the next attempt of every delivery.
+             * @example https://example.com/hooks/orders
+             */
+            url?: string;
         };
         ChangeWebsiteRequest: {
             /** @enum {string} */
@@ -950,6 +1575,53 @@ export interface components {
              *     ]
              */
             scopes: ("read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage")[];
+        };
+        CreateProductRequest: {
+            /** @example pizza */
+            category?: string;
+            /**
+             * @description Of priceMinor: an ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @example Tomatoes, mozzarella, basil */
+            description?: string;
+            /**
+             * Format: uri
+             * @example https://example.com/margherita.jpg
+             */
+            imageUrl?: string;
+            /** @description True by default. */
+            isAvailable?: boolean;
+            /** @example Pizza Margherita */
+            name: string;
+            /**
+             * @description In minor units.
+             * @example 950
+             */
+            priceMinor: number;
+            /** @description In minor units of other currencies. */
+            prices?: {
+                [key: string]: number;
+            };
+            /**
+             * @description No two products of the store have the same.
+             * @example PIZ-1
+             */
+            sku?: string;
+            /** @description How many can still be ordered. Not counted when absent. */
+            stockQuantity?: number;
+            /** @description If given, it must be the store of the token. */
+            storeId?: string;
+            /**
+             * @description Parts per million. The store's when absent.
+             * @example 70000
+             */
+            taxRatePpm?: number;
+            /** @description By BCP 47 locale. A view shows its locale's, else its language's, else the product's own texts. */
+            translations?: {
+                [key: string]: components["schemas"]["ProductTextRequest"];
+            };
         };
         CreateWebhookRequest: {
             /**
@@ -1003,7 +1675,7 @@ export interface components {
             endedAt?: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
@@ -1025,12 +1697,28 @@ export interface components {
             postalCode?: string;
             region?: string;
         };
+        /** @description DeliveryStats counts a subscription's attempts in a span of time, tests left out. */
+        DeliveryStats: {
+            /** @description in the order of time, those without attempts too */
+            buckets: components["schemas"]["StatsBucket"][];
+            /** Format: date-time */
+            from: string;
+            /** @enum {string} */
+            granularity: "hour" | "day";
+            /** @description deliveries that wait for a retry */
+            retryingNow: number;
+            /** Format: date-time */
+            to: string;
+            totals: components["schemas"]["StatsCounts"];
+        };
         /** @description Detail points at one fault of a request: Path names the member as the client wrote it ("items[0].quantity"). */
         Detail: {
             message: string;
             path: string;
         };
         Error: {
+            /** @description of INVALID_TRANSITION: what can be made of it instead */
+            allowedTransitions?: string[];
             code: string;
             /** @description each fault of the request, where that helps */
             details?: components["schemas"]["Detail"][];
@@ -1264,6 +1952,30 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description OrderActor is who changed an order. */
+        OrderActor: {
+            /** @description of the user or the API key; not shown to customers */
+            id?: string;
+            /** @description absent = the service itself */
+            realm?: string;
+        };
+        /** @description OrderChange is a line of an order's history. */
+        OrderChange: {
+            actor: components["schemas"]["OrderActor"];
+            /** Format: date-time */
+            at: string;
+            /** @description the event that told of it */
+            eventId: string;
+            /**
+             * @description null: the order was placed
+             * @enum {null|string}
+             */
+            from: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
+            /** @description of a cancellation */
+            reason?: string;
+            /** @enum {string} */
+            to: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        };
         /** @description OrderCustomer is who ordered, as given at the time. */
         OrderCustomer: {
             email: string;
@@ -1292,6 +2004,31 @@ export interface components {
              * @example 2
              */
             quantity: number;
+        };
+        /** @description OrderQuote is what an order would cost now. */
+        OrderQuote: {
+            /** @description YYYY-MM-DD in the store's zone */
+            businessDate: string;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /** @enum {string} */
+            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
+            items: components["schemas"]["OrderItem"][];
+            storeId: string;
+            storeViewId: string;
+            /** Format: int64 */
+            subtotalMinor: number;
+            taxIncluded: boolean;
+            /** Format: int64 */
+            taxMinor: number;
+            /**
+             * Format: int64
+             * @description good as expectedTotalMinor of the order
+             */
+            totalMinor: number;
         };
         PageMeta: {
             limit: number;
@@ -1330,7 +2067,7 @@ export interface components {
             /** @description The view that decides about language and currency. By default the caller's. */
             storeViewId?: string;
         };
-        /** @description Product is something on a store's menu. Name, description and price are those of the view in which it is shown; Translations and Prices hold the others. */
+        /** @description Product is something on a store's menu. Name, description, price and currency are the product's own, or those of the view in which it is shown; Translations and Prices hold the others. */
         Product: {
             category: string;
             /** Format: date-time */
@@ -1367,6 +2104,27 @@ export interface components {
             description: string;
             name: string;
         };
+        ProductTextPatchRequest: {
+            description?: null | string;
+            /** @description Needed for a locale that has no texts yet. */
+            name?: string;
+        };
+        ProductTextRequest: {
+            description?: string;
+            name: string;
+        };
+        /** @description ReceivedAnswer is what the receiver answered. */
+        ReceivedAnswer: {
+            /** @description at most its first 16 KiB; null once it is no longer kept */
+            body: null | string;
+            /** @enum {string} */
+            bodyEncoding: "utf-8" | "base64";
+            /** @description none once they are no longer kept */
+            headers: {
+                [key: string]: string[];
+            };
+            statusCode: number;
+        };
         Refresh: {
             /** @description a JWT, for the Authorization header */
             accessToken: string;
@@ -1391,6 +2149,72 @@ export interface components {
             phone?: string;
             storeId: string;
         };
+        ReplayStoreRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
+            /** @description If not given, of all webhooks of the store. */
+            webhookId?: string;
+        };
+        ReplayWebhookRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
+        };
+        RotateSecretRequest: {
+            /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
+            overlapSeconds?: number;
+            /**
+             * Format: password
+             * @description Keys X-Webhook-Signature from now on. The secret that the webhook has already changes nothing.
+             * @example another secret of 32 characters or more
+             */
+            secret: string;
+        };
+        /** @description SentRequest is what was sent. */
+        SentRequest: {
+            /** @description null once it is no longer kept */
+            body: null | string;
+            headers: {
+                [key: string]: string[];
+            };
+            method: string;
+            url: string;
+        };
         SocialLoginRequest: {
             /** @description The nonce for which the token was asked; if given, the token must have it. */
             nonce?: string;
@@ -1402,6 +2226,28 @@ export interface components {
              * @description The ID token that the provider gave out.
              */
             token: string;
+        };
+        /** @description StatsBucket is one hour or one day (UTC), as far as the span covers it. */
+        StatsBucket: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
+            /** Format: date-time */
+            start: string;
+        };
+        /** @description StatsCounts counts attempts by their outcome. The response times are those of which half, and 99 of 100, were no longer; null when there was no attempt. */
+        StatsCounts: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
         };
         /** @description StoreContext is the active store of a session. */
         StoreContext: {
@@ -1472,7 +2318,14 @@ export interface components {
         Webhook: {
             /** Format: date-time */
             createdAt: string;
-            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping")[];
+            /** @description days with failed attempts since then that have ended; after too many it is deactivated */
+            failingDays: number;
+            /**
+             * Format: date-time
+             * @description the first of them
+             */
+            failingSince?: string;
             /**
              * Format: int64
              * @description failed attempts in a row
@@ -1485,7 +2338,30 @@ export interface components {
              * @description the last attempt
              */
             lastDeliveryAt: string | null;
+            /**
+             * Format: date-time
+             * @description Until then deliveries are signed with the secret before the present one as well.
+             */
+            previousSecretExpiresAt?: string;
+            /** Format: date-time */
+            updatedAt: string;
             url: string;
+            /**
+             * Format: int64
+             * @description counts its changes; for If-Match
+             */
+            version: number;
+        };
+        /** @description WebhookTestResult is what became of a test. */
+        WebhookTestResult: {
+            delivered: boolean;
+            /** @description why it was not delivered */
+            error?: string;
+            eventId: string;
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @description 0 = no response */
+            statusCode: number;
         };
         /** @description Website is a tenant: stores under one name, with one plan. */
         Website: {
@@ -2291,7 +3167,7 @@ export interface operations {
                 storeId?: string;
                 webhookId?: string;
                 eventId?: string;
-                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
                 status?: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
                 /** @description Made at that time or later. */
                 from?: string;
@@ -2407,6 +3283,65 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    orders: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Given several times: any of them. */
+                status?: ("RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED")[];
+                fulfillmentType?: "DELIVERY" | "PICKUP" | "DINE_IN";
+                source?: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
+                customerId?: string;
+                /** @description The number for people, orderId of the order. */
+                orderId?: number;
+                /** @description Placed at that time or later. */
+                createdFrom?: string;
+                /** @description Placed before that time. */
+                createdTo?: string;
+                /** @description A day in the store's books. */
+                businessDate?: string;
+                /** @description Changed at that time or later. */
+                updatedSince?: string;
+                /** @description Whether the order is cancelled and more has been paid than refunded. */
+                needsRefund?: boolean;
+                /** @description The number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case. */
+                q?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Order"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     placeOrder: {
         parameters: {
             query?: never;
@@ -2483,6 +3418,130 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    orderHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["OrderChange"][];
+                        meta: components["schemas"]["TotalMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeOrderStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the order must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeOrderStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Order"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    quoteOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceOrderRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["OrderQuote"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -2618,6 +3677,8 @@ export interface operations {
                 q?: string;
                 /** @description Changed at that time or later. */
                 updatedSince?: string;
+                /** @description Shows the products' own texts and prices instead of the view's, as for editing them. */
+                own?: boolean;
                 limit?: number;
                 /** @description nextCursor of the page before, with the same filters. */
                 cursor?: string;
@@ -2649,6 +3710,328 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    createProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateProductRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    product: {
+        parameters: {
+            query?: {
+                /** @description Shows the product's own texts and price instead of the view's, as for editing it. */
+                own?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deleteProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the product must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the product must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeProductRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    storeReplays: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    replayStore: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayStoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    storeReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    cancelReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -2923,9 +4306,95 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Webhook"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     attempts: {
         parameters: {
             query?: {
+                status?: "delivered" | "failed" | "retrying" | "dead_letter";
+                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+                eventId?: string;
+                /** @description Made at that time or later. */
+                from?: string;
+                /** @description Made before that time. */
+                to?: string;
                 page?: number;
                 limit?: number;
             };
@@ -2959,6 +4428,295 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["AttemptDetail"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookReplays: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                replayId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    rotateSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateSecretRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Webhook"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookStats: {
+        parameters: {
+            query?: {
+                /** @description Attempts at that time or later; by default a day before to. */
+                from?: string;
+                /** @description Attempts before that time, at most 90 days after from; by default now. */
+                to?: string;
+                /** @description By default hours for up to three days, else days. */
+                granularity?: "hour" | "day";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DeliveryStats"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["WebhookTestResult"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
