@@ -302,6 +302,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
 		"forgetSecret",         // attempt recording
+		"Backlog",              // metrics, of all stores together
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay
