@@ -299,6 +299,7 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Elsewhere",            // the probe behind STORE_MISMATCH
 		"EndDelivery",          // attempt recording
 		"ClaimMail",            // users and invitations belong to no store
+		"Erase",                // retention
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
 		"forgetSecret",         // attempt recording
