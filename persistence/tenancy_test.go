@@ -300,9 +300,11 @@ func TestWhoCrossesStores(t *testing.T) {
 		"EndDelivery",          // attempt recording
 		"Erase",                // retention
 		"ClaimMail",            // users and invitations belong to no store
+		"Erase",                // retention
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
 		"forgetSecret",         // attempt recording
+		"Backlog",              // metrics, of all stores together
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay
