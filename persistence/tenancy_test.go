@@ -300,7 +300,6 @@ func TestWhoCrossesStores(t *testing.T) {
 		"EndDelivery",          // attempt recording
 		"Erase",                // retention
 		"ClaimMail",            // users and invitations belong to no store
-		"Erase",                // retention
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
 		"forgetSecret",         // attempt recording
