@@ -52,6 +52,8 @@ var permitted = map[string]string{
 	"GET /products/{id}":            "OWNER ADMIN MANAGER STAFF",
 	"PATCH /products/{id}":          "OWNER ADMIN MANAGER",
 	"DELETE /products/{id}":         "OWNER ADMIN",
+	"GET /settings":                 "OWNER ADMIN",
+	"PATCH /settings":               "OWNER ADMIN",
 	"GET /platform/websites":        "PLATFORM",
 	"POST /platform/websites":       "PLATFORM",
 	"PATCH /platform/websites/{id}": "PLATFORM",
@@ -130,6 +132,8 @@ func (w *world) body(rt route) any {
 		return object{"isActive": true}
 	case "POST /webhooks/{id}/rotate-secret":
 		return object{"secret": webhookSecret}
+	case "PATCH /settings":
+		return object{"seats": 80}
 	case "POST /orders", "POST /orders/quote":
 		return w.orderBody("own")
 	case "PATCH /orders/{id}/status":

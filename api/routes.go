@@ -132,6 +132,10 @@ func routes() []route {
 		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
 			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
 
+		{get, "/settings", app.ManageSettings, "", !once, 200, "Show the store's settings", handle((*Server).settings)},
+		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
+			handle((*Server).changeSettings, app.CodeVersionMismatch)},
+
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},
 		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},

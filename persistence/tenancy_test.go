@@ -150,6 +150,14 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		"DeleteProduct": func(s app.StoreID) (int, error) {
 			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
 		},
+		"Settings": func(s app.StoreID) (int, error) {
+			_, err := db.Settings(t.Context(), s)
+			return own(s, r.stores[0]), err
+		},
+		"ChangeSettings": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeSettings(t.Context(), noon, s, app.Actor{}, 0, func(n *app.Settings) error { n.Seats++; return nil })
+			return own(s, r.stores[0]), err
+		},
 		"Subscriptions": func(s app.StoreID) (int, error) {
 			all, err := db.Subscriptions(t.Context(), s)
 			return len(all), err
@@ -212,6 +220,14 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			t.Errorf("elsewhere for %s: %v, want %s", name, err, test.want)
 		}
 	}
+}
+
+// own is 1 for a store's own settings: another has its own.
+func own(store, mine app.StoreID) int {
+	if store == mine {
+		return 1
+	}
+	return 0
 }
 
 func count1[T any](all []T, f func(T) bool) (n int) {
