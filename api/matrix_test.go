@@ -52,8 +52,6 @@ var permitted = map[string]string{
 	"GET /products/{id}":            "OWNER ADMIN MANAGER STAFF",
 	"PATCH /products/{id}":          "OWNER ADMIN MANAGER",
 	"DELETE /products/{id}":         "OWNER ADMIN",
-	"GET /settings":                 "OWNER ADMIN",
-	"PATCH /settings":               "OWNER ADMIN",
 	"GET /platform/websites":        "PLATFORM",
 	"POST /platform/websites":       "PLATFORM",
 	"PATCH /platform/websites/{id}": "PLATFORM",
@@ -72,13 +70,20 @@ var permitted = map[string]string{
 	"POST /webhooks/{id}/rotate-secret":         "OWNER ADMIN",
 	"GET /webhooks/{id}/stats":                  "OWNER ADMIN",
 	"GET /webhooks/{id}/deliveries/{attemptId}": "OWNER ADMIN",
+
+	"POST /reservations":              "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations":               "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations/{id}":          "OWNER ADMIN MANAGER STAFF",
+	"PATCH /reservations/{id}/status": "OWNER ADMIN MANAGER STAFF",
+	"GET /settings":                   "OWNER ADMIN",
+	"PATCH /settings":                 "OWNER ADMIN",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
-	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website), "replays": string(s.replay.ID)}
+	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "reservations": string(s.reservation.ID), "api-keys": string(s.key.ID), "platform": string(s.website), "replays": string(s.replay.ID)}
 	if strings.HasPrefix(rt.path, "/users/") {
 		ids["users"] = string(w.addMember(s.id))
 	}
@@ -132,6 +137,10 @@ func (w *world) body(rt route) any {
 		return object{"isActive": true}
 	case "POST /webhooks/{id}/rotate-secret":
 		return object{"secret": webhookSecret}
+	case "POST /reservations":
+		return reservationBody()
+	case "PATCH /reservations/{id}/status":
+		return object{"status": "CONFIRMED"}
 	case "PATCH /settings":
 		return object{"seats": 80}
 	case "POST /orders", "POST /orders/quote":
@@ -291,6 +300,11 @@ var scoped = map[string]string{
 	"POST /orders/quote":        "write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
+
+	"POST /reservations":              "write:reservations",
+	"GET /reservations":               "read:reservations write:reservations",
+	"GET /reservations/{id}":          "read:reservations write:reservations",
+	"PATCH /reservations/{id}/status": "write:reservations",
 }
 
 // TestWhatKeysMayCall: every route with every scope, for a row of the key's store and for
@@ -392,6 +406,8 @@ func TestListsShowOneStore(t *testing.T) {
 		"/products":   func(s *shop) string { return string(s.product.ID) },
 		"/api-keys":   func(s *shop) string { return string(s.key.ID) },
 		"/replays":    func(s *shop) string { return string(s.replay.ID) },
+
+		"/reservations": func(s *shop) string { return string(s.reservation.ID) },
 	} {
 		for store, token := range map[string]string{
 			"own": w.tokens["OWNER"], "sibling": w.token("OWNER", w.stores["sibling"].id), "foreign": w.tokens["FOREIGN"],
@@ -421,7 +437,7 @@ func TestNamedStore(t *testing.T) {
 			if rt.method == "GET" {
 				a = w.do(rt.method, fmt.Sprintf("%s?storeId=%s", rt.path, id), w.tokens["OWNER"], nil)
 			} else {
-				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/orders/quote": w.orderBody("own"), "/webhooks": webhookBody(), "/products": productBody()}[rt.path]
+				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/orders/quote": w.orderBody("own"), "/webhooks": webhookBody(), "/products": productBody(), "/reservations": reservationBody()}[rt.path]
 				body["storeId"] = id
 				a = w.do(rt.method, rt.path, w.tokens["OWNER"], body)
 			}

@@ -132,6 +132,14 @@ func routes() []route {
 		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
 			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
 
+		{post, "/reservations", app.WriteReservations, "", once, 201, "Reserve a table",
+			handle((*Server).createReservation, app.CodeSlotFull, app.CodeOutsideBookingWindow)},
+		{get, "/reservations", app.ViewReservations, "", !once, 200, "List the store's reservations, the first to begin first",
+			handle((*Server).reservations)},
+		{get, "/reservations/{id}", app.ViewReservations, persistence.Reservations, !once, 200, "Show a reservation", handle((*Server).reservation)},
+		{patch, "/reservations/{id}/status", app.WriteReservations, persistence.Reservations, !once, 200, "Confirm, cancel or complete a reservation, or note that nobody came",
+			handle((*Server).changeReservationStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
+
 		{get, "/settings", app.ManageSettings, "", !once, 200, "Show the store's settings", handle((*Server).settings)},
 		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
 			handle((*Server).changeSettings, app.CodeVersionMismatch)},

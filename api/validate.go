@@ -37,6 +37,9 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
 	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.ReservationStatus](): texts([]app.ReservationStatus{
+		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
+	}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),

@@ -64,6 +64,8 @@ const (
 	Members       Resource = "memberships" // by the user's id
 	APIKeys       Resource = "api_keys"
 	Replays       Resource = "replays"
+
+	Reservations Resource = "reservations"
 )
 
 // idColumn is what a resource's rows are addressed by.

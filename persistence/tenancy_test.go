@@ -39,6 +39,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, err)
 	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
 	must(t, err)
+	reservation, err := db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{
+		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon),
+	}, nil, nil)
+	must(t, err)
 	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
 	must(t, err)
 
@@ -158,6 +162,22 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			_, err := db.ChangeSettings(t.Context(), noon, s, app.Actor{}, 0, func(n *app.Settings) error { n.Seats++; return nil })
 			return own(s, r.stores[0]), err
 		},
+		"Reservation": func(s app.StoreID) (int, error) {
+			_, err := db.Reservation(t.Context(), s, reservation.ID)
+			return 1, err
+		},
+		"Reservations": func(s app.StoreID) (int, error) {
+			all, err := db.Reservations(t.Context(), s, app.ReservationFilter{}, persistence.Cursor{}, 100)
+			return count1(all, func(one app.Reservation) bool { return one.ID == reservation.ID }), err
+		},
+		"ChangeReservationStatus": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeReservationStatus(t.Context(), noon, s, reservation.ID, 0, app.ReservationStatusChange{To: app.ReservationPending})
+			return 1, err
+		},
+		"Reserve": func(s app.StoreID) (int, error) {
+			_, err := db.Reserve(t.Context(), noon, s, app.NewReservation{CustomerID: customer.Customer.ID, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
+			return 1, err
+		},
 		"Subscriptions": func(s app.StoreID) (int, error) {
 			all, err := db.Subscriptions(t.Context(), s)
 			return len(all), err
@@ -274,7 +294,9 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
 	r.invite(t, mailing(t, db), "a-token")
-	for _, table := range []string{"stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
+	_, err = db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
+	must(t, err)
+	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
