@@ -77,6 +77,8 @@ var permitted = map[string]string{
 	"PATCH /reservations/{id}/status": "OWNER ADMIN MANAGER STAFF",
 	"GET /settings":                   "OWNER ADMIN",
 	"PATCH /settings":                 "OWNER ADMIN",
+	"GET /billing":                    "OWNER",
+	"PATCH /billing":                  "OWNER",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
@@ -141,6 +143,8 @@ func (w *world) body(rt route) any {
 		return reservationBody()
 	case "PATCH /reservations/{id}/status":
 		return object{"status": "CONFIRMED"}
+	case "PATCH /billing":
+		return object{"plan": app.PlanEnterprise}
 	case "PATCH /settings":
 		return object{"seats": 80}
 	case "POST /orders", "POST /orders/quote":

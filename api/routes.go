@@ -144,6 +144,10 @@ func routes() []route {
 		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
 			handle((*Server).changeSettings, app.CodeVersionMismatch)},
 
+		{get, "/billing", app.ManageBilling, "", !once, 200, "Show the plan of the store's website, and how much of it is used", handle((*Server).billing)},
+		{patch, "/billing", app.ManageBilling, "", !once, 200, "Give the store's website another plan",
+			handle((*Server).changeBilling, app.CodeConflict)},
+
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},
 		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},

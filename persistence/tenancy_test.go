@@ -154,6 +154,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		"DeleteProduct": func(s app.StoreID) (int, error) {
 			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
 		},
+		"ChangePlan": func(s app.StoreID) (int, error) {
+			_, err := db.ChangePlan(t.Context(), noon, s, app.Actor{}, app.PlanEnterprise)
+			return own(s, r.stores[0]), err
+		},
 		"Settings": func(s app.StoreID) (int, error) {
 			_, err := db.Settings(t.Context(), s)
 			return own(s, r.stores[0]), err
