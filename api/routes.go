@@ -140,6 +140,14 @@ func routes() []route {
 		{patch, "/reservations/{id}/status", app.WriteReservations, persistence.Reservations, !once, 200, "Confirm, cancel or complete a reservation, or note that nobody came",
 			handle((*Server).changeReservationStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
 
+		{get, "/analytics/summary", app.ViewAnalytics, "", !once, 200, "Sum up the sales of a period, by currency",
+			handle((*Server).salesSummary, app.CodeAmountTooLarge)},
+		{get, "/analytics/sales", app.ViewAnalytics, "", !once, 200, "Plot the sales of a period: each bucket of time, by currency",
+			handle((*Server).salesPlot, app.CodeAmountTooLarge)},
+		{get, "/analytics/products", app.ViewAnalytics, "", !once, 200, "List the products sold in a period by currency, what brought most first",
+			handle((*Server).productSales, app.CodeAmountTooLarge)},
+		{get, "/analytics/customers", app.ViewAnalytics, "", !once, 200, "Count who ordered in a period", handle((*Server).customerCounts)},
+
 		{get, "/settings", app.ManageSettings, "", !once, 200, "Show the store's settings", handle((*Server).settings)},
 		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
 			handle((*Server).changeSettings, app.CodeVersionMismatch)},

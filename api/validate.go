@@ -37,6 +37,7 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
 	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.Interval]():        texts([]app.Interval{app.Hourly, app.Daily, app.Weekly, app.Monthly}),
 	reflect.TypeFor[app.ReservationStatus](): texts([]app.ReservationStatus{
 		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
 	}),

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -161,24 +160,4 @@ type ReservationFilter struct {
 	Date       string              // YYYY-MM-DD: begins on that day in the store's zone
 	CustomerID CustomerID
 	Query      string // found in the name, the e-mail address or the phone number, in any case
-}
-
-// DayIn returns when a day of the calendar begins in a zone, and when the next does.
-func DayIn(zone *time.Location, date string) (from, to time.Time, err error) {
-	day, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		return from, to, err
-	}
-	return startOfDay(zone, day), startOfDay(zone, day.AddDate(0, 0, 1)), nil
-}
-
-// startOfDay returns the first moment of a day: midnight, the first of two, or what follows
-// where clocks leap over it.
-func startOfDay(zone *time.Location, day time.Time) time.Time {
-	from := day.Add(-15 * time.Hour) // earlier than anywhere
-	seconds := sort.Search(48*60*60, func(i int) bool {
-		year, month, date := from.Add(time.Duration(i) * time.Second).In(zone).Date()
-		return !time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Before(day)
-	})
-	return from.Add(time.Duration(seconds) * time.Second)
 }

@@ -41,3 +41,30 @@ func (db *DB) ExplainSeated(ctx context.Context, store app.StoreID, start, end t
 		return seatedDuring(tx, &rows, reservationRow{StoreID: store, StartAt: start, EndAt: end}).String(), nil
 	})
 }
+
+// ExplainAnalytics returns the plans for what is counted of a period.
+func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period app.Period) (map[string]string, error) {
+	plans := map[string]string{}
+	for name, query := range map[string]func(tx bun.Tx) string{
+		"days": func(tx bun.Tx) string {
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), false).String()
+		},
+		"hours": func(tx bun.Tx) string {
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), true).String()
+		},
+		"products": func(tx bun.Tx) string {
+			return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), "", 0, "", 21).String()
+		},
+		"customers": func(tx bun.Tx) string {
+			from, to := period.Hours(time.UTC, 0)
+			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).String()
+		},
+	} {
+		plan, err := db.explain(ctx, store, func(tx bun.Tx) (string, error) { return query(tx), nil })
+		if err != nil {
+			return nil, err
+		}
+		plans[name] = plan
+	}
+	return plans, nil
+}

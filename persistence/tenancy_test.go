@@ -158,6 +158,18 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			_, err := db.ChangePlan(t.Context(), noon, s, app.Actor{}, app.PlanEnterprise)
 			return own(s, r.stores[0]), err
 		},
+		"Sold": func(s app.StoreID) (int, error) {
+			sold, _, _, err := db.Sold(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, true)
+			return min(len(sold), 1), err
+		},
+		"ProductSales": func(s app.StoreID) (int, error) {
+			sold, err := db.ProductSales(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, persistence.ProductsCursor{}, 100)
+			return len(sold), err
+		},
+		"CustomerCounts": func(s app.StoreID) (int, error) {
+			counts, err := db.CustomerCounts(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)})
+			return min(int(counts.GuestOrders), 1), err
+		},
 		"Settings": func(s app.StoreID) (int, error) {
 			_, err := db.Settings(t.Context(), s)
 			return own(s, r.stores[0]), err
