@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	jsonschema6 "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
@@ -113,8 +114,8 @@ const (
 	responsesAt = "#/components/responses/"
 )
 
-// describe makes the document of a table of routes.
-func describe(table []route) (*openapi31.Spec, error) {
+// newReflector makes schemas of our types.
+func newReflector() *openapi31.Reflector {
 	reflector := openapi31.NewReflector()
 	reflector.DefaultOptions = append(reflector.DefaultOptions,
 		jsonschema.InterceptDefName(nameOf), jsonschema.InterceptSchema(describeType), jsonschema.InterceptProp(describeField),
@@ -123,12 +124,19 @@ func describe(table []route) (*openapi31.Spec, error) {
 	reflector.AddTypeMapping(app.Time{}, *jsonschema.String.ToSchemaOrBool().TypeObject.WithFormat("date-time"))
 	secret := jsonschema.String.ToSchemaOrBool().TypeObject.WithFormat("password").WithExtraPropertiesItem("writeOnly", true)
 	reflector.AddTypeMapping(app.Secret{}, *secret)
+	reflector.AddTypeMapping(jsontext.Value{}, *jsonschema.Object.ToSchemaOrBool().TypeObject)
+	reflector.InlineDefinition(jsontext.Value{})
 	reflector.InlineDefinition(app.Time{})
 	reflector.InlineDefinition(app.Secret{})
 	for enum := range enums {
 		reflector.InlineDefinition(reflect.Zero(enum).Interface())
 	}
+	return reflector
+}
 
+// describe makes the document of a table of routes.
+func describe(table []route) (*openapi31.Spec, error) {
+	reflector := newReflector()
 	spec := reflector.SpecEns()
 	spec.SetTitle("Comanda")
 	spec.SetVersion("1.0")

@@ -36,6 +36,7 @@ var permitted = map[string]string{
 	"GET /audit":                    "OWNER",
 	"POST /webhooks":                "OWNER ADMIN",
 	"GET /webhooks":                 "OWNER ADMIN",
+	"GET /webhooks/event-types":     "OWNER ADMIN",
 	"GET /webhooks/{id}":            "OWNER ADMIN",
 	"GET /webhooks/{id}/deliveries": "OWNER ADMIN",
 	"GET /deliveries":               "OWNER ADMIN",
@@ -284,6 +285,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 var scoped = map[string]string{
 	"POST /webhooks":                "webhooks:manage",
 	"GET /webhooks":                 "webhooks:manage",
+	"GET /webhooks/event-types":     "webhooks:manage",
 	"GET /webhooks/{id}":            "webhooks:manage",
 	"GET /webhooks/{id}/deliveries": "webhooks:manage",
 	"GET /deliveries":               "webhooks:manage",

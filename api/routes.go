@@ -83,6 +83,8 @@ func routes() []route {
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},
 		{get, "/webhooks", app.ManageWebhooks, "", !once, 200, "List the store's webhooks, the newest first", handle((*Server).webhooks)},
+		{get, "/webhooks/event-types", app.ManageWebhooks, "", !once, 200, "List the types of events, each with its JSON Schema and an example",
+			handle((*Server).eventTypes)},
 		{get, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Show a webhook", handle((*Server).webhook)},
 		{patch, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Change a webhook's URL or events, turn it off or on",
 			handle((*Server).changeWebhook, app.CodeVersionMismatch)},

@@ -44,6 +44,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
+	reflect.TypeFor[app.RefundType](): texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
 
 func texts[T ~string](values []T) []string {

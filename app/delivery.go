@@ -141,6 +141,12 @@ type WebhookTest struct {
 	EventID        EventID        `json:"eventId"`
 }
 
+// TestPing is the data of test.ping.
+type TestPing struct {
+	SubscriptionID SubscriptionID `json:"webhookId"`
+	Message        string         `json:"message"`
+}
+
 // WebhookTestResult is what became of a test (spec, POST /webhooks/:id/test).
 type WebhookTestResult struct {
 	Delivered      bool    `json:"delivered"`
