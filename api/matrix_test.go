@@ -43,6 +43,9 @@ var permitted = map[string]string{
 	"POST /deliveries/{id}/replay":  "OWNER ADMIN",
 	"POST /orders":                  "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}":              "OWNER ADMIN MANAGER STAFF CUSTOMER",
+	"POST /orders/{id}/payments":    "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/{id}/payments":     "OWNER ADMIN MANAGER STAFF CUSTOMER",
+	"POST /payments/{id}/refunds":   "OWNER ADMIN MANAGER",
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 	"GET /orders":                   "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /orders/quote":            "OWNER ADMIN MANAGER STAFF",
@@ -89,6 +92,9 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	if strings.HasPrefix(rt.path, "/products/") {
 		ids["products"] = string(w.addProduct(s.id))
 	}
+	if strings.HasPrefix(rt.path, "/payments/") {
+		ids["payments"] = string(w.pay(s, 1000).ID)
+	}
 	path := strings.Replace(rt.path, "{id}", ids[strings.Split(rt.path, "/")[1]], 1)
 	path = strings.Replace(path, "{replayId}", string(s.replay.ID), 1)
 	if before, after, found := strings.Cut(path, "{attemptId}"); found {
@@ -134,6 +140,10 @@ func (w *world) body(rt route) any {
 		return w.orderBody("own")
 	case "PATCH /orders/{id}/status":
 		return object{"status": "CONFIRMED"}
+	case "POST /orders/{id}/payments":
+		return paymentBody()
+	case "POST /payments/{id}/refunds":
+		return refundBody(1)
 	case "POST /products":
 		return productBody()
 	case "PATCH /products/{id}":
@@ -262,6 +272,9 @@ var scoped = map[string]string{
 	"POST /deliveries/{id}/replay":  "webhooks:manage",
 	"POST /orders":                  "write:orders",
 	"GET /orders/{id}":              "read:orders write:orders",
+	"POST /orders/{id}/payments":    "write:orders",
+	"GET /orders/{id}/payments":     "read:orders write:orders",
+	"POST /payments/{id}/refunds":   "write:orders",
 	"GET /products":                 "read:products write:products",
 
 	"POST /webhooks/{id}/replay":            "webhooks:manage",

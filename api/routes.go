@@ -124,6 +124,13 @@ func routes() []route {
 			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
 		{get, "/orders/{id}/history", app.ViewOrders, orders, !once, 200, "Show what became of an order, the oldest first", handle((*Server).orderHistory)},
 
+		{post, "/orders/{id}/payments", app.WriteOrders, orders, once, 201, "Record what a payment provider did about an order",
+			handle((*Server).recordPayment, app.CodeConflict, app.CodeAmountTooLarge).orExisting()},
+		{get, "/orders/{id}/payments", app.ViewOrders, orders, !once, 200, "List an order's payments with their refunds, the newest first",
+			handle((*Server).payments)},
+		{post, "/payments/{id}/refunds", app.RefundPayments, persistence.Payments, once, 201, "Record that a payment provider gave back some of a payment",
+			handle((*Server).refundPayment, app.CodeConflict, app.CodeRefundExceedsPayment).orExisting()},
+
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
 		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
 		{get, "/products/{id}", app.ViewProducts, products, !once, 200, "Show a product", handle((*Server).product)},

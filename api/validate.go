@@ -37,6 +37,8 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
 	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.PaymentResult]():   texts([]app.PaymentResult{app.PaymentSucceeded, app.PaymentFailed}),
+	reflect.TypeFor[app.LoyaltyKind]():     texts([]app.LoyaltyKind{app.PointsEarned, app.PointsReversed, app.PointsRestored}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
@@ -54,6 +56,17 @@ func texts[T ~string](values []T) []string {
 const phonePattern = `^\+[1-9][0-9]{6,14}$`
 
 var phone = regexp.MustCompile(phonePattern)
+
+// providerPattern is a payment provider's name, last4Pattern how a card's number ends.
+const (
+	providerPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$`
+	last4Pattern    = `^[0-9]{4}$`
+)
+
+var (
+	paymentProvider = regexp.MustCompile(providerPattern)
+	last4           = regexp.MustCompile(last4Pattern)
+)
 
 // localePattern is a BCP 47 tag of a language, perhaps a script, perhaps a region.
 const localePattern = `^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
@@ -73,6 +86,8 @@ var locale = regexp.MustCompile(localePattern)
 //	currency    an ISO 4217 code
 //	locale      a BCP 47 tag of language, script and region, in their usual case
 //	date        a day of the calendar
+//	provider    a payment provider's name
+//	last4       the last four digits of a card's number
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -105,7 +120,9 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			_, ok := app.Currency(text).Exponent()
 			return ok
 		},
-		"locale": func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
+		"provider": func(text, _ string, _ reflect.Type) bool { return paymentProvider.MatchString(text) },
+		"last4":    func(text, _ string, _ reflect.Type) bool { return last4.MatchString(text) },
+		"locale":   func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
 		"date": func(text, _ string, _ reflect.Type) bool {
 			day, err := time.Parse(time.DateOnly, text)
 			return err == nil && day.Year() > 0
@@ -138,6 +155,8 @@ var messages = map[string]string{
 	"email":            "must be an e-mail address",
 	"currency":         "must be an ISO 4217 currency code of three upper-case letters",
 	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",
+	"provider":         "must be 1 to 50 letters, digits, dots, underscores and hyphens",
+	"last4":            "must be four digits",
 	"date":             "must be a day of the calendar: 2026-03-14",
 	"https_url":        "must be an https URL",
 	"iso3166_1_alpha2": "must be a country code of two upper-case letters",

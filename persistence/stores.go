@@ -64,6 +64,8 @@ const (
 	Members       Resource = "memberships" // by the user's id
 	APIKeys       Resource = "api_keys"
 	Replays       Resource = "replays"
+	Payments      Resource = "payments"
+	Customers     Resource = "customers"
 )
 
 // idColumn is what a resource's rows are addressed by.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	attempts, _, err := db.Attempts(t.Context(), r.stores[0], subscription.ID, persistence.AttemptFilter{}, 1, 1)
 	must(t, err)
 	ping, err := db.CreateTest(t.Context(), noon, r.stores[0], subscription.ID)
+	must(t, err)
+	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	till.complete()
+	payment, _, err := till.pay(aPayment("pi_1", 1000))
 	must(t, err)
 	orderOfMine := r.order(t, db, 0)
 	replay, err := db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{
@@ -170,6 +175,22 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			_, err := db.AuthenticateCustomer(t.Context(), customer.ID, customer.Customer.ID, s)
 			return 1, err
 		},
+		"RecordPayment": func(s app.StoreID) (int, error) {
+			_, err := db.RecordPayment(t.Context(), noon, s, till.order.ID, aPayment("pi_1", 1000), nil, nil)
+			return 1, err
+		},
+		"Payments": func(s app.StoreID) (int, error) {
+			all, err := db.Payments(t.Context(), s, till.order.ID, "", persistence.Cursor{}, 10)
+			return len(all), err
+		},
+		"RefundPayment": func(s app.StoreID) (int, error) {
+			_, err := db.RefundPayment(t.Context(), noon, s, payment.ID, app.NewRefund{AmountMinor: 1, Reason: "x", ProviderRefundID: "re_1"}, app.Actor{}, nil, nil)
+			return 1, err
+		},
+		"LoyaltyEntries": func(s app.StoreID) (int, error) {
+			all, err := db.LoyaltyEntries(t.Context(), s, till.order.Customer.ID, persistence.Cursor{}, 10)
+			return len(all), err
+		},
 		"PlaceOrder": func(s app.StoreID) (int, error) {
 			_, err := db.PlaceOrder(t.Context(), noon, s, orderOfMine, nil, asIs)
 			return 1, err
@@ -258,7 +279,13 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
 	r.invite(t, mailing(t, db), "a-token")
-	for _, table := range []string{"stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
+	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	must(t, err)
+	_, _, err = till.refund(payment.ID, "re_1", 1)
+	must(t, err)
+	till.complete()
+	for _, table := range []string{"stores", "orders", "order_items", "order_history", "payments", "refunds", "loyalty_entries", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}
