@@ -341,7 +341,9 @@ func TestOneKeyTenTimes(t *testing.T) {
 	} {
 		answers := make(chan *answer, 10)
 		for range cap(answers) {
-			go func() { answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1")) }()
+			go func() {
+				answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
+			}()
 		}
 		made := ""
 		for range cap(answers) {

@@ -41,6 +41,7 @@ func routes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
 	const products = persistence.Products
+	const customers = persistence.Customers
 	const once = true
 	return []route{
 		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
@@ -138,6 +139,21 @@ func routes() []route {
 			handle((*Server).changeProduct, app.CodeConflict, app.CodeVersionMismatch)},
 		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
 			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
+
+		{get, "/customers", app.ViewCustomers, "", !once, 200, "List the store's customers, the newest first; for a customer, the one", handle((*Server).customers)},
+		{get, "/customers/{id}", app.ViewCustomers, customers, !once, 200, "Show a customer", handle((*Server).customer)},
+		{patch, "/customers/{id}", app.WriteCustomers, customers, !once, 200, "Change members of a customer's profile; null clears those that it need not have (RFC 7396)",
+			handle((*Server).changeCustomer, app.CodeConflict, app.CodeVersionMismatch)},
+		{get, "/customers/{id}/loyalty", app.ViewCustomers, customers, !once, 200, "List how a customer's loyalty points came about, the newest first",
+			handle((*Server).loyalty)},
+		{get, "/customers/{id}/addresses", app.ViewCustomers, customers, !once, 200, "List a customer's addresses, the newest first", handle((*Server).addresses)},
+		{post, "/customers/{id}/addresses", app.WriteAddresses, customers, once, 201, "Add an address of one's own",
+			handle((*Server).addAddress, app.CodeLimitReached)},
+		{patch, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 200,
+			"Change members of an address of one's own; null clears those that it need not have (RFC 7396)",
+			handle((*Server).changeAddress, app.CodeVersionMismatch)},
+		{http.MethodDelete, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 204, "Delete an address of one's own",
+			handle((*Server).deleteAddress, app.CodeVersionMismatch)},
 
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},

@@ -37,6 +37,7 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
 	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.CustomerKind]():    texts([]app.CustomerKind{app.CustomerRegistered, app.CustomerGuest}),
 	reflect.TypeFor[app.PaymentResult]():   texts([]app.PaymentResult{app.PaymentSucceeded, app.PaymentFailed}),
 	reflect.TypeFor[app.LoyaltyKind]():     texts([]app.LoyaltyKind{app.PointsEarned, app.PointsReversed, app.PointsRestored}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
