@@ -110,8 +110,8 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	if before, after, found := strings.Cut(path, "{attemptId}"); found {
 		path = before + string(w.attemptOf(s)) + after
 	}
-	if strings.Contains(path, "{addressId}") {
-		path = strings.Replace(path, "{addressId}", string(w.addAddress(s.id, s.order.Customer.ID).ID), 1)
+	if before, found := strings.CutSuffix(path, "{addressId}"); found {
+		path = before + string(w.addAddress(s.id, s.order.Customer.ID).ID)
 	}
 	return w.do(rt.method, path, token, w.body(rt))
 }
