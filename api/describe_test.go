@@ -61,6 +61,7 @@ var meanings = map[app.Code]string{
 	app.CodeProductUnavailable:   "a product is unknown, not available or out of stock",
 	app.CodePriceNotSet:          "a product has no price in the currency of the store view",
 	app.CodeAmountTooLarge:       "an amount is too large to be computed with",
+	app.CodeRefundExceedsPayment: "the refund is more than is left of the payment",
 	app.CodeLimitReached:         "there are as many as there may be",
 	app.CodeOutsideBookingWindow: "the reservation begins too soon, or too far ahead, for the store's settings",
 	app.CodeIdempotencyKeyReused: "the Idempotency-Key was used for another body",
@@ -228,6 +229,11 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 		reflector.InlineDefinition(rt.endpoint.answer)
 	}
 	oc.AddRespStructure(rt.endpoint.answer, openapi.WithHTTPStatus(rt.status), func(cu *openapi.ContentUnit) { cu.Description = "Done." })
+	if rt.endpoint.repeats {
+		oc.AddRespStructure(rt.endpoint.answer, openapi.WithHTTPStatus(http.StatusOK), func(cu *openapi.ContentUnit) {
+			cu.Description = "It was there already, exactly so: this is it."
+		})
+	}
 	failures := []int{400, 403, 500, 503}
 	if rt.method != http.MethodGet {
 		failures = append(failures, 413, 415)
@@ -276,8 +282,12 @@ func refine(spec *openapi31.Spec, rt route) error {
 		if o.RequestBody != nil {
 			o.RequestBody.RequestBody.WithRequired(true)
 		}
-		done := o.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(rt.status)].Response
+		responses := o.Responses.MapOfResponseOrReferenceValues
+		done := responses[strconv.Itoa(rt.status)].Response
 		done.WithHeadersItem("X-Request-Id", openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/X-Request-Id"}})
+		if rt.endpoint.repeats {
+			responses["200"].Response.WithHeadersItem("X-Request-Id", done.Headers["X-Request-Id"])
+		}
 		if cookie := cookieOf[rt.endpoint.name]; cookie != "" {
 			done.WithHeadersItem("Set-Cookie", headerOf(cookie))
 		}

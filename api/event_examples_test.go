@@ -39,9 +39,11 @@ func eventRows() []eventRow {
 
 	customer := app.Customer{
 		ID: exampleCustomer, Email: "ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678",
+		StoreID: exampleStore, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(after(-10)), UpdatedAt: app.At(after(-10)),
 	}
 	known := customer
 	known.Phone, known.LoyaltyPoints, known.TotalOrders = "+4915187654321", 23, 1
+	known.Version, known.UpdatedAt = 2, app.At(after(80))
 
 	product := exampleProductRow()
 	changed := product

@@ -270,9 +270,7 @@ func TestTheExamplesAddUp(t *testing.T) {
 }
 
 // awaited are the routes of the contract that are not there yet, of those that emit events.
-var awaited = []string{
-	"POST /orders/{id}/payments", "POST /payments/{id}/refunds", "PATCH /customers/{id}",
-}
+var awaited []string
 
 // TestEveryTypeIsEmitted walks the operations that emit events: what each emits is of the
 // types that the spec's table names, and at the end each type was emitted. What the bodies

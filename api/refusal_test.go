@@ -331,7 +331,7 @@ func TestDatabaseAway(t *testing.T) {
 	customer := w.addCustomer("own", "ada@example.com").AccessToken
 	for _, rt := range routes() {
 		token := w.tokens["OWNER"]
-		if strings.HasPrefix(rt.path, "/customer-auth/") {
+		if grant := app.Permissions[rt.permission]; grant.Own && grant.Role == "" {
 			token = customer
 		}
 		if strings.HasPrefix(rt.path, "/platform/") {
