@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-var limits = app.ClaimLimits{Events: 1000, Batch: 100, Quick: 200, Slow: 50, Lease: time.Minute}
+var limits = app.ClaimLimits{Events: 1000, Batch: 100, SlowBatch: 100, Turn: 100, Quick: 200, Slow: 50, Lease: time.Minute}
 
 func (r restaurant) subscribe(t *testing.T, db *persistencetest.Database, store int, events ...app.EventType) app.Subscription {
 	t.Helper()
@@ -92,7 +92,7 @@ func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for range 20 {
-				few := app.ClaimLimits{Events: 5, Batch: 3, Quick: 200, Slow: 50, Lease: time.Minute}
+				few := app.ClaimLimits{Events: 5, Batch: 3, Turn: 3, Quick: 200, Slow: 50, Lease: time.Minute}
 				dispatched, err := db.Dispatch(t.Context(), noon, few)
 				if err != nil {
 					t.Error(err)
@@ -182,12 +182,12 @@ func TestDispatchClaimsWithinItsLimits(t *testing.T) {
 			t.Errorf("claimed %d, queued %d of %d events, want %d and %d", len(got.Claims), got.Queued, got.Events, claims, queued)
 		}
 	}
-	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
-	dispatch(1, limits, 0, 1)                                                                 // one is queued before it
+	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Turn: 100, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
+	dispatch(1, limits, 0, 1)                                                                            // one is queued before it
 	if n := len(claim(t, db)); n != 2 {
 		t.Errorf("%d of 2 queued ones claimed", n)
 	}
-	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
+	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Turn: 100, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
 	dispatch(0, limits, 0, 0)
 }
 

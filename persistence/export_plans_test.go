@@ -15,7 +15,7 @@ var Statements = map[string]struct {
 }{
 	"Dispatch without limits": {dispatchUnlimited, 6},
 	"Dispatch":                {dispatchLimited, 11},
-	"ClaimQueued":             {claimQueued, 5},
+	"ClaimQueued":             {claimQueued, 6},
 	"HasDue":                  {hasDue, 1},
 	"MoveUp":                  {moveIntoRoom, 6},
 	"MoveUp without limit":    {startNow, 4},

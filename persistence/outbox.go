@@ -112,12 +112,15 @@ const matchEvents = `match AS MATERIALIZED (
 			AND s.deleted_at IS NULL AND s.is_active AND event.type = ANY (s.events)
 	)`
 
-// insertDeliveries claims nothing past what is queued and due already.
+// insertDeliveries claims nothing past what is queued and due already, nothing of failing or
+// slow subscriptions, and of one of the others only a few: the next one's are not to wait
+// behind its burst.
 const insertDeliveries = `room AS MATERIALIZED (
 		SELECT h.subscription_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick,
-			CASE WHEN EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
-			ELSE CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $4::bigint ELSE $5::bigint END
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending') END AS free
+			CASE WHEN h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
+				OR EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
+			ELSE least($5::bigint, $4::bigint
+				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending')) END AS free
 		FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
 	), delivery AS (
 		INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
@@ -139,7 +142,7 @@ const insertDeliveries = `room AS MATERIALIZED (
 
 // dispatch runs one of the two statements. It reports whether events with a limit are left.
 func dispatch(ctx context.Context, q queryer, statement string, now time.Time, limits app.ClaimLimits, more ...any) (d app.Dispatched, limited bool, err error) {
-	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch}, more...)
+	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Turn, limits.Batch}, more...)
 	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return d, false, err
