@@ -80,4 +80,12 @@ func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement s
 		return tx.NewRaw("EXPLAIN "+statement, args...).Scan(ctx, &lines)
 	})
 	return strings.Join(lines, "\n"), err
+// FlushReads makes visible to others how many rows each pool has read.
+func (db *DB) FlushReads(ctx context.Context) error {
+	for _, pool := range []*bun.DB{db.app, db.system} {
+		if _, err := pool.ExecContext(ctx, "SELECT pg_stat_force_next_flush()"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

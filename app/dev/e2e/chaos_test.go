@@ -85,7 +85,7 @@ func TestChaos(t *testing.T) {
 		f.revive()
 	}
 	placing.Wait()
-	eventually(t, fmt.Sprintf("every delivery has ended (seed %d)", seed), func() error { return ended(t.Context(), events) })
+	eventually(t, fmt.Sprintf("every delivery has ended (seed %d)", seed), func() error { return allEnded(t.Context(), events) })
 
 	requests := 0
 	for i, r := range restaurants {
@@ -108,8 +108,8 @@ func TestChaos(t *testing.T) {
 	t.Logf("%d requests for %d events, %d of them recorded as attempts: %d duplicates", requests, events, attempts, requests-attempts)
 }
 
-// ended returns an error as long as an event is not delivered or a dead letter.
-func ended(ctx context.Context, events int) error {
+// allEnded returns an error as long as an event is not delivered or a dead letter.
+func allEnded(ctx context.Context, events int) error {
 	var undispatched, ended, open int
 	err := the.db.System().DB.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
 			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')), count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
