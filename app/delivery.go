@@ -118,8 +118,9 @@ type ClaimLimits struct {
 	Batch     int           // deliveries in all of healthy subscriptions
 	SlowBatch int           // the same of failing or slow ones
 	Turn      int           // new deliveries of one subscription; the rest is queued
-	Quick     int           // deliveries of one healthy subscription that may be pending
-	Slow      int           // the same for a failing or slow one
+	Unproven  int           // deliveries of one subscription that may be pending, and one more for each lately attempted,
+	Quick     int           // up to so many of a healthy one
+	Slow      int           // or so many of a failing or slow one
 	Lease     time.Duration // after which another relay may take over what is not marked as started
 }
 

@@ -149,7 +149,7 @@ const waitingSubscriptions = `waiting (subscription_id, scheduled_for) AS (
 // Only a subscription's oldest are ever looked at, however many wait. The claim is not waited for on disk: a server that loses it finds the
 // deliveries queued again, and starting them twice has no effect.
 func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	return db.claim(ctx, claimQueued, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch, limits.SlowBatch)
+	return db.claim(ctx, claimQueued, now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven)
 }
 
 const claimQueued = `
@@ -160,19 +160,19 @@ const claimQueued = `
 		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
 		CROSS JOIN LATERAL (
 			SELECT q.id, q.scheduled_for FROM deliveries q
-			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
+			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2
 			ORDER BY q.scheduled_for, q.id
-			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, CASE WHEN h.quick THEN $3::bigint ELSE $4::bigint END
+			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
 				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
 			FOR UPDATE SKIP LOCKED
 		) due
-		WHERE w.scheduled_for <= $1
+		WHERE w.scheduled_for <= $2
 	), batch AS (
 		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT $5::bigint)
 		UNION ALL
 		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT $6::bigint)
 	)
-	UPDATE deliveries d SET status = 'pending', lease_until = $2
+	UPDATE deliveries d SET status = 'pending', lease_until = $1
 	FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
 	RETURNING ` + claimColumns
 

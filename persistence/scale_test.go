@@ -54,7 +54,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	}{
 		{"nothing to dispatch", func() (int, error) { d, err := db.Dispatch(t.Context(), middle, limits); return d.Events, err }, 0, 50},
 		{"claim what is queued", func() (int, error) {
-			return claims(db.ClaimQueued(t.Context(), middle, app.ClaimLimits{Batch: 5, Quick: 64, Lease: time.Minute}))
+			return claims(db.ClaimQueued(t.Context(), middle, app.ClaimLimits{Batch: 5, Unproven: 64, Quick: 64, Lease: time.Minute}))
 		}, 5, 100},
 		{"nothing abandoned", func() (int, error) { return claims(db.ClaimAbandoned(t.Context(), middle, limits)) }, 0, 50},
 		{"is anything due", func() (int, error) { due, err := db.HasDue(t.Context(), middle); return toInt(due), err }, 1, 50},

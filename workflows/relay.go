@@ -31,7 +31,8 @@ const (
 	claimBatch    = 64 // deliveries that wait for a starter
 	slowBatch     = 16
 	turn          = 8  // new deliveries of one subscription that go before what is queued
-	quickPending  = 64 // first attempts of one healthy subscription in Temporal at once
+	unproven      = 16 // first attempts of one subscription in Temporal at once that has answered none lately
+	quickPending  = 200
 	slowPending   = 50 // of a failing or slow one
 	claimLease    = 10 * time.Second
 	drainTimeout  = 5 * time.Second // for the last starts of a relay that ends
@@ -216,7 +217,8 @@ func (r *Relay) takeOver(ctx context.Context) {
 
 func limits(batch, slow int) app.ClaimLimits {
 	return app.ClaimLimits{
-		Events: dispatchLimit, Batch: batch, SlowBatch: slow, Turn: turn, Quick: quickPending, Slow: slowPending, Lease: claimLease,
+		Events: dispatchLimit, Batch: batch, SlowBatch: slow, Turn: turn,
+		Unproven: unproven, Quick: quickPending, Slow: slowPending, Lease: claimLease,
 	}
 }
 

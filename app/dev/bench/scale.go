@@ -122,7 +122,7 @@ func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, st
 // queries times what relays and clients ask.
 func (b *bench) queries(ctx context.Context, s store) ([]timed, error) {
 	now := time.Now()
-	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Quick: 64, Slow: 50, Lease: 10 * time.Second}
+	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 16, Quick: 200, Slow: 50, Lease: 10 * time.Second}
 	deliveries := func(filter persistence.DeliveryFilter) func() error {
 		return func() error { _, err := b.db.Deliveries(ctx, s.id, filter, "", 100); return err }
 	}
