@@ -80,6 +80,8 @@ func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement s
 		return tx.NewRaw("EXPLAIN "+statement, args...).Scan(ctx, &lines)
 	})
 	return strings.Join(lines, "\n"), err
+}
+
 // FlushReads makes visible to others how many rows each pool has read.
 func (db *DB) FlushReads(ctx context.Context) error {
 	for _, pool := range []*bun.DB{db.app, db.system} {

@@ -116,7 +116,8 @@ const matchEvents = `match AS MATERIALIZED (
 // five seconds before $2, up to $4: as many more may be pending. So a receiver that hangs
 // gets few before that is known, and one that answers many.
 const recentAttempts = `(SELECT count(*) FROM (SELECT FROM attempts a
-		WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s' LIMIT $4::bigint) recent)`
+		WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s'
+		ORDER BY a.attempted_at DESC LIMIT $4::bigint) recent)`
 
 // insertDeliveries claims nothing past what is queued and due already, nothing of failing or
 // slow subscriptions, and of one of the others only a few: the next one's are not to wait

@@ -127,7 +127,10 @@ func (b *bench) queries(ctx context.Context, s store) ([]timed, error) {
 		return func() error { _, err := b.db.Deliveries(ctx, s.id, filter, "", 100); return err }
 	}
 	attempts := func(page int) func() error {
-		return func() error { _, _, err := b.db.Attempts(ctx, s.id, s.webhook, persistence.AttemptFilter{}, page, 100); return err }
+		return func() error {
+			_, _, err := b.db.Attempts(ctx, s.id, s.webhook, persistence.AttemptFilter{}, page, 100)
+			return err
+		}
 	}
 	var all []timed
 	for _, query := range []struct {
