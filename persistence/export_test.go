@@ -92,3 +92,13 @@ func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.C
 	})
 	return plan, err
 }
+
+// FlushReads makes visible to others how many rows each pool has read.
+func (db *DB) FlushReads(ctx context.Context) error {
+	for _, pool := range []*bun.DB{db.app, db.system} {
+		if _, err := pool.ExecContext(ctx, "SELECT pg_stat_force_next_flush()"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
