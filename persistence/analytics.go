@@ -60,10 +60,10 @@ func capped(column string) string {
 	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
 }
 
-// soldQuery adds up what the index orders_by_day holds.
+// soldQuery adds up what the index orders_by_day holds, and refunds on days of their own.
 var soldQuery = strings.NewReplacer(
 	"{gross}", capped("subtotal_minor * sold"), "{discount}", capped("discount_minor * sold"), "{tax}", capped("tax_minor * sold"),
-	"{fee}", capped("delivery_fee_minor * sold"), "{items}", capped("item_count * sold"),
+	"{fee}", capped("delivery_fee_minor * sold"), "{items}", capped("item_count * sold"), "{refunded}", capped("amount_minor"),
 ).Replace(`
 	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, count(*) - sum(sold) AS cancelled_orders,
 		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, 0 AS refunded_minor, {items} AS items_sold
@@ -71,7 +71,11 @@ var soldQuery = strings.NewReplacer(
 		SELECT business_date AS day, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
 			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, item_count
 		FROM orders WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
-	) o GROUP BY day, quarter, currency`)
+	) o GROUP BY day, quarter, currency
+	UNION ALL
+	SELECT business_date::timestamptz, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
+		0, 0, 0, 0, 0, 0, {refunded}, 0
+	FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 GROUP BY business_date, quarter, currency`)
 
 // Sold returns what a store sold in a period, day by day or, if hours matter, by quarters of
 // an hour; further its currencies and its clock. NOT_FOUND if there is no such store.
