@@ -89,6 +89,11 @@ type figures struct {
 	Doubled   int     `json:"doubled"`
 }
 
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	dir, err := os.MkdirTemp("", "comanda-bench-*")
 	if err != nil {
