@@ -34,6 +34,12 @@ type Delivery struct {
 	EndedAt        *Time          `json:"endedAt,omitempty"`
 }
 
+// DeliveryWorkflowID returns the id of the workflow that brings an event to a
+// subscription.
+func DeliveryWorkflowID(event EventID, subscription SubscriptionID) string {
+	return "delivery/" + string(event) + "/" + string(subscription)
+}
+
 // Reasons of a delivery that ended without an attempt that tells why.
 const (
 	ReasonInactive  = "subscription inactive"
