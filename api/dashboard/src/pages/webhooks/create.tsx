@@ -12,7 +12,7 @@ import { type EventType, webhooksKey } from "./data";
 import { EventPicker } from "./events";
 import { madeSecret } from "./secret";
 import { OwnSecret, ShownSecret } from "./secret-field";
-import { TestResult, useTest } from "./test";
+import { TestResult, useTest } from "./ping";
 
 /** Creates a webhook, shows its secret, and tries it out. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {

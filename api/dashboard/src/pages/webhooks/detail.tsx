@@ -19,7 +19,7 @@ import { ReplayDialog, Replays } from "./replay";
 import { useShown } from "./show";
 import { Snippets } from "./snippets";
 import { HealthBadge } from "./status";
-import { TestResult, useTest } from "./test";
+import { TestResult, useTest } from "./ping";
 
 const Plots = lazy(() => import("./plots").then((module) => ({ default: module.Plots })));
 
