@@ -1,6 +1,7 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
 import { LoginPage } from "@/session/login";
@@ -54,14 +55,33 @@ function First() {
   return <Navigate to={sections.find((section) => atLeast(section.role))!.to} replace />;
 }
 
+const lazily = (load: () => Promise<Record<string, unknown>>, name: string) => lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
+
 const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-  createRoute({ getParentRoute: () => inside, path, component: lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name) });
+  createRoute({ getParentRoute: () => inside, path, component: lazily(load, name) });
+
+const webhook = createRoute({
+  getParentRoute: () => inside,
+  path: "/webhooks/$id",
+  validateSearch: webhookSearch,
+  component: lazily(() => import("@/pages/webhooks/detail"), "WebhookPage"),
+});
+
+const deadLetters = createRoute({
+  getParentRoute: () => inside,
+  path: "/dead-letters",
+  validateSearch: deadLettersSearch,
+  component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
+});
 
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
     createRoute({ getParentRoute: () => inside, path: "/", component: First }),
     page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
+    page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
+    webhook,
+    deadLetters,
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

@@ -4,6 +4,117 @@
  */
 
 export interface paths {
+    "/analytics/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count who ordered in a period
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customerCounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the products sold in a period by currency, what brought most first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["productSales"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/sales": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plot the sales of a period: each bucket of time, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesPlot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum up the sales of a period, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api-keys": {
         parameters: {
             query?: never;
@@ -276,6 +387,44 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the plan of the store's website, and how much of it is used
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["billing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Give the store's website another plan
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         */
+        patch: operations["changeBilling"];
+        trace?: never;
+    };
     "/customer-auth/login": {
         parameters: {
             query?: never;
@@ -391,6 +540,206 @@ export interface paths {
          *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
          */
         post: operations["socialLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's customers, the newest first; for a customer, the one
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a customer
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["customer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change members of a customer's profile; null clears those that it need not have (RFC 7396)
+         * @description For users with the role MANAGER or a higher one and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeCustomer"];
+        trace?: never;
+    };
+    "/customers/{id}/addresses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a customer's addresses, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["addresses"];
+        put?: never;
+        /**
+         * Add an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["addAddress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}/addresses/{addressId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteAddress"];
+        options?: never;
+        head?: never;
+        /**
+         * Change members of an address of one's own; null clears those that it need not have (RFC 7396)
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeAddress"];
+        trace?: never;
+    };
+    "/customers/{id}/loyalty": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List how a customer's loyalty points came about, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["loyalty"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/dead-letters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the store's dead letters by webhook and reason
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["deadLetters"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -580,6 +929,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/orders/{id}/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an order's payments with their refunds, the newest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["payments"];
+        put?: never;
+        /**
+         * Record what a payment provider did about an order
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        post: operations["recordPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/orders/{id}/status": {
         parameters: {
             query?: never;
@@ -635,6 +1026,38 @@ export interface paths {
          *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
          */
         post: operations["quoteOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/payments/{id}/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that a payment provider gave back some of a payment
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund is more than is left of the payment
+         */
+        post: operations["refundPayment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -886,6 +1309,140 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's reservations, the first to begin first
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["reservations"];
+        put?: never;
+        /**
+         * Reserve a table
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `SLOT_FULL`: there are not enough seats left at that time
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation begins too soon, or too far ahead, for the store's settings
+         */
+        post: operations["createReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a reservation
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["reservation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Confirm, cancel or complete a reservation, or note that nobody came
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         */
+        patch: operations["changeReservationStatus"];
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the store's settings
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change settings of the store
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeSettings"];
         trace?: never;
     };
     "/users": {
@@ -1292,6 +1849,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the types of events, each with its JSON Schema and an example
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         */
+        get: operations["eventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1332,6 +1915,44 @@ export interface components {
             password: string;
             /** Format: password */
             token: string;
+        };
+        AddAddressRequest: {
+            /** @example Berlin */
+            city: string;
+            /** @example DE */
+            country: string;
+            /** @description Takes that from the address which was. The first address is the default in any case. */
+            isDefault?: boolean;
+            /** @example Home */
+            label?: string;
+            /** @example Torstraße 1 */
+            line1: string;
+            line2?: string;
+            /** @example Ring twice. */
+            notes?: string;
+            /** @example 10119 */
+            postalCode?: string;
+            region?: string;
+        };
+        /** @description Address is where a customer wants orders delivered. One of a customer's is the default. */
+        Address: {
+            city: string;
+            country: string;
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            isDefault: boolean;
+            /** @description what the customer calls it */
+            label?: string;
+            line1: string;
+            line2?: string;
+            notes?: string;
+            postalCode?: string;
+            region?: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
         };
         ApiKey: {
             /** Format: date-time */
@@ -1492,6 +2113,30 @@ export interface components {
             /** @description none = of all of the store's */
             webhookId?: string;
         };
+        ChangeAddressRequest: {
+            city?: string;
+            country?: string;
+            /** @description true takes that from the address which was; the default itself cannot be made none. */
+            isDefault?: boolean;
+            label?: null | string;
+            line1?: string;
+            line2?: null | string;
+            notes?: null | string;
+            postalCode?: null | string;
+            region?: null | string;
+        };
+        ChangeBillingRequest: {
+            /** @enum {string} */
+            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        };
+        ChangeCustomerRequest: {
+            /** @example Ada */
+            firstName?: string;
+            /** @example Lovelace */
+            lastName?: null | string;
+            /** @example +4915112345678 */
+            phone?: null | string;
+        };
         ChangeOrderStatusRequest: {
             /**
              * @description For CANCELLED, and only then.
@@ -1529,12 +2174,48 @@ export interface components {
                 [key: string]: null | components["schemas"]["ProductTextPatchRequest"];
             };
         };
+        ChangeReservationStatusRequest: {
+            /** @description For CANCELLED only. */
+            cancellationReason?: string;
+            /** @enum {string} */
+            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+        };
         ChangeRoleRequest: {
             /**
              * @example STAFF
              * @enum {string}
              */
             role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+        };
+        ChangeSettingsRequest: {
+            /** @description How long before its start a reservation must be made. */
+            bookingLeadMinutes?: number;
+            /** @description How many days before its start a reservation can be made. */
+            bookingMaxDays?: number;
+            /** @description What happens before this hour counts to the day before. */
+            businessDayCutoffHour?: number;
+            /** @description In minor units, by currency. Those that are not named stay; null takes one out. */
+            deliveryFees?: {
+                [key: string]: null | number;
+            };
+            /** @description How long a reservation lasts that does not say it. */
+            reservationMinutes?: number;
+            /** @description How many guests can be reserved for at once. Reservations of before stand. */
+            seats?: number;
+            /** @description The delivery fee is taxed at taxRatePpm. */
+            taxDeliveryFee?: boolean;
+            /** @description Prices contain the tax. */
+            taxIncluded?: boolean;
+            /**
+             * @description Parts per million, for products without a rate of their own.
+             * @example 190000
+             */
+            taxRatePpm?: number;
+            /**
+             * @description An IANA name. Business dates of before stay as they are.
+             * @example Europe/Berlin
+             */
+            timezone?: string;
         };
         ChangeWebhookRequest: {
             /**
@@ -1623,6 +2304,26 @@ export interface components {
                 [key: string]: components["schemas"]["ProductTextRequest"];
             };
         };
+        CreateReservationRequest: {
+            /** @description Somebody else. Either this or customerId is given. */
+            customer?: components["schemas"]["GuestRequest"];
+            /** @description A customer of the store. Either this or customer is given. */
+            customerId?: string;
+            /** @description The store's reservationMinutes by default. */
+            durationMinutes?: number;
+            /** @example A high chair, please. */
+            notes?: string;
+            /** @example 4 */
+            partySize: number;
+            /**
+             * Format: date-time
+             * @description With an offset, or in UTC. Within the store's booking window, whoever reserves.
+             * @example 2026-03-14T19:30:00+01:00
+             */
+            startAt: string;
+            /** @description If given, it must be the store of the token. */
+            storeId?: string;
+        };
         CreateWebhookRequest: {
             /**
              * @example [
@@ -1654,16 +2355,77 @@ export interface components {
         };
         /** @description Customer is a guest of one store: registered with a password or a social login, or remembered from a guest checkout. The two kinds never share a row. */
         Customer: {
+            /** Format: date-time */
+            createdAt: string;
             email: string;
             firstName: string;
             id: string;
+            /** @enum {string} */
+            kind: "registered" | "guest";
             lastName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description the sum of the ledger
+             */
             loyaltyPoints: number;
             /** @description E.164 with a leading +, or "" */
             phone: string;
-            /** Format: int64 */
+            storeId: string;
+            /**
+             * Format: int64
+             * @description those not cancelled
+             */
             totalOrders: number;
+            /**
+             * Format: date-time
+             * @description when the profile or an address last changed
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description of the profile and the addresses
+             */
+            version: number;
+        };
+        /** @description CustomerCounts is who ordered in a period. */
+        CustomerCounts: {
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            guestOrders: number;
+            /**
+             * Format: int64
+             * @description registered, or first ordered as a guest, in the period
+             */
+            newCustomers: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            registeredOrders: number;
+            /**
+             * Format: int64
+             * @description ordered in the period, and were no longer new
+             */
+            returningCustomers: number;
+        };
+        /** @description DeadLetters counts the dead letters of a subscription that have one reason. */
+        DeadLetters: {
+            /** Format: int64 */
+            count: number;
+            /**
+             * Format: date-time
+             * @description when the last of them was
+             */
+            newestAt: string;
+            /**
+             * Format: date-time
+             * @description when the first of these deliveries was made
+             */
+            oldestAt: string;
+            reason: string;
+            webhookId: string;
         };
         /** @description Delivery is one event on its way to one subscription. */
         Delivery: {
@@ -1679,13 +2441,15 @@ export interface components {
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
-            /** @description why it is a dead letter or cancelled, when no attempt tells */
+            /** @description why it is a dead letter or cancelled; the last attempt's error when nothing else ended it */
             reason?: string;
             /** Format: date-time */
             scheduledFor: string;
             /** @enum {string} */
             status: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
             webhookId: string;
+            /** @description its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set */
+            workflowUrl?: string;
         };
         /** @description DeliveryAddress is where an order goes. */
         DeliveryAddress: {
@@ -1728,6 +2492,17 @@ export interface components {
             requestId: string;
             /** @description the HTTP status */
             statusCode: number;
+        };
+        EventTypeEntry: {
+            description: string;
+            /** @description such a body */
+            example: Record<string, never>;
+            /** @enum {string} */
+            name: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description JSON Schema, draft 2020-12, of the body that is delivered; members may be added */
+            schema: Record<string, never>;
+            /** @description whether a webhook can ask for it */
+            subscribable: boolean;
         };
         Failure: {
             error: components["schemas"]["Error"];
@@ -1819,6 +2594,23 @@ export interface components {
         };
         LogoutCustomer: {
             message: string;
+        };
+        /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
+        LoyaltyEntry: {
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            /** @enum {string} */
+            kind: "EARNED" | "REVERSED" | "RESTORED";
+            /** @description as in the order */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description below 0 for REVERSED
+             */
+            points: number;
+            /** @description for REVERSED */
+            refundId?: string;
         };
         Me: {
             /** @description the active store; absent for platform administrators */
@@ -2038,6 +2830,41 @@ export interface components {
             total: number;
             totalPages: number;
         };
+        /** @description Payment is what a provider did about an order, as we were told. */
+        Payment: {
+            /** Format: int64 */
+            amountMinor: number;
+            cardLast4?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the order's */
+            currency: string;
+            /** @description the provider's, of a failed payment */
+            errorCode?: string;
+            id: string;
+            /** @description as in the order */
+            orderId: string;
+            paymentMethod: string;
+            /** @description in upper case */
+            provider: string;
+            /** Format: int64 */
+            refundedMinor: number;
+            /** @description the oldest first */
+            refunds: components["schemas"]["Refund"][];
+            /** @enum {string} */
+            status: "SUCCEEDED" | "FAILED";
+            storeId: string;
+            transactionId: string;
+        };
+        PeriodMeta: {
+            /** @description YYYY-MM-DD */
+            from: string;
+            requestId: string;
+            /** @description IANA name of the store's */
+            timezone: string;
+            /** @description included */
+            to: string;
+        };
         PlaceOrderRequest: {
             /** @description A guest. Either this or customerId is given. */
             customer?: components["schemas"]["GuestRequest"];
@@ -2066,6 +2893,33 @@ export interface components {
             storeId?: string;
             /** @description The view that decides about language and currency. By default the caller's. */
             storeViewId?: string;
+        };
+        /** @description PlanUsage is how much of its plan a store's website has used, or a sandbox of its own . */
+        PlanUsage: {
+            /**
+             * Format: date-time
+             * @description when the last of them starts; null when none waits
+             */
+            lastScheduledFor: string | null;
+            /** @description deliveries that may start in a window; null = as many as there are */
+            limit: null | number;
+            /**
+             * @description STARTER for a sandbox
+             * @enum {string}
+             */
+            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+            /** @description deliveries that wait for their slot */
+            queued: number;
+            replaysTaken: number;
+            /** @description slots of this window, replays included; 0 without a limit */
+            taken: number;
+            /**
+             * Format: date-time
+             * @description not included
+             */
+            windowEnd: string;
+            /** Format: date-time */
+            windowStart: string;
         };
         /** @description Product is something on a store's menu. Name, description, price and currency are the product's own, or those of the view in which it is shown; Translations and Prices hold the others. */
         Product: {
@@ -2099,6 +2953,20 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description ProductSales is what a store sold of one product in one currency. */
+        ProductSales: {
+            currency: string;
+            /**
+             * Format: int64
+             * @description after discounts
+             */
+            netMinor: number;
+            productId: string;
+            /** @description the product's own, as it is now */
+            productName: string;
+            /** Format: int64 */
+            quantity: number;
+        };
         /** @description ProductText is what a product is called in one locale. */
         ProductText: {
             description: string;
@@ -2125,9 +2993,76 @@ export interface components {
             };
             statusCode: number;
         };
+        RecordPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units. It may be less or more than what is left to pay.
+             * @example 2150
+             */
+            amountMinor: number;
+            /** @example 4242 */
+            cardLast4?: string;
+            /**
+             * @description The order's.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description The provider's, for FAILED, and only then.
+             * @example card_declined
+             */
+            errorCode?: string;
+            /** @example card */
+            paymentMethod: string;
+            /**
+             * @description In any case; kept in upper case.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description What FAILED counts nothing.
+             * @enum {string}
+             */
+            status: "SUCCEEDED" | "FAILED";
+            /**
+             * @description The provider's. It is recorded once: the same payment again is answered with the first, another one refused.
+             * @example pi_3MtwBwLkdIwHu7ix28a3tqPa
+             */
+            transactionId: string;
+        };
         Refresh: {
             /** @description a JWT, for the Authorization header */
             accessToken: string;
+        };
+        /** @description Refund is money of a payment that a provider gave back. */
+        Refund: {
+            /** Format: int64 */
+            amountMinor: number;
+            /** @description YYYY-MM-DD in the store's zone: the day in whose books it counts */
+            businessDate: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the payment's */
+            currency: string;
+            id: string;
+            paymentId: string;
+            providerRefundId: string;
+            reason: string;
+        };
+        RefundPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units of the payment's currency: at most what is left of the payment.
+             * @example 950
+             */
+            amountMinor: number;
+            /**
+             * @description It is recorded once for a payment: the same refund again is answered with the first, another one refused.
+             * @example re_3MtwBwLkdIwHu7ix0fc0a6Nn
+             */
+            providerRefundId: string;
+            /** @example The pizza was cold. */
+            reason: string;
         };
         RegisterCustomerRequest: {
             /**
@@ -2195,6 +3130,52 @@ export interface components {
              */
             to?: string;
         };
+        Reservation: {
+            /** @description what the caller can make of it next */
+            allowedTransitions: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
+            /** @description of a cancelled one; "" = none was given */
+            cancellationReason?: string;
+            /** Format: date-time */
+            confirmedAt?: string;
+            /** @description once it was confirmed */
+            confirmedBy?: components["schemas"]["ReservationActor"];
+            /** Format: date-time */
+            createdAt: string;
+            customer: components["schemas"]["ReservationCustomer"];
+            /**
+             * Format: date-time
+             * @description not included
+             */
+            endAt: string;
+            id: string;
+            notes: string;
+            partySize: number;
+            /** Format: date-time */
+            startAt: string;
+            /** @enum {string} */
+            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+            storeId: string;
+            /** @description IANA name of the store's */
+            timezone: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description ReservationActor is who confirmed a reservation. */
+        ReservationActor: {
+            /** @description of the user or the API key */
+            id: string;
+            realm: string;
+        };
+        /** @description ReservationCustomer is who comes, as given at the time. */
+        ReservationCustomer: {
+            email: string;
+            /** @description null for whoever is no customer of the store */
+            id: null | string;
+            name: string;
+            phone: string;
+        };
         RotateSecretRequest: {
             /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
             overlapSeconds?: number;
@@ -2205,6 +3186,86 @@ export interface components {
              */
             secret: string;
         };
+        /** @description Sales is what a store sold in one currency. Orders that were cancelled count as such and nowhere else. Amounts are in minor units. */
+        Sales: {
+            /**
+             * Format: int64
+             * @description net by orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /** Format: int64 */
+            cancelledOrders: number;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description of all items, before discounts
+             */
+            grossMinor: number;
+            /** Format: int64 */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description gross less discount
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description on the day of the refund, whenever the order was
+             */
+            refundedMinor: number;
+            /** Format: int64 */
+            taxMinor: number;
+        };
+        /** @description SalesBucket is the sales of one bucket of time. */
+        SalesBucket: {
+            /**
+             * Format: int64
+             * @description net by orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /** @description the first day, YYYY-MM-DD; of an hour its start, in the store's zone with its offset */
+            bucket: string;
+            /** Format: int64 */
+            cancelledOrders: number;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description of all items, before discounts
+             */
+            grossMinor: number;
+            /** Format: int64 */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description gross less discount
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description on the day of the refund, whenever the order was
+             */
+            refundedMinor: number;
+            /** Format: int64 */
+            taxMinor: number;
+        };
         /** @description SentRequest is what was sent. */
         SentRequest: {
             /** @description null once it is no longer kept */
@@ -2214,6 +3275,36 @@ export interface components {
             };
             method: string;
             url: string;
+        };
+        /** @description Settings is what a store decides about itself. What was stamped or priced before a change stays as it was. */
+        Settings: {
+            /** @description how long before its start a reservation must be made */
+            bookingLeadMinutes: number;
+            /** @description how many days before its start a reservation can be made */
+            bookingMaxDays: number;
+            /** @description 0 to 23; what happens before this hour counts to the day before */
+            businessDayCutoffHour: number;
+            /** @description in minor units, by currency; none where there is none */
+            deliveryFees: {
+                [key: string]: number;
+            };
+            /** @description how long a reservation lasts that does not say it */
+            reservationMinutes: number;
+            /** @description how many guests can be reserved for at once */
+            seats: number;
+            /** @description the fee is taxed at taxRatePpm */
+            taxDeliveryFee: boolean;
+            /** @description prices contain the tax */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description parts per million, for products without a rate of their own
+             */
+            taxRatePpm: number;
+            /** @description IANA name */
+            timezone: string;
+            /** Format: int64 */
+            version: number;
         };
         SocialLoginRequest: {
             /** @description The nonce for which the token was asked; if given, the token must have it. */
@@ -2362,6 +3453,12 @@ export interface components {
             responseTimeMs: number;
             /** @description 0 = no response */
             statusCode: number;
+        };
+        WebhooksMeta: {
+            requestId: string;
+            total: number;
+            /** @description how many failingDays it takes for a webhook to be deactivated */
+            watchdogDays: number;
         };
         /** @description Website is a tenant: stores under one name, with one plan. */
         Website: {
@@ -2519,6 +3616,177 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    customerCounts: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["CustomerCounts"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    productSales: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ProductSales"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesPlot: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                /** @description Hours are those of the store's clock, weeks begin on Monday. */
+                granularity?: "hour" | "day" | "week" | "month";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SalesBucket"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesSummary: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Sales"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     apiKeys: {
         parameters: {
             query?: {
@@ -2955,6 +4223,82 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    billing: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBillingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     loginCustomer: {
         parameters: {
             query?: never;
@@ -3160,6 +4504,384 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    customers: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                kind?: "registered" | "guest";
+                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                /** @description Profile or addresses changed at that time or later. */
+                updatedSince?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    customer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeCustomer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the customer must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeCustomerRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addresses: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deleteAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    loyalty: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["LoyaltyEntry"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deadLetters: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Deliveries made at that time or later. */
+                from?: string;
+                /** @description Deliveries made before that time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DeadLetters"][];
+                        meta: components["schemas"]["TotalMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     deliveries: {
         parameters: {
             query?: {
@@ -3169,6 +4891,8 @@ export interface operations {
                 eventId?: string;
                 eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
                 status?: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+                /** @description Exactly that one. */
+                reason?: string;
                 /** @description Made at that time or later. */
                 from?: string;
                 /** @description Made before that time. */
@@ -3459,6 +5183,111 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    payments: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    recordPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecordPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     changeOrderStatus: {
         parameters: {
             query?: never;
@@ -3538,6 +5367,70 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    refundPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RefundPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
@@ -4036,6 +5929,262 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    reservations: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Any of those given. */
+                status?: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
+                /** @description Begins at that time or later. */
+                from?: string;
+                /** @description Begins before that time. */
+                to?: string;
+                /** @description Begins on that day in the store's time zone. */
+                date?: string;
+                customerId?: string;
+                /** @description Found in the name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    createReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeReservationStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the reservation must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeReservationStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    settings: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeSettings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the settings must still have. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSettingsRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     users: {
         parameters: {
             query?: {
@@ -4210,7 +6359,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         data: components["schemas"]["Webhook"][];
-                        meta: components["schemas"]["TotalMeta"];
+                        meta: components["schemas"]["WebhooksMeta"];
                         /**
                          * @description always true
                          * @constant
@@ -4717,6 +6866,40 @@ export interface operations {
             404: components["responses"]["404"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    eventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["EventTypeEntry"][];
+                        meta: components["schemas"]["TotalMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
