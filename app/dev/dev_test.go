@@ -72,7 +72,7 @@ func checkScreen(t *testing.T, out string, ready Ready) {
 	t.Helper()
 	screen, events, _ := strings.Cut(out, "Ctrl-C stops everything")
 	for _, text := range []string{
-		ready.APIURL + "/docs", ready.TemporalUIURL, ready.ReceiverURL, ready.ReceiverSecret, ready.AdminURL, ready.CAFile,
+		ready.APIURL + "/docs", ready.DashboardURL + " ", ready.TemporalUIURL, ready.ReceiverURL, ready.ReceiverSecret, ready.AdminURL, ready.CAFile,
 		ready.Users[0].Email, ready.Users[0].Password, ready.APIKey, ready.SocialURL,
 	} {
 		if !strings.Contains(screen, text) {

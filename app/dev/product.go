@@ -45,6 +45,7 @@ func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error 
 	}
 	s.Ready = Ready{
 		APIURL:            settings["COMANDA_BASE_URL"],
+		DashboardURL:      settings["COMANDA_BASE_URL"] + "/dashboard",
 		TemporalUIURL:     s.ports.url("http", uiPort),
 		TemporalAddress:   settings["TEMPORAL_ADDRESS"],
 		TemporalNamespace: settings["TEMPORAL_NAMESPACE"],

@@ -5,6 +5,7 @@ import "github.com/comanda-dev/comanda/app/dev/demo"
 // Ready tells programs where everything is. It is written to ready.json when all is up (contract §6).
 type Ready struct {
 	APIURL            string `json:"apiUrl"`
+	DashboardURL      string `json:"dashboardUrl"`
 	TemporalUIURL     string `json:"temporalUiUrl"`
 	TemporalAddress   string `json:"temporalAddress"`
 	TemporalNamespace string `json:"temporalNamespace"`

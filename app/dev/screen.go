@@ -20,13 +20,14 @@ func (r Ready) print(out io.Writer, data string) {
 	fmt.Fprintf(out, `
 Comanda is running.
 
+  Dashboard    %[7]s   your browser does not know its certificate: go on, or trust %[8]s
   API          %[1]s   documented at %[1]s/docs
   Temporal UI  %[2]s
   Receiver     %[3]s   prints below what it gets; add ?fail=503 or ?hang=20s to see retries
                verifies with the secret %[4]s
   Health       %[5]s/readyz
   Logs, data   %[6]s
-`, r.APIURL, r.TemporalUIURL, r.ReceiverURL, r.ReceiverSecret, r.AdminURL, data)
+`, r.APIURL, r.TemporalUIURL, r.ReceiverURL, r.ReceiverSecret, r.AdminURL, data, r.DashboardURL, r.CAFile)
 	if r.SocialURL != "" {
 		fmt.Fprintf(out, "  Social login %s   plays Google, Apple and Facebook: POST %s gives an ID token\n", r.SocialURL, social.TokenPath)
 	}
