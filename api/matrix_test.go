@@ -46,6 +46,7 @@ var permitted = map[string]string{
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 	"GET /orders":                   "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /orders/quote":            "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/stream":            "OWNER ADMIN MANAGER STAFF",
 	"PATCH /orders/{id}/status":     "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}/history":      "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /products":                "OWNER ADMIN MANAGER",
@@ -285,6 +286,7 @@ var scoped = map[string]string{
 	"DELETE /products/{id}":     "write:products",
 	"GET /orders":               "read:orders write:orders",
 	"POST /orders/quote":        "write:orders",
+	"GET /orders/stream":        "read:orders write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
 }

@@ -119,6 +119,8 @@ func routes() []route {
 		{get, "/orders", app.ViewOrders, "", !once, 200, "List the store's orders, the newest first", handle((*Server).orders)},
 		{post, "/orders/quote", app.WriteOrders, "", !once, 200, "Compute what an order would cost, without placing it",
 			handle((*Server).quoteOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
+		{get, "/orders/stream", app.WatchOrders, "", !once, 200, "Hear of changes of the store's orders as they happen (server-sent events)",
+			handle((*Server).watchOrders, app.CodeLimitReached)},
 		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
 		{patch, "/orders/{id}/status", app.WriteOrders, orders, !once, 200, "Take an order a step on, or cancel it",
 			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
