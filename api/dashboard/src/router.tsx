@@ -1,6 +1,7 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { ordersSearch } from "@/pages/orders/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
 import { LoginPage } from "@/session/login";
@@ -54,13 +55,27 @@ function First() {
   return <Navigate to={sections.find((section) => atLeast(section.role))!.to} replace />;
 }
 
-const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-  createRoute({ getParentRoute: () => inside, path, component: lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name) });
+type Load = () => Promise<Record<string, unknown>>;
+
+/** A page that is loaded when it is first seen. Its type is left out: it is written in terms of the router's. */
+const lazy = (load: Load, name: string) => lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
+
+const page = <Path extends string>(path: Path, load: Load, name: string) => createRoute({ getParentRoute: () => inside, path, component: lazy(load, name) });
+
+const orders = createRoute({
+  getParentRoute: () => inside,
+  path: "/orders",
+  validateSearch: ordersSearch,
+  component: lazy(() => import("@/pages/orders/page"), "OrdersPage"),
+});
 
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
     createRoute({ getParentRoute: () => inside, path: "/", component: First }),
+    orders,
+    page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
+    page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
     page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),

@@ -490,7 +490,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List the store's orders, the newest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["orders"];
         put?: never;
         /**
          * Place an order
@@ -535,6 +545,122 @@ export interface paths {
          *     - 404 `NOT_FOUND`: there is nothing of that id
          */
         get: operations["order"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what became of an order, the oldest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["orderHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Take an order a step on, or cancel it
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         */
+        patch: operations["changeOrderStatus"];
+        trace?: never;
+    };
+    "/orders/quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compute what an order would cost, without placing it
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `TOTAL_MISMATCH`: the order costs something else than expected
+         *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
+         *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        post: operations["quoteOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Hear of changes of the store's orders as they happen (server-sent events)
+         * @description For every user of the store and API keys with the scope read:orders.
+         *
+         *     Each change is an event "order" whose data is `{"id","orderId","status","version"}`: read the order to see it. A comment comes every 15 seconds. As long as the stream goes on it has left nothing out; it ends when the access token expires, the session ends or the client is too slow: then read what has changed (GET /orders?updatedSince=) and begin anew. A login or API key has at most 10 at once.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        get: operations["watchOrders"];
         put?: never;
         post?: never;
         delete?: never;
@@ -617,7 +743,173 @@ export interface paths {
          */
         get: operations["products"];
         put?: never;
+        /**
+         * Add a product to the menu
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         */
+        post: operations["createProduct"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a product
+         * @description For every user of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["product"];
+        put?: never;
         post?: never;
+        /**
+         * Take a product off the menu for good
+         * @description For users with the role ADMIN or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteProduct"];
+        options?: never;
+        head?: never;
+        /**
+         * Change members of a product; null clears those that it need not have (RFC 7396)
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeProduct"];
+        trace?: never;
+    };
+    "/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's bulk replays, the newest first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["storeReplays"];
+        put?: never;
+        /**
+         * Deliver once more what has ended of the store's deliveries, or count that
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["replayStore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/replays/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far a bulk replay has come
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["storeReplay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/replays/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Queue no more deliveries of a bulk replay
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         */
+        post: operations["cancelReplay"];
         delete?: never;
         options?: never;
         head?: never;
@@ -768,10 +1060,36 @@ export interface paths {
         get: operations["webhook"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete a webhook and cancel what is left to deliver to it
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a webhook's URL or events, turn it off or on
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeWebhook"];
         trace?: never;
     };
     "/webhooks/{id}/deliveries": {
@@ -800,6 +1118,736 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/deliveries/{attemptId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a delivery attempt with its request and the answer
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["attempt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver once more what has ended of a webhook's deliveries, or count that
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a webhook's bulk replays, the newest first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookReplays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/replays/{replayId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how far a webhook's bulk replay has come
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookReplay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace a webhook's secret
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        post: operations["rotateSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count a webhook's delivery attempts by hour or day
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["webhookStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test.ping to a webhook now, once
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's customers, the newest first; for a customer, the one
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a customer
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["customer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change members of a customer's profile; null clears those that it need not have (RFC 7396)
+         * @description For users with the role MANAGER or a higher one and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeCustomer"];
+        trace?: never;
+    };
+    "/customers/{id}/addresses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a customer's addresses, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["addresses"];
+        put?: never;
+        /**
+         * Add an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["addAddress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}/addresses/{addressId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteAddress"];
+        options?: never;
+        head?: never;
+        /**
+         * Change members of an address of one's own; null clears those that it need not have (RFC 7396)
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeAddress"];
+        trace?: never;
+    };
+    "/customers/{id}/loyalty": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List how a customer's loyalty points came about, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["loyalty"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an order's payments with their refunds, the newest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["payments"];
+        put?: never;
+        /**
+         * Record what a payment provider did about an order
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        post: operations["recordPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/payments/{id}/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that a payment provider gave back some of a payment
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund is more than is left of the payment
+         */
+        post: operations["refundPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count who ordered in a period
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customerCounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the products sold in a period by currency, what brought most first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["productSales"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/sales": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plot the sales of a period: each bucket of time, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesPlot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum up the sales of a period, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the plan of the store's website, and how much of it is used
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["billing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Give the store's website another plan
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         */
+        patch: operations["changeBilling"];
+        trace?: never;
+    };
+    "/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's reservations, the first to begin first
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["reservations"];
+        put?: never;
+        /**
+         * Reserve a table
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `SLOT_FULL`: there are not enough seats left at that time
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation begins too soon, or too far ahead, for the store's settings
+         */
+        post: operations["createReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a reservation
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["reservation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Confirm, cancel or complete a reservation, or note that nobody came
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         */
+        patch: operations["changeReservationStatus"];
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the store's settings
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change settings of the store
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeSettings"];
         trace?: never;
     };
 }
@@ -879,11 +1927,12 @@ export interface components {
              * @description when the attempt was made
              */
             deliveredAt: string;
-            deliveryId: string;
+            /** @description none for a test */
+            deliveryId?: string;
             error?: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
@@ -921,12 +1970,77 @@ export interface components {
             /** @description the id of what it was done to */
             target?: string;
         };
+        ChangeBillingRequest: {
+            /** @enum {string} */
+            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        };
+        ChangeProductRequest: {
+            category?: null | string;
+            /** @description Of priceMinor: an ISO 4217 code. */
+            currency?: string;
+            description?: null | string;
+            /** Format: uri */
+            imageUrl?: null | string;
+            isAvailable?: boolean;
+            name?: string;
+            /** @description In minor units. */
+            priceMinor?: number;
+            /** @description In minor units of other currencies. Those that are not named stay; null takes one out. */
+            prices?: {
+                [key: string]: null | number;
+            };
+            sku?: null | string;
+            /** @description How many can still be ordered. null ends the counting. */
+            stockQuantity?: null | number;
+            /** @description Parts per million. */
+            taxRatePpm?: null | number;
+            /** @description By BCP 47 locale. Those that are not named stay; null takes one out. */
+            translations?: {
+                [key: string]: null | components["schemas"]["ProductTextPatchRequest"];
+            };
+        };
+        ChangeReservationStatusRequest: {
+            /** @description For CANCELLED only. */
+            cancellationReason?: string;
+            /** @enum {string} */
+            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+        };
         ChangeRoleRequest: {
             /**
              * @example STAFF
              * @enum {string}
              */
             role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+        };
+        ChangeSettingsRequest: {
+            /** @description How long before its start a reservation must be made. */
+            bookingLeadMinutes?: number;
+            /** @description How many days before its start a reservation can be made. */
+            bookingMaxDays?: number;
+            /** @description What happens before this hour counts to the day before. */
+            businessDayCutoffHour?: number;
+            /** @description In minor units, by currency. Those that are not named stay; null takes one out. */
+            deliveryFees?: {
+                [key: string]: null | number;
+            };
+            /** @description How long a reservation lasts that does not say it. */
+            reservationMinutes?: number;
+            /** @description How many guests can be reserved for at once. Reservations of before stand. */
+            seats?: number;
+            /** @description The delivery fee is taxed at taxRatePpm. */
+            taxDeliveryFee?: boolean;
+            /** @description Prices contain the tax. */
+            taxIncluded?: boolean;
+            /**
+             * @description Parts per million, for products without a rate of their own.
+             * @example 190000
+             */
+            taxRatePpm?: number;
+            /**
+             * @description An IANA name. Business dates of before stay as they are.
+             * @example Europe/Berlin
+             */
+            timezone?: string;
         };
         ChangeWebsiteRequest: {
             /** @enum {string} */
@@ -950,6 +2064,73 @@ export interface components {
              *     ]
              */
             scopes: ("read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage")[];
+        };
+        CreateProductRequest: {
+            /** @example pizza */
+            category?: string;
+            /**
+             * @description Of priceMinor: an ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @example Tomatoes, mozzarella, basil */
+            description?: string;
+            /**
+             * Format: uri
+             * @example https://example.com/margherita.jpg
+             */
+            imageUrl?: string;
+            /** @description True by default. */
+            isAvailable?: boolean;
+            /** @example Pizza Margherita */
+            name: string;
+            /**
+             * @description In minor units.
+             * @example 950
+             */
+            priceMinor: number;
+            /** @description In minor units of other currencies. */
+            prices?: {
+                [key: string]: number;
+            };
+            /**
+             * @description No two products of the store have the same.
+             * @example PIZ-1
+             */
+            sku?: string;
+            /** @description How many can still be ordered. Not counted when absent. */
+            stockQuantity?: number;
+            /** @description If given, it must be the store of the token. */
+            storeId?: string;
+            /**
+             * @description Parts per million. The store's when absent.
+             * @example 70000
+             */
+            taxRatePpm?: number;
+            /** @description By BCP 47 locale. A view shows its locale's, else its language's, else the product's own texts. */
+            translations?: {
+                [key: string]: components["schemas"]["ProductTextRequest"];
+            };
+        };
+        CreateReservationRequest: {
+            /** @description Somebody else. Either this or customerId is given. */
+            customer?: components["schemas"]["GuestRequest"];
+            /** @description A customer of the store. Either this or customer is given. */
+            customerId?: string;
+            /** @description The store's reservationMinutes by default. */
+            durationMinutes?: number;
+            /** @example A high chair, please. */
+            notes?: string;
+            /** @example 4 */
+            partySize: number;
+            /**
+             * Format: date-time
+             * @description With an offset, or in UTC. Within the store's booking window, whoever reserves.
+             * @example 2026-03-14T19:30:00+01:00
+             */
+            startAt: string;
+            /** @description If given, it must be the store of the token. */
+            storeId?: string;
         };
         CreateWebhookRequest: {
             /**
@@ -993,6 +2174,29 @@ export interface components {
             /** Format: int64 */
             totalOrders: number;
         };
+        /** @description CustomerCounts is who ordered in a period. */
+        CustomerCounts: {
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            guestOrders: number;
+            /**
+             * Format: int64
+             * @description registered, or first ordered as a guest, in the period
+             */
+            newCustomers: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            registeredOrders: number;
+            /**
+             * Format: int64
+             * @description ordered in the period, and were no longer new
+             */
+            returningCustomers: number;
+        };
         /** @description Delivery is one event on its way to one subscription. */
         Delivery: {
             /** @description made so far, replays included */
@@ -1003,7 +2207,7 @@ export interface components {
             endedAt?: string;
             eventId: string;
             /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
@@ -1031,6 +2235,8 @@ export interface components {
             path: string;
         };
         Error: {
+            /** @description of INVALID_TRANSITION: what can be made of it instead */
+            allowedTransitions?: string[];
             code: string;
             /** @description each fault of the request, where that helps */
             details?: components["schemas"]["Detail"][];
@@ -1301,6 +2507,15 @@ export interface components {
             total: number;
             totalPages: number;
         };
+        PeriodMeta: {
+            /** @description YYYY-MM-DD */
+            from: string;
+            requestId: string;
+            /** @description IANA name of the store's */
+            timezone: string;
+            /** @description included */
+            to: string;
+        };
         PlaceOrderRequest: {
             /** @description A guest. Either this or customerId is given. */
             customer?: components["schemas"]["GuestRequest"];
@@ -1330,7 +2545,34 @@ export interface components {
             /** @description The view that decides about language and currency. By default the caller's. */
             storeViewId?: string;
         };
-        /** @description Product is something on a store's menu. Name, description and price are those of the view in which it is shown; Translations and Prices hold the others. */
+        /** @description PlanUsage is how much of its plan a store's website has used, or a sandbox of its own . */
+        PlanUsage: {
+            /**
+             * Format: date-time
+             * @description when the last of them starts; null when none waits
+             */
+            lastScheduledFor: string | null;
+            /** @description deliveries that may start in a window; null = as many as there are */
+            limit: null | number;
+            /**
+             * @description STARTER for a sandbox
+             * @enum {string}
+             */
+            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+            /** @description deliveries that wait for their slot */
+            queued: number;
+            replaysTaken: number;
+            /** @description slots of this window, replays included; 0 without a limit */
+            taken: number;
+            /**
+             * Format: date-time
+             * @description not included
+             */
+            windowEnd: string;
+            /** Format: date-time */
+            windowStart: string;
+        };
+        /** @description Product is something on a store's menu. Name, description, price and currency are the product's own, or those of the view in which it is shown; Translations and Prices hold the others. */
         Product: {
             category: string;
             /** Format: date-time */
@@ -1362,9 +2604,32 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description ProductSales is what a store sold of one product in one currency. */
+        ProductSales: {
+            currency: string;
+            /**
+             * Format: int64
+             * @description after discounts
+             */
+            netMinor: number;
+            productId: string;
+            /** @description the product's own, as it is now */
+            productName: string;
+            /** Format: int64 */
+            quantity: number;
+        };
         /** @description ProductText is what a product is called in one locale. */
         ProductText: {
             description: string;
+            name: string;
+        };
+        ProductTextPatchRequest: {
+            description?: null | string;
+            /** @description Needed for a locale that has no texts yet. */
+            name?: string;
+        };
+        ProductTextRequest: {
+            description?: string;
             name: string;
         };
         Refresh: {
@@ -1390,6 +2655,162 @@ export interface components {
             /** @example +4915112345678 */
             phone?: string;
             storeId: string;
+        };
+        Reservation: {
+            /** @description what the caller can make of it next */
+            allowedTransitions: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
+            /** @description of a cancelled one; "" = none was given */
+            cancellationReason?: string;
+            /** Format: date-time */
+            confirmedAt?: string;
+            /** @description once it was confirmed */
+            confirmedBy?: components["schemas"]["ReservationActor"];
+            /** Format: date-time */
+            createdAt: string;
+            customer: components["schemas"]["ReservationCustomer"];
+            /**
+             * Format: date-time
+             * @description not included
+             */
+            endAt: string;
+            id: string;
+            notes: string;
+            partySize: number;
+            /** Format: date-time */
+            startAt: string;
+            /** @enum {string} */
+            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+            storeId: string;
+            /** @description IANA name of the store's */
+            timezone: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description ReservationActor is who confirmed a reservation. */
+        ReservationActor: {
+            /** @description of the user or the API key */
+            id: string;
+            realm: string;
+        };
+        /** @description ReservationCustomer is who comes, as given at the time. */
+        ReservationCustomer: {
+            email: string;
+            /** @description null for whoever is no customer of the store */
+            id: null | string;
+            name: string;
+            phone: string;
+        };
+        /** @description Sales is what a store sold in one currency. Orders that were cancelled count as such and nowhere else. Amounts are in minor units. */
+        Sales: {
+            /**
+             * Format: int64
+             * @description net by orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /** Format: int64 */
+            cancelledOrders: number;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description of all items, before discounts
+             */
+            grossMinor: number;
+            /** Format: int64 */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description gross less discount
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description on the day of the refund, whenever the order was
+             */
+            refundedMinor: number;
+            /** Format: int64 */
+            taxMinor: number;
+        };
+        /** @description SalesBucket is the sales of one bucket of time. */
+        SalesBucket: {
+            /**
+             * Format: int64
+             * @description net by orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /** @description the first day, YYYY-MM-DD; of an hour its start, in the store's zone with its offset */
+            bucket: string;
+            /** Format: int64 */
+            cancelledOrders: number;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description of all items, before discounts
+             */
+            grossMinor: number;
+            /** Format: int64 */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description gross less discount
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without those that were cancelled
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description on the day of the refund, whenever the order was
+             */
+            refundedMinor: number;
+            /** Format: int64 */
+            taxMinor: number;
+        };
+        /** @description Settings is what a store decides about itself. What was stamped or priced before a change stays as it was. */
+        Settings: {
+            /** @description how long before its start a reservation must be made */
+            bookingLeadMinutes: number;
+            /** @description how many days before its start a reservation can be made */
+            bookingMaxDays: number;
+            /** @description 0 to 23; what happens before this hour counts to the day before */
+            businessDayCutoffHour: number;
+            /** @description in minor units, by currency; none where there is none */
+            deliveryFees: {
+                [key: string]: number;
+            };
+            /** @description how long a reservation lasts that does not say it */
+            reservationMinutes: number;
+            /** @description how many guests can be reserved for at once */
+            seats: number;
+            /** @description the fee is taxed at taxRatePpm */
+            taxDeliveryFee: boolean;
+            /** @description prices contain the tax */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description parts per million, for products without a rate of their own
+             */
+            taxRatePpm: number;
+            /** @description IANA name */
+            timezone: string;
+            /** Format: int64 */
+            version: number;
         };
         SocialLoginRequest: {
             /** @description The nonce for which the token was asked; if given, the token must have it. */
@@ -1472,7 +2893,14 @@ export interface components {
         Webhook: {
             /** Format: date-time */
             createdAt: string;
-            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping")[];
+            /** @description days with failed attempts since then that have ended; after too many it is deactivated */
+            failingDays: number;
+            /**
+             * Format: date-time
+             * @description the first of them
+             */
+            failingSince?: string;
             /**
              * Format: int64
              * @description failed attempts in a row
@@ -1485,7 +2913,19 @@ export interface components {
              * @description the last attempt
              */
             lastDeliveryAt: string | null;
+            /**
+             * Format: date-time
+             * @description Until then deliveries are signed with the secret before the present one as well.
+             */
+            previousSecretExpiresAt?: string;
+            /** Format: date-time */
+            updatedAt: string;
             url: string;
+            /**
+             * Format: int64
+             * @description counts its changes; for If-Match
+             */
+            version: number;
         };
         /** @description Website is a tenant: stores under one name, with one plan. */
         Website: {
@@ -1501,6 +2941,457 @@ export interface components {
              * @description null unless suspended
              */
             suspendedAt: string | null;
+        };
+        AddAddressRequest: {
+            /** @example Berlin */
+            city: string;
+            /** @example DE */
+            country: string;
+            /** @description Takes that from the address which was. The first address is the default in any case. */
+            isDefault?: boolean;
+            /** @example Home */
+            label?: string;
+            /** @example Torstraße 1 */
+            line1: string;
+            line2?: string;
+            /** @example Ring twice. */
+            notes?: string;
+            /** @example 10119 */
+            postalCode?: string;
+            region?: string;
+        };
+        /** @description Address is where a customer wants orders delivered. One of a customer's is the default. */
+        Address: {
+            city: string;
+            country: string;
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            isDefault: boolean;
+            /** @description what the customer calls it */
+            label?: string;
+            line1: string;
+            line2?: string;
+            notes?: string;
+            postalCode?: string;
+            region?: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
+        };
+        /** @description AttemptDetail is an attempt in full. */
+        AttemptDetail: {
+            /** @description from 1, counting on over replays */
+            attemptNumber: number;
+            /**
+             * Format: date-time
+             * @description when the attempt was made
+             */
+            deliveredAt: string;
+            /** @description none for a test */
+            deliveryId?: string;
+            error?: string;
+            eventId: string;
+            /** @enum {string} */
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            id: string;
+            /** Format: date-time */
+            nextRetryAt?: string;
+            request: components["schemas"]["SentRequest"];
+            /** @description absent when there was none */
+            response?: components["schemas"]["ReceivedAnswer"];
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @enum {string} */
+            status: "delivered" | "failed" | "retrying" | "dead_letter";
+            /** @description 0 = no response */
+            statusCode: number;
+        };
+        /** @description BulkReplay delivers once more what had ended when it was ordered. */
+        BulkReplay: {
+            /** Format: date-time */
+            createdAt: string;
+            /** @enum {string} */
+            deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * @description none = of all types
+             * @enum {string}
+             */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description deliveries made at that time or later
+             */
+            from: string;
+            /** @description a dry run has none */
+            id?: string;
+            /**
+             * Format: int64
+             * @description of those replayed: their first attempt is still to come
+             */
+            inProgress: number;
+            /**
+             * Format: int64
+             * @description deliveries, when it was ordered
+             */
+            matched: number;
+            /** @description why it was cancelled */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description of these, so far
+             */
+            replayed: number;
+            /**
+             * Format: int64
+             * @description of these: no longer kept, or no longer as they were
+             */
+            skipped: number;
+            /** @enum {string} */
+            status: "dry_run" | "running" | "completed" | "cancelled";
+            /**
+             * Format: date-time
+             * @description and before that time
+             */
+            to: string;
+            /** @description none = of all of the store's */
+            webhookId?: string;
+        };
+        ChangeAddressRequest: {
+            city?: string;
+            country?: string;
+            /** @description true takes that from the address which was; the default itself cannot be made none. */
+            isDefault?: boolean;
+            label?: null | string;
+            line1?: string;
+            line2?: null | string;
+            notes?: null | string;
+            postalCode?: null | string;
+            region?: null | string;
+        };
+        ChangeCustomerRequest: {
+            /** @example Ada */
+            firstName?: string;
+            /** @example Lovelace */
+            lastName?: null | string;
+            /** @example +4915112345678 */
+            phone?: null | string;
+        };
+        ChangeOrderStatusRequest: {
+            /**
+             * @description For CANCELLED, and only then.
+             * @example The kitchen is closed.
+             */
+            cancellationReason?: string;
+            /**
+             * @description The status that it has already changes nothing.
+             * @enum {string}
+             */
+            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        };
+        ChangeWebhookRequest: {
+            /**
+             * @description Deliveries already made are not touched.
+             * @example [
+             *       "order.created"
+             *     ]
+             */
+            events?: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            /** @description Turned off, new events are not matched, and what waits becomes a dead letter at its next attempt. Turned on again, it starts without failures. */
+            isActive?: boolean;
+            /**
+             * Format: uri
+             * @description As when creating a webhook. It counts from the next attempt of every delivery.
+             * @example https://example.com/hooks/orders
+             */
+            url?: string;
+        };
+        /** @description DeliveryStats counts a subscription's attempts in a span of time, tests left out. */
+        DeliveryStats: {
+            /** @description in the order of time, those without attempts too */
+            buckets: components["schemas"]["StatsBucket"][];
+            /** Format: date-time */
+            from: string;
+            /** @enum {string} */
+            granularity: "hour" | "day";
+            /** @description deliveries that wait for a retry */
+            retryingNow: number;
+            /** Format: date-time */
+            to: string;
+            totals: components["schemas"]["StatsCounts"];
+        };
+        /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
+        LoyaltyEntry: {
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            /** @enum {string} */
+            kind: "EARNED" | "REVERSED" | "RESTORED";
+            /** @description as in the order */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description below 0 for REVERSED
+             */
+            points: number;
+            /** @description for REVERSED */
+            refundId?: string;
+        };
+        /** @description OrderActor is who changed an order. */
+        OrderActor: {
+            /** @description of the user or the API key; not shown to customers */
+            id?: string;
+            /** @description absent = the service itself */
+            realm?: string;
+        };
+        /** @description OrderChange is a line of an order's history. */
+        OrderChange: {
+            actor: components["schemas"]["OrderActor"];
+            /** Format: date-time */
+            at: string;
+            /** @description the event that told of it */
+            eventId: string;
+            /**
+             * @description null: the order was placed
+             * @enum {null|string}
+             */
+            from: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
+            /** @description of a cancellation */
+            reason?: string;
+            /** @enum {string} */
+            to: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        };
+        /** @description OrderQuote is what an order would cost now. */
+        OrderQuote: {
+            /** @description YYYY-MM-DD in the store's zone */
+            businessDate: string;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /** @enum {string} */
+            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
+            items: components["schemas"]["OrderItem"][];
+            storeId: string;
+            storeViewId: string;
+            /** Format: int64 */
+            subtotalMinor: number;
+            taxIncluded: boolean;
+            /** Format: int64 */
+            taxMinor: number;
+            /**
+             * Format: int64
+             * @description good as expectedTotalMinor of the order
+             */
+            totalMinor: number;
+        };
+        /** @description Payment is what a provider did about an order, as we were told. */
+        Payment: {
+            /** Format: int64 */
+            amountMinor: number;
+            cardLast4?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the order's */
+            currency: string;
+            /** @description the provider's, of a failed payment */
+            errorCode?: string;
+            id: string;
+            /** @description as in the order */
+            orderId: string;
+            paymentMethod: string;
+            /** @description in upper case */
+            provider: string;
+            /** Format: int64 */
+            refundedMinor: number;
+            /** @description the oldest first */
+            refunds: components["schemas"]["Refund"][];
+            /** @enum {string} */
+            status: "SUCCEEDED" | "FAILED";
+            storeId: string;
+            transactionId: string;
+        };
+        /** @description ReceivedAnswer is what the receiver answered. */
+        ReceivedAnswer: {
+            /** @description at most its first 16 KiB; null once it is no longer kept */
+            body: null | string;
+            /** @enum {string} */
+            bodyEncoding: "utf-8" | "base64";
+            /** @description none once they are no longer kept */
+            headers: {
+                [key: string]: string[];
+            };
+            statusCode: number;
+        };
+        RecordPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units. It may be less or more than what is left to pay.
+             * @example 2150
+             */
+            amountMinor: number;
+            /** @example 4242 */
+            cardLast4?: string;
+            /**
+             * @description The order's.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description The provider's, for FAILED, and only then.
+             * @example card_declined
+             */
+            errorCode?: string;
+            /** @example card */
+            paymentMethod: string;
+            /**
+             * @description In any case; kept in upper case.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description What FAILED counts nothing.
+             * @enum {string}
+             */
+            status: "SUCCEEDED" | "FAILED";
+            /**
+             * @description The provider's. It is recorded once: the same payment again is answered with the first, another one refused.
+             * @example pi_3MtwBwLkdIwHu7ix28a3tqPa
+             */
+            transactionId: string;
+        };
+        /** @description Refund is money of a payment that a provider gave back. */
+        Refund: {
+            /** Format: int64 */
+            amountMinor: number;
+            /** @description YYYY-MM-DD in the store's zone: the day in whose books it counts */
+            businessDate: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the payment's */
+            currency: string;
+            id: string;
+            paymentId: string;
+            providerRefundId: string;
+            reason: string;
+        };
+        RefundPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units of the payment's currency: at most what is left of the payment.
+             * @example 950
+             */
+            amountMinor: number;
+            /**
+             * @description It is recorded once for a payment: the same refund again is answered with the first, another one refused.
+             * @example re_3MtwBwLkdIwHu7ix0fc0a6Nn
+             */
+            providerRefundId: string;
+            /** @example The pizza was cold. */
+            reason: string;
+        };
+        ReplayStoreRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
+            /** @description If not given, of all webhooks of the store. */
+            webhookId?: string;
+        };
+        ReplayWebhookRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
+        };
+        RotateSecretRequest: {
+            /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
+            overlapSeconds?: number;
+            /**
+             * Format: password
+             * @description Keys X-Webhook-Signature from now on. The secret that the webhook has already changes nothing.
+             * @example another secret of 32 characters or more
+             */
+            secret: string;
+        };
+        /** @description SentRequest is what was sent. */
+        SentRequest: {
+            /** @description null once it is no longer kept */
+            body: null | string;
+            headers: {
+                [key: string]: string[];
+            };
+            method: string;
+            url: string;
+        };
+        /** @description StatsBucket is one hour or one day (UTC), as far as the span covers it. */
+        StatsBucket: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
+            /** Format: date-time */
+            start: string;
+        };
+        /** @description StatsCounts counts attempts by their outcome. The response times are those of which half, and 99 of 100, were no longer; null when there was no attempt. */
+        StatsCounts: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
+        };
+        /** @description WebhookTestResult is what became of a test. */
+        WebhookTestResult: {
+            delivered: boolean;
+            /** @description why it was not delivered */
+            error?: string;
+            eventId: string;
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @description 0 = no response */
+            statusCode: number;
         };
     };
     responses: {
@@ -2291,7 +4182,7 @@ export interface operations {
                 storeId?: string;
                 webhookId?: string;
                 eventId?: string;
-                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
                 status?: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
                 /** @description Made at that time or later. */
                 from?: string;
@@ -2407,6 +4298,65 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    orders: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Given several times: any of them. */
+                status?: ("RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED")[];
+                fulfillmentType?: "DELIVERY" | "PICKUP" | "DINE_IN";
+                source?: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
+                customerId?: string;
+                /** @description The number for people, orderId of the order. */
+                orderId?: number;
+                /** @description Placed at that time or later. */
+                createdFrom?: string;
+                /** @description Placed before that time. */
+                createdTo?: string;
+                /** @description A day in the store's books. */
+                businessDate?: string;
+                /** @description Changed at that time or later. */
+                updatedSince?: string;
+                /** @description Whether the order is cancelled and more has been paid than refunded. */
+                needsRefund?: boolean;
+                /** @description The number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case. */
+                q?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Order"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     placeOrder: {
         parameters: {
             query?: never;
@@ -2483,6 +4433,157 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    orderHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["OrderChange"][];
+                        meta: components["schemas"]["TotalMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeOrderStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the order must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeOrderStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Order"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    quoteOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlaceOrderRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["OrderQuote"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    watchOrders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -2618,6 +4719,8 @@ export interface operations {
                 q?: string;
                 /** @description Changed at that time or later. */
                 updatedSince?: string;
+                /** @description Shows the products' own texts and prices instead of the view's, as for editing them. */
+                own?: boolean;
                 limit?: number;
                 /** @description nextCursor of the page before, with the same filters. */
                 cursor?: string;
@@ -2649,6 +4752,328 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    createProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateProductRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    product: {
+        parameters: {
+            query?: {
+                /** @description Shows the product's own texts and price instead of the view's, as for editing it. */
+                own?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deleteProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the product must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeProduct: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the product must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeProductRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Product"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    storeReplays: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    replayStore: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayStoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    storeReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    cancelReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -2923,9 +5348,95 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Webhook"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     attempts: {
         parameters: {
             query?: {
+                status?: "delivered" | "failed" | "retrying" | "dead_letter";
+                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+                eventId?: string;
+                /** @description Made at that time or later. */
+                from?: string;
+                /** @description Made before that time. */
+                to?: string;
                 page?: number;
                 limit?: number;
             };
@@ -2959,6 +5470,1304 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    attempt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                attemptId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["AttemptDetail"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplayWebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookReplays: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookReplay: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                replayId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["BulkReplay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    rotateSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the webhook must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RotateSecretRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Webhook"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    webhookStats: {
+        parameters: {
+            query?: {
+                /** @description Attempts at that time or later; by default a day before to. */
+                from?: string;
+                /** @description Attempts before that time, at most 90 days after from; by default now. */
+                to?: string;
+                /** @description By default hours for up to three days, else days. */
+                granularity?: "hour" | "day";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DeliveryStats"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["WebhookTestResult"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    customers: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                kind?: "registered" | "guest";
+                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                /** @description Profile or addresses changed at that time or later. */
+                updatedSince?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    customer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeCustomer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the customer must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeCustomerRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addresses: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deleteAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    loyalty: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["LoyaltyEntry"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    payments: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    recordPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecordPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    refundPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RefundPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    customerCounts: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["CustomerCounts"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    productSales: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ProductSales"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesPlot: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                /** @description Hours are those of the store's clock, weeks begin on Monday. */
+                granularity?: "hour" | "day" | "week" | "month";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SalesBucket"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesSummary: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Sales"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    billing: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBillingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    reservations: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Any of those given. */
+                status?: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
+                /** @description Begins at that time or later. */
+                from?: string;
+                /** @description Begins before that time. */
+                to?: string;
+                /** @description Begins on that day in the store's time zone. */
+                date?: string;
+                customerId?: string;
+                /** @description Found in the name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    createReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeReservationStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the reservation must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeReservationStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    settings: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeSettings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the settings must still have. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSettingsRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };

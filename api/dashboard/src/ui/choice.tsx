@@ -1,0 +1,24 @@
+import { ToggleGroup } from "radix-ui";
+
+type Props<T extends string> = { label: string; value: T; options: Record<T, string>; onChange: (value: T) => void };
+
+/** One of a few, all of them in sight. */
+export const Choice = <T extends string>({ label, value, options, onChange }: Props<T>) => (
+  <ToggleGroup.Root
+    type="single"
+    aria-label={label}
+    value={value}
+    onValueChange={(next) => next && onChange(next as T)}
+    className="inline-flex rounded-md border p-0.5"
+  >
+    {(Object.entries(options) as [T, string][]).map(([option, text]) => (
+      <ToggleGroup.Item
+        key={option}
+        value={option}
+        className="h-7 rounded px-2.5 text-xs font-medium text-muted-foreground hover:text-foreground data-[state=on]:bg-muted data-[state=on]:text-foreground"
+      >
+        {text}
+      </ToggleGroup.Item>
+    ))}
+  </ToggleGroup.Root>
+);
