@@ -62,6 +62,9 @@ func NewDeliveries(store Store, egress *Egress, now func() time.Time, metrics pr
 		}),
 	}
 	metrics.MustRegister(d.attempts, d.duration)
+	for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
+		d.attempts.WithLabelValues(string(outcome)) // a rate needs its zero
+	}
 	return d
 }
 

@@ -174,6 +174,9 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 func TestEnumsAreComplete(t *testing.T) {
 	t.Parallel()
 	for enum, values := range enums {
+		if enum == reflect.TypeFor[endedStatus]() {
+			continue // a part of app.DeliveryStatus, of which app keeps the list
+		}
 		declared := constants(t, "../app", enum.Name())
 		slices.Sort(declared)
 		if diff := cmp.Diff(declared, slices.Sorted(slices.Values(values))); diff != "" {

@@ -265,10 +265,14 @@ func (db *DB) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]
 	recorded := make([]bool, len(records))
 	for rows.Next() {
 		var place int
-		if err := rows.Scan(&place); err != nil {
+		var moved bool
+		if err := rows.Scan(&place, &moved); err != nil {
 			return nil, err
 		}
 		recorded[place] = true
+		if status := app.DeliveryStatus(records[place].Status); moved && status != app.DeliveryRetrying {
+			db.ended(status, 1)
+		}
 	}
 	return recorded, rows.Err()
 }
@@ -298,6 +302,7 @@ const recordStatement = `
 		UPDATE deliveries d SET status = f.status, reason = '', attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
 			ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END
 		FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled'
+		RETURNING d.id
 	), outcome AS (
 		SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 			count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
@@ -324,7 +329,7 @@ const recordStatement = `
 		SELECT 'job_' || uuidv7_hex(), c.store_id, $21, c.subscription_id, o.at, o.at
 		FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 	)
-	SELECT place FROM fresh`
+	SELECT f.place, d.id IS NOT NULL FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id`
 
 // recordColumns turns records into one array per column.
 type recordColumns struct {
@@ -409,14 +414,20 @@ func (c *recordColumns) args() []any {
 // delivery that was delivered stays so. What is cancelled once its subscription is deleted
 // was cancelled for that.
 func (db *DB) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error {
-	_, err := db.System().DB.ExecContext(ctx, `
+	var ended int
+	err := db.System().DB.QueryRowContext(ctx, `
 		WITH d AS (
 			UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
 				reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
 					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL) THEN $5 ELSE $3 END
 			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
+		), retrying AS (
+			UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
+			FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
 		)
-		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
-		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'`, id, status, reason, app.At(now).Time, app.ReasonDeleted)
+		SELECT count(*) FROM d`, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)
+	if err == nil && ended > 0 {
+		db.ended(status, ended)
+	}
 	return classify(err)
 }

@@ -33,6 +33,10 @@ type Config struct {
 	Mails    bool // a mail server is configured, so that mails can be ordered
 
 	PlanWindow time.Duration // how long a window of a plan is, in whole seconds; 0 = app.DefaultPlanWindow
+
+	// Ended is told of deliveries that this process has ended: delivered, dead_letter or
+	// cancelled. nil tells nobody.
+	Ended func(status app.DeliveryStatus, n int)
 }
 
 // DB is the database.
@@ -44,6 +48,8 @@ type DB struct {
 	mails  bool
 
 	planWindow time.Duration
+
+	ended func(status app.DeliveryStatus, n int)
 
 	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
@@ -58,6 +64,9 @@ func Open(config Config) (*DB, error) {
 		config.PlanWindow = app.DefaultPlanWindow
 	}
 	db := &DB{url: config.URL, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow}
+	if db.ended = config.Ended; db.ended == nil {
+		db.ended = func(app.DeliveryStatus, int) {}
+	}
 	for role, pool := range map[string]**bun.DB{roleApp: &db.app, roleSystem: &db.system} {
 		c, err := pgx.ParseConfig(config.URL)
 		if err != nil {

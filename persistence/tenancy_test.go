@@ -298,10 +298,12 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Replay",               // takes a slot of the website's plan
 		"Elsewhere",            // the probe behind STORE_MISMATCH
 		"EndDelivery",          // attempt recording
+		"Erase",                // retention
 		"ClaimMail",            // users and invitations belong to no store
 		"eraseBodies",          // retention
 		"eraseRows",            // retention
 		"forgetSecret",         // attempt recording
+		"Backlog",              // metrics, of all stores together
 		"HasDue",               // relay
 		"LoginByEmail",         // login
 		"MarkStarted",          // relay

@@ -158,6 +158,9 @@ func (db *DB) CancelQueued(ctx context.Context, now time.Time, store app.StoreID
 	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
 	})
+	if err == nil && cancelled > 0 {
+		db.ended(app.DeliveryCancelled, cancelled)
+	}
 	return cancelled, err
 }
 

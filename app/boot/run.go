@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
@@ -40,13 +39,16 @@ const (
 // ready is called once all of them work; nil is fine. It returns an error when a part
 // cannot start, or breaks.
 func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) error {
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil, PlanWindow: config.PlanWindow})
+	metrics := newMetrics()
+	db, err := persistence.Open(persistence.Config{URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: countEnded(metrics)})
 	if err != nil {
 		return fmt.Errorf("DATABASE_URL: %w", err)
 	}
 	defer db.Close()
+	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
+	if config.temporal.MetricsHandler, err = temporalMetrics(metrics); err != nil {
+		return err
+	}
 	if err := admit(ctx, db, log); err != nil {
 		return err
 	}

@@ -1943,6 +1943,34 @@ export interface components {
             /** @description 0 = no response */
             statusCode: number;
         };
+        /** @description AttemptDetail is an attempt in full. */
+        AttemptDetail: {
+            /** @description from 1, counting on over replays */
+            attemptNumber: number;
+            /**
+             * Format: date-time
+             * @description when the attempt was made
+             */
+            deliveredAt: string;
+            /** @description none for a test */
+            deliveryId?: string;
+            error?: string;
+            eventId: string;
+            /** @enum {string} */
+            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            id: string;
+            /** Format: date-time */
+            nextRetryAt?: string;
+            request: components["schemas"]["SentRequest"];
+            /** @description absent when there was none */
+            response?: components["schemas"]["ReceivedAnswer"];
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @enum {string} */
+            status: "delivered" | "failed" | "retrying" | "dead_letter";
+            /** @description 0 = no response */
+            statusCode: number;
+        };
         /** @description AuditActor is the actor as the trail shows it. */
         AuditActor: {
             /** @description absent when nobody knows who it was: at a failed login, say */
@@ -1970,9 +1998,73 @@ export interface components {
             /** @description the id of what it was done to */
             target?: string;
         };
+        /** @description BulkReplay delivers once more what had ended when it was ordered. */
+        BulkReplay: {
+            /** Format: date-time */
+            createdAt: string;
+            /** @enum {string} */
+            deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * @description none = of all types
+             * @enum {string}
+             */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description deliveries made at that time or later
+             */
+            from: string;
+            /** @description a dry run has none */
+            id?: string;
+            /**
+             * Format: int64
+             * @description of those replayed: their first attempt is still to come
+             */
+            inProgress: number;
+            /**
+             * Format: int64
+             * @description deliveries, when it was ordered
+             */
+            matched: number;
+            /** @description why it was cancelled */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description of these, so far
+             */
+            replayed: number;
+            /**
+             * Format: int64
+             * @description of these: no longer kept, or no longer as they were
+             */
+            skipped: number;
+            /** @enum {string} */
+            status: "dry_run" | "running" | "completed" | "cancelled";
+            /**
+             * Format: date-time
+             * @description and before that time
+             */
+            to: string;
+            /** @description none = of all of the store's */
+            webhookId?: string;
+        };
         ChangeBillingRequest: {
             /** @enum {string} */
             plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        };
+        ChangeOrderStatusRequest: {
+            /**
+             * @description For CANCELLED, and only then.
+             * @example The kitchen is closed.
+             */
+            cancellationReason?: string;
+            /**
+             * @description The status that it has already changes nothing.
+             * @enum {string}
+             */
+            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
         };
         ChangeProductRequest: {
             category?: null | string;
@@ -2041,6 +2133,23 @@ export interface components {
              * @example Europe/Berlin
              */
             timezone?: string;
+        };
+        ChangeWebhookRequest: {
+            /**
+             * @description Deliveries already made are not touched.
+             * @example [
+             *       "order.created"
+             *     ]
+             */
+            events?: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            /** @description Turned off, new events are not matched, and what waits becomes a dead letter at its next attempt. Turned on again, it starts without failures. */
+            isActive?: boolean;
+            /**
+             * Format: uri
+             * @description As when creating a webhook. It counts from the next attempt of every delivery.
+             * @example https://example.com/hooks/orders
+             */
+            url?: string;
         };
         ChangeWebsiteRequest: {
             /** @enum {string} */
@@ -2228,6 +2337,20 @@ export interface components {
             notes?: string;
             postalCode?: string;
             region?: string;
+        };
+        /** @description DeliveryStats counts a subscription's attempts in a span of time, tests left out. */
+        DeliveryStats: {
+            /** @description in the order of time, those without attempts too */
+            buckets: components["schemas"]["StatsBucket"][];
+            /** Format: date-time */
+            from: string;
+            /** @enum {string} */
+            granularity: "hour" | "day";
+            /** @description deliveries that wait for a retry */
+            retryingNow: number;
+            /** Format: date-time */
+            to: string;
+            totals: components["schemas"]["StatsCounts"];
         };
         /** @description Detail points at one fault of a request: Path names the member as the client wrote it ("items[0].quantity"). */
         Detail: {
@@ -2470,6 +2593,30 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
+        /** @description OrderActor is who changed an order. */
+        OrderActor: {
+            /** @description of the user or the API key; not shown to customers */
+            id?: string;
+            /** @description absent = the service itself */
+            realm?: string;
+        };
+        /** @description OrderChange is a line of an order's history. */
+        OrderChange: {
+            actor: components["schemas"]["OrderActor"];
+            /** Format: date-time */
+            at: string;
+            /** @description the event that told of it */
+            eventId: string;
+            /**
+             * @description null: the order was placed
+             * @enum {null|string}
+             */
+            from: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
+            /** @description of a cancellation */
+            reason?: string;
+            /** @enum {string} */
+            to: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        };
         /** @description OrderCustomer is who ordered, as given at the time. */
         OrderCustomer: {
             email: string;
@@ -2498,6 +2645,31 @@ export interface components {
              * @example 2
              */
             quantity: number;
+        };
+        /** @description OrderQuote is what an order would cost now. */
+        OrderQuote: {
+            /** @description YYYY-MM-DD in the store's zone */
+            businessDate: string;
+            currency: string;
+            /** Format: int64 */
+            deliveryFeeMinor: number;
+            /** Format: int64 */
+            discountMinor: number;
+            /** @enum {string} */
+            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
+            items: components["schemas"]["OrderItem"][];
+            storeId: string;
+            storeViewId: string;
+            /** Format: int64 */
+            subtotalMinor: number;
+            taxIncluded: boolean;
+            /** Format: int64 */
+            taxMinor: number;
+            /**
+             * Format: int64
+             * @description good as expectedTotalMinor of the order
+             */
+            totalMinor: number;
         };
         PageMeta: {
             limit: number;
@@ -2632,6 +2804,18 @@ export interface components {
             description?: string;
             name: string;
         };
+        /** @description ReceivedAnswer is what the receiver answered. */
+        ReceivedAnswer: {
+            /** @description at most its first 16 KiB; null once it is no longer kept */
+            body: null | string;
+            /** @enum {string} */
+            bodyEncoding: "utf-8" | "base64";
+            /** @description none once they are no longer kept */
+            headers: {
+                [key: string]: string[];
+            };
+            statusCode: number;
+        };
         Refresh: {
             /** @description a JWT, for the Authorization header */
             accessToken: string;
@@ -2655,6 +2839,52 @@ export interface components {
             /** @example +4915112345678 */
             phone?: string;
             storeId: string;
+        };
+        ReplayStoreRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
+            /** @description If not given, of all webhooks of the store. */
+            webhookId?: string;
+        };
+        ReplayWebhookRequest: {
+            /** @description Count and do nothing. */
+            dryRun?: boolean;
+            /** @enum {string} */
+            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /**
+             * Format: date-time
+             * @description Deliveries made at that time or later.
+             */
+            from: string;
+            /**
+             * @description How they have ended.
+             * @default dead_letter
+             * @enum {string}
+             */
+            status: "dead_letter" | "delivered" | "cancelled";
+            /**
+             * Format: date-time
+             * @description And before that time; if not given, now.
+             */
+            to?: string;
         };
         Reservation: {
             /** @description what the caller can make of it next */
@@ -2701,6 +2931,16 @@ export interface components {
             id: null | string;
             name: string;
             phone: string;
+        };
+        RotateSecretRequest: {
+            /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
+            overlapSeconds?: number;
+            /**
+             * Format: password
+             * @description Keys X-Webhook-Signature from now on. The secret that the webhook has already changes nothing.
+             * @example another secret of 32 characters or more
+             */
+            secret: string;
         };
         /** @description Sales is what a store sold in one currency. Orders that were cancelled count as such and nowhere else. Amounts are in minor units. */
         Sales: {
@@ -2782,6 +3022,16 @@ export interface components {
             /** Format: int64 */
             taxMinor: number;
         };
+        /** @description SentRequest is what was sent. */
+        SentRequest: {
+            /** @description null once it is no longer kept */
+            body: null | string;
+            headers: {
+                [key: string]: string[];
+            };
+            method: string;
+            url: string;
+        };
         /** @description Settings is what a store decides about itself. What was stamped or priced before a change stays as it was. */
         Settings: {
             /** @description how long before its start a reservation must be made */
@@ -2823,6 +3073,28 @@ export interface components {
              * @description The ID token that the provider gave out.
              */
             token: string;
+        };
+        /** @description StatsBucket is one hour or one day (UTC), as far as the span covers it. */
+        StatsBucket: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
+            /** Format: date-time */
+            start: string;
+        };
+        /** @description StatsCounts counts attempts by their outcome. The response times are those of which half, and 99 of 100, were no longer; null when there was no attempt. */
+        StatsCounts: {
+            /** @description of these, the last of their schedules */
+            deadLetter: number;
+            delivered: number;
+            /** @description all that were not delivered */
+            failed: number;
+            p50Ms: null | number;
+            p99Ms: null | number;
         };
         /** @description StoreContext is the active store of a session. */
         StoreContext: {
@@ -2927,6 +3199,17 @@ export interface components {
              */
             version: number;
         };
+        /** @description WebhookTestResult is what became of a test. */
+        WebhookTestResult: {
+            delivered: boolean;
+            /** @description why it was not delivered */
+            error?: string;
+            eventId: string;
+            /** Format: int64 */
+            responseTimeMs: number;
+            /** @description 0 = no response */
+            statusCode: number;
+        };
         /** @description Website is a tenant: stores under one name, with one plan. */
         Website: {
             /** Format: date-time */
@@ -2980,86 +3263,6 @@ export interface components {
             /** Format: int64 */
             version: number;
         };
-        /** @description AttemptDetail is an attempt in full. */
-        AttemptDetail: {
-            /** @description from 1, counting on over replays */
-            attemptNumber: number;
-            /**
-             * Format: date-time
-             * @description when the attempt was made
-             */
-            deliveredAt: string;
-            /** @description none for a test */
-            deliveryId?: string;
-            error?: string;
-            eventId: string;
-            /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-            id: string;
-            /** Format: date-time */
-            nextRetryAt?: string;
-            request: components["schemas"]["SentRequest"];
-            /** @description absent when there was none */
-            response?: components["schemas"]["ReceivedAnswer"];
-            /** Format: int64 */
-            responseTimeMs: number;
-            /** @enum {string} */
-            status: "delivered" | "failed" | "retrying" | "dead_letter";
-            /** @description 0 = no response */
-            statusCode: number;
-        };
-        /** @description BulkReplay delivers once more what had ended when it was ordered. */
-        BulkReplay: {
-            /** Format: date-time */
-            createdAt: string;
-            /** @enum {string} */
-            deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
-            /** Format: date-time */
-            endedAt?: string;
-            /**
-             * @description none = of all types
-             * @enum {string}
-             */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-            /**
-             * Format: date-time
-             * @description deliveries made at that time or later
-             */
-            from: string;
-            /** @description a dry run has none */
-            id?: string;
-            /**
-             * Format: int64
-             * @description of those replayed: their first attempt is still to come
-             */
-            inProgress: number;
-            /**
-             * Format: int64
-             * @description deliveries, when it was ordered
-             */
-            matched: number;
-            /** @description why it was cancelled */
-            reason?: string;
-            /**
-             * Format: int64
-             * @description of these, so far
-             */
-            replayed: number;
-            /**
-             * Format: int64
-             * @description of these: no longer kept, or no longer as they were
-             */
-            skipped: number;
-            /** @enum {string} */
-            status: "dry_run" | "running" | "completed" | "cancelled";
-            /**
-             * Format: date-time
-             * @description and before that time
-             */
-            to: string;
-            /** @description none = of all of the store's */
-            webhookId?: string;
-        };
         ChangeAddressRequest: {
             city?: string;
             country?: string;
@@ -3080,49 +3283,6 @@ export interface components {
             /** @example +4915112345678 */
             phone?: null | string;
         };
-        ChangeOrderStatusRequest: {
-            /**
-             * @description For CANCELLED, and only then.
-             * @example The kitchen is closed.
-             */
-            cancellationReason?: string;
-            /**
-             * @description The status that it has already changes nothing.
-             * @enum {string}
-             */
-            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
-        };
-        ChangeWebhookRequest: {
-            /**
-             * @description Deliveries already made are not touched.
-             * @example [
-             *       "order.created"
-             *     ]
-             */
-            events?: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
-            /** @description Turned off, new events are not matched, and what waits becomes a dead letter at its next attempt. Turned on again, it starts without failures. */
-            isActive?: boolean;
-            /**
-             * Format: uri
-             * @description As when creating a webhook. It counts from the next attempt of every delivery.
-             * @example https://example.com/hooks/orders
-             */
-            url?: string;
-        };
-        /** @description DeliveryStats counts a subscription's attempts in a span of time, tests left out. */
-        DeliveryStats: {
-            /** @description in the order of time, those without attempts too */
-            buckets: components["schemas"]["StatsBucket"][];
-            /** Format: date-time */
-            from: string;
-            /** @enum {string} */
-            granularity: "hour" | "day";
-            /** @description deliveries that wait for a retry */
-            retryingNow: number;
-            /** Format: date-time */
-            to: string;
-            totals: components["schemas"]["StatsCounts"];
-        };
         /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
         LoyaltyEntry: {
             /** Format: date-time */
@@ -3139,55 +3299,6 @@ export interface components {
             points: number;
             /** @description for REVERSED */
             refundId?: string;
-        };
-        /** @description OrderActor is who changed an order. */
-        OrderActor: {
-            /** @description of the user or the API key; not shown to customers */
-            id?: string;
-            /** @description absent = the service itself */
-            realm?: string;
-        };
-        /** @description OrderChange is a line of an order's history. */
-        OrderChange: {
-            actor: components["schemas"]["OrderActor"];
-            /** Format: date-time */
-            at: string;
-            /** @description the event that told of it */
-            eventId: string;
-            /**
-             * @description null: the order was placed
-             * @enum {null|string}
-             */
-            from: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
-            /** @description of a cancellation */
-            reason?: string;
-            /** @enum {string} */
-            to: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
-        };
-        /** @description OrderQuote is what an order would cost now. */
-        OrderQuote: {
-            /** @description YYYY-MM-DD in the store's zone */
-            businessDate: string;
-            currency: string;
-            /** Format: int64 */
-            deliveryFeeMinor: number;
-            /** Format: int64 */
-            discountMinor: number;
-            /** @enum {string} */
-            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
-            items: components["schemas"]["OrderItem"][];
-            storeId: string;
-            storeViewId: string;
-            /** Format: int64 */
-            subtotalMinor: number;
-            taxIncluded: boolean;
-            /** Format: int64 */
-            taxMinor: number;
-            /**
-             * Format: int64
-             * @description good as expectedTotalMinor of the order
-             */
-            totalMinor: number;
         };
         /** @description Payment is what a provider did about an order, as we were told. */
         Payment: {
@@ -3214,18 +3325,6 @@ export interface components {
             status: "SUCCEEDED" | "FAILED";
             storeId: string;
             transactionId: string;
-        };
-        /** @description ReceivedAnswer is what the receiver answered. */
-        ReceivedAnswer: {
-            /** @description at most its first 16 KiB; null once it is no longer kept */
-            body: null | string;
-            /** @enum {string} */
-            bodyEncoding: "utf-8" | "base64";
-            /** @description none once they are no longer kept */
-            headers: {
-                [key: string]: string[];
-            };
-            statusCode: number;
         };
         RecordPaymentRequest: {
             /**
@@ -3293,105 +3392,6 @@ export interface components {
             providerRefundId: string;
             /** @example The pizza was cold. */
             reason: string;
-        };
-        ReplayStoreRequest: {
-            /** @description Count and do nothing. */
-            dryRun?: boolean;
-            /** @enum {string} */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-            /**
-             * Format: date-time
-             * @description Deliveries made at that time or later.
-             */
-            from: string;
-            /**
-             * @description How they have ended.
-             * @default dead_letter
-             * @enum {string}
-             */
-            status: "dead_letter" | "delivered" | "cancelled";
-            /**
-             * Format: date-time
-             * @description And before that time; if not given, now.
-             */
-            to?: string;
-            /** @description If not given, of all webhooks of the store. */
-            webhookId?: string;
-        };
-        ReplayWebhookRequest: {
-            /** @description Count and do nothing. */
-            dryRun?: boolean;
-            /** @enum {string} */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-            /**
-             * Format: date-time
-             * @description Deliveries made at that time or later.
-             */
-            from: string;
-            /**
-             * @description How they have ended.
-             * @default dead_letter
-             * @enum {string}
-             */
-            status: "dead_letter" | "delivered" | "cancelled";
-            /**
-             * Format: date-time
-             * @description And before that time; if not given, now.
-             */
-            to?: string;
-        };
-        RotateSecretRequest: {
-            /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
-            overlapSeconds?: number;
-            /**
-             * Format: password
-             * @description Keys X-Webhook-Signature from now on. The secret that the webhook has already changes nothing.
-             * @example another secret of 32 characters or more
-             */
-            secret: string;
-        };
-        /** @description SentRequest is what was sent. */
-        SentRequest: {
-            /** @description null once it is no longer kept */
-            body: null | string;
-            headers: {
-                [key: string]: string[];
-            };
-            method: string;
-            url: string;
-        };
-        /** @description StatsBucket is one hour or one day (UTC), as far as the span covers it. */
-        StatsBucket: {
-            /** @description of these, the last of their schedules */
-            deadLetter: number;
-            delivered: number;
-            /** @description all that were not delivered */
-            failed: number;
-            p50Ms: null | number;
-            p99Ms: null | number;
-            /** Format: date-time */
-            start: string;
-        };
-        /** @description StatsCounts counts attempts by their outcome. The response times are those of which half, and 99 of 100, were no longer; null when there was no attempt. */
-        StatsCounts: {
-            /** @description of these, the last of their schedules */
-            deadLetter: number;
-            delivered: number;
-            /** @description all that were not delivered */
-            failed: number;
-            p50Ms: null | number;
-            p99Ms: null | number;
-        };
-        /** @description WebhookTestResult is what became of a test. */
-        WebhookTestResult: {
-            delivered: boolean;
-            /** @description why it was not delivered */
-            error?: string;
-            eventId: string;
-            /** Format: int64 */
-            responseTimeMs: number;
-            /** @description 0 = no response */
-            statusCode: number;
         };
     };
     responses: {

@@ -1,0 +1,7 @@
+package persistence
+
+// How the backlog is read.
+const (
+	BacklogPlan      = backlogPlan
+	BacklogStatement = backlogStatement
+)
