@@ -55,18 +55,16 @@ function First() {
   return <Navigate to={sections.find((section) => atLeast(section.role))!.to} replace />;
 }
 
-type Load = () => Promise<Record<string, unknown>>;
+const lazily = (load: () => Promise<Record<string, unknown>>, name: string) => lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
 
-/** A page that is loaded when it is first seen. Its type is left out: it is written in terms of the router's. */
-const lazy = (load: Load, name: string) => lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
-
-const page = <Path extends string>(path: Path, load: Load, name: string) => createRoute({ getParentRoute: () => inside, path, component: lazy(load, name) });
+const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+  createRoute({ getParentRoute: () => inside, path, component: lazily(load, name) });
 
 const orders = createRoute({
   getParentRoute: () => inside,
   path: "/orders",
   validateSearch: ordersSearch,
-  component: lazy(() => import("@/pages/orders/page"), "OrdersPage"),
+  component: lazily(() => import("@/pages/orders/page"), "OrdersPage"),
 });
 
 const routeTree = root.addChildren([

@@ -1,4 +1,4 @@
-import { Link, getRouteApi } from "@tanstack/react-router";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { api } from "@/api/client";
 import { Button } from "@/ui/button";
@@ -17,7 +17,7 @@ const route = getRouteApi("/inside/orders");
 /** All orders, the newest first, searched and filtered. */
 export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
   const { view: _, ...filters } = route.useSearch();
-  const navigate = route.useNavigate();
+  const navigate = useNavigate();
   const { day, status, refund, ...same } = filters;
   const orders = useList<Order>(
     ["orders", "list", filters],
@@ -27,7 +27,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
       }),
     { refetchInterval },
   );
-  const set = (change: Partial<OrdersSearch>) => void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  const set = (change: Partial<OrdersSearch>) => void navigate({ to: "/orders", search: { view: "all", ...filters, ...change }, replace: true });
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <>
@@ -44,7 +44,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
       {orders.data && orders.rows.length === 0 && (
         <Empty title={filtered ? "No order fits" : "No orders yet"}>
           {filtered && (
-            <Button variant="outline" onClick={() => void navigate({ search: { view: "all" } })}>
+            <Button variant="outline" onClick={() => void navigate({ to: "/orders", search: { view: "all" } })}>
               Show all
             </Button>
           )}

@@ -1,4 +1,4 @@
-import { Link, getRouteApi } from "@tanstack/react-router";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Plus, Radio, RefreshCw } from "lucide-react";
 
 import { Button } from "@/ui/button";
@@ -13,7 +13,7 @@ const route = getRouteApi("/inside/orders");
 
 export function OrdersPage() {
   const { view = "board" } = route.useSearch();
-  const navigate = route.useNavigate();
+  const navigate = useNavigate();
   const { live, refetchInterval } = useLiveOrders();
   return (
     <>
@@ -27,7 +27,7 @@ export function OrdersPage() {
         }
         actions={
           <>
-            <Choice label="View" value={view} options={{ board: "Board", all: "All orders" }} onChange={(next) => void navigate({ search: next === "board" ? {} : { view: next } })} />
+            <Choice label="View" value={view} options={{ board: "Board", all: "All orders" }} onChange={(next) => void navigate({ to: "/orders", search: next === "board" ? {} : { view: next } })} />
             <Button asChild>
               <Link to="/orders/new">
                 <Plus aria-hidden /> New order
