@@ -71,13 +71,26 @@ var permitted = map[string]string{
 	"POST /webhooks/{id}/rotate-secret":         "OWNER ADMIN",
 	"GET /webhooks/{id}/stats":                  "OWNER ADMIN",
 	"GET /webhooks/{id}/deliveries/{attemptId}": "OWNER ADMIN",
+
+	"POST /reservations":              "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations":               "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations/{id}":          "OWNER ADMIN MANAGER STAFF",
+	"PATCH /reservations/{id}/status": "OWNER ADMIN MANAGER STAFF",
+	"GET /analytics/summary":          "OWNER ADMIN",
+	"GET /analytics/sales":            "OWNER ADMIN",
+	"GET /analytics/products":         "OWNER ADMIN",
+	"GET /analytics/customers":        "OWNER ADMIN",
+	"GET /settings":                   "OWNER ADMIN",
+	"PATCH /settings":                 "OWNER ADMIN",
+	"GET /billing":                    "OWNER",
+	"PATCH /billing":                  "OWNER",
 }
 
 // attempt is a valid request of a route; {id} is that of a store's row.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
-	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "api-keys": string(s.key.ID), "platform": string(s.website), "replays": string(s.replay.ID)}
+	ids := map[string]string{"webhooks": string(s.webhook.ID), "deliveries": string(s.delivery.ID), "orders": string(s.order.ID), "reservations": string(s.reservation.ID), "api-keys": string(s.key.ID), "platform": string(s.website), "replays": string(s.replay.ID)}
 	if strings.HasPrefix(rt.path, "/users/") {
 		ids["users"] = string(w.addMember(s.id))
 	}
@@ -95,7 +108,15 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	if before, after, found := strings.Cut(path, "{attemptId}"); found {
 		path = before + string(w.attemptOf(s)) + after
 	}
-	return w.do(rt.method, path, token, w.body(rt))
+	return w.do(rt.method, path+query(rt), token, w.body(rt))
+}
+
+// query is what of a query a route cannot do without.
+func query(rt route) string {
+	if strings.HasPrefix(rt.path, "/analytics/") {
+		return "?from=2026-03-14&to=2026-03-14"
+	}
+	return ""
 }
 
 // body is a valid one for a route, nil if it takes none.
@@ -131,6 +152,14 @@ func (w *world) body(rt route) any {
 		return object{"isActive": true}
 	case "POST /webhooks/{id}/rotate-secret":
 		return object{"secret": webhookSecret}
+	case "POST /reservations":
+		return reservationBody()
+	case "PATCH /reservations/{id}/status":
+		return object{"status": "CONFIRMED"}
+	case "PATCH /billing":
+		return object{"plan": app.PlanEnterprise}
+	case "PATCH /settings":
+		return object{"seats": 80}
 	case "POST /orders", "POST /orders/quote":
 		return w.orderBody("own")
 	case "PATCH /orders/{id}/status":
@@ -289,6 +318,15 @@ var scoped = map[string]string{
 	"GET /orders/stream":        "read:orders write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
+
+	"POST /reservations":              "write:reservations",
+	"GET /reservations":               "read:reservations write:reservations",
+	"GET /reservations/{id}":          "read:reservations write:reservations",
+	"PATCH /reservations/{id}/status": "write:reservations",
+	"GET /analytics/summary":          "read:analytics",
+	"GET /analytics/sales":            "read:analytics",
+	"GET /analytics/products":         "read:analytics",
+	"GET /analytics/customers":        "read:analytics",
 }
 
 // TestWhatKeysMayCall: every route with every scope, for a row of the key's store and for
@@ -390,6 +428,8 @@ func TestListsShowOneStore(t *testing.T) {
 		"/products":   func(s *shop) string { return string(s.product.ID) },
 		"/api-keys":   func(s *shop) string { return string(s.key.ID) },
 		"/replays":    func(s *shop) string { return string(s.replay.ID) },
+
+		"/reservations": func(s *shop) string { return string(s.reservation.ID) },
 	} {
 		for store, token := range map[string]string{
 			"own": w.tokens["OWNER"], "sibling": w.token("OWNER", w.stores["sibling"].id), "foreign": w.tokens["FOREIGN"],
@@ -417,9 +457,9 @@ func TestNamedStore(t *testing.T) {
 			id := w.stores[store].id
 			a := (*answer)(nil)
 			if rt.method == "GET" {
-				a = w.do(rt.method, fmt.Sprintf("%s?storeId=%s", rt.path, id), w.tokens["OWNER"], nil)
+				a = w.do(rt.method, strings.Replace(fmt.Sprintf("%s%s&storeId=%s", rt.path, query(rt), id), rt.path+"&", rt.path+"?", 1), w.tokens["OWNER"], nil)
 			} else {
-				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/orders/quote": w.orderBody("own"), "/webhooks": webhookBody(), "/products": productBody()}[rt.path]
+				body := map[string]map[string]any{"/orders": w.orderBody("own"), "/orders/quote": w.orderBody("own"), "/webhooks": webhookBody(), "/products": productBody(), "/reservations": reservationBody()}[rt.path]
 				body["storeId"] = id
 				a = w.do(rt.method, rt.path, w.tokens["OWNER"], body)
 			}

@@ -134,6 +134,30 @@ func routes() []route {
 		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
 			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
 
+		{post, "/reservations", app.WriteReservations, "", once, 201, "Reserve a table",
+			handle((*Server).createReservation, app.CodeSlotFull, app.CodeOutsideBookingWindow)},
+		{get, "/reservations", app.ViewReservations, "", !once, 200, "List the store's reservations, the first to begin first",
+			handle((*Server).reservations)},
+		{get, "/reservations/{id}", app.ViewReservations, persistence.Reservations, !once, 200, "Show a reservation", handle((*Server).reservation)},
+		{patch, "/reservations/{id}/status", app.WriteReservations, persistence.Reservations, !once, 200, "Confirm, cancel or complete a reservation, or note that nobody came",
+			handle((*Server).changeReservationStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
+
+		{get, "/analytics/summary", app.ViewAnalytics, "", !once, 200, "Sum up the sales of a period, by currency",
+			handle((*Server).salesSummary, app.CodeAmountTooLarge)},
+		{get, "/analytics/sales", app.ViewAnalytics, "", !once, 200, "Plot the sales of a period: each bucket of time, by currency",
+			handle((*Server).salesPlot, app.CodeAmountTooLarge)},
+		{get, "/analytics/products", app.ViewAnalytics, "", !once, 200, "List the products sold in a period by currency, what brought most first",
+			handle((*Server).productSales, app.CodeAmountTooLarge)},
+		{get, "/analytics/customers", app.ViewAnalytics, "", !once, 200, "Count who ordered in a period", handle((*Server).customerCounts)},
+
+		{get, "/settings", app.ManageSettings, "", !once, 200, "Show the store's settings", handle((*Server).settings)},
+		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
+			handle((*Server).changeSettings, app.CodeVersionMismatch)},
+
+		{get, "/billing", app.ManageBilling, "", !once, 200, "Show the plan of the store's website, and how much of it is used", handle((*Server).billing)},
+		{patch, "/billing", app.ManageBilling, "", !once, 200, "Give the store's website another plan",
+			handle((*Server).changeBilling, app.CodeConflict)},
+
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},
 		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},

@@ -181,6 +181,8 @@ func constrain(schema *jsonschema.Schema, t reflect.Type, rules []rule) {
 			schema.WithPattern(localePattern)
 		case "date a string":
 			schema.WithFormat("date")
+		case "timezone a string":
+			schema.WithPattern(timezonePattern)
 		case "https_url a string":
 			schema.WithFormat("uri")
 		case "email a string":

@@ -37,6 +37,10 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
 	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
+	reflect.TypeFor[app.Interval]():        texts([]app.Interval{app.Hourly, app.Daily, app.Weekly, app.Monthly}),
+	reflect.TypeFor[app.ReservationStatus](): texts([]app.ReservationStatus{
+		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
+	}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
@@ -60,6 +64,12 @@ const localePattern = `^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
 
 var locale = regexp.MustCompile(localePattern)
 
+// timezonePattern is what the IANA's names of zones look like, and what other files of a
+// system's time zones do not: localtime, posix/UTC.
+const timezonePattern = `^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`
+
+var timezone = regexp.MustCompile(timezonePattern)
+
 // newValidator makes the validator of the validate tags of In types. Tags of our own:
 //
 //	notblank    more than white space
@@ -73,6 +83,7 @@ var locale = regexp.MustCompile(localePattern)
 //	currency    an ISO 4217 code
 //	locale      a BCP 47 tag of language, script and region, in their usual case
 //	date        a day of the calendar
+//	timezone    a time zone's IANA name
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -110,6 +121,10 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			day, err := time.Parse(time.DateOnly, text)
 			return err == nil && day.Year() > 0
 		},
+		"timezone": func(text, _ string, _ reflect.Type) bool {
+			_, err := time.LoadLocation(text)
+			return err == nil && text != "Local" && timezone.MatchString(text)
+		},
 	} {
 		must(v.RegisterValidation(tag, func(f validator.FieldLevel) bool {
 			return check(f.Field().String(), f.Param(), f.Field().Type())
@@ -139,6 +154,7 @@ var messages = map[string]string{
 	"currency":         "must be an ISO 4217 currency code of three upper-case letters",
 	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",
 	"date":             "must be a day of the calendar: 2026-03-14",
+	"timezone":         "must be the IANA name of a time zone: Europe/Berlin, UTC",
 	"https_url":        "must be an https URL",
 	"iso3166_1_alpha2": "must be a country code of two upper-case letters",
 	"unique":           "must not name anything twice",

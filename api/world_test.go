@@ -57,6 +57,8 @@ type shop struct {
 	delivery app.Delivery // of the order, still queued
 	key      app.APIKey   // without any use
 	replay   app.BulkReplay
+
+	reservation app.Reservation // not yet confirmed
 }
 
 func newWorld(t *testing.T) *world {
@@ -178,6 +180,10 @@ func (w *world) fill(s *shop, owner string) {
 	s.order, err = w.db.PlaceOrder(w.Context(), noon, s.id, app.NewOrder{
 		Items:           []app.NewOrderItem{{ProductID: s.product.ID, Quantity: 2}},
 		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone, Guest: app.OrderCustomer{Name: "Ada"}, StoreViewID: s.view.ID,
+	}, nil, nil)
+	w.must(err)
+	s.reservation, err = w.db.Reserve(w.Context(), noon, s.id, app.NewReservation{
+		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.AddDate(0, 0, 80)),
 	}, nil, nil)
 	w.must(err)
 	_, err = w.db.Dispatch(w.Context(), noon, app.ClaimLimits{Events: 100})

@@ -27,6 +27,7 @@ type (
 	RequestID      string
 	JobID          string
 	AuditID        string
+	ReservationID  string
 	MailID         string
 	ReplayID       string
 )
@@ -47,6 +48,7 @@ func (DeliveryID) prefix() string     { return "dlv" }
 func (AttemptID) prefix() string      { return "att" }
 func (RequestID) prefix() string      { return "req" }
 func (JobID) prefix() string          { return "job" }
+func (ReservationID) prefix() string  { return "res" }
 func (AuditID) prefix() string        { return "aud" }
 func (MailID) prefix() string         { return "mail" }
 func (ReplayID) prefix() string       { return "rpl" }

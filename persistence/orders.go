@@ -41,6 +41,7 @@ type orderRow struct {
 	DeliveryAddress    *app.DeliveryAddress `bun:"type:jsonb"`
 	CancellationReason string
 	BusinessDate       string `bun:"type:date"`
+	ItemCount          int64  // of all lines, for analytics
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
@@ -59,7 +60,8 @@ type itemRow struct {
 	UnitPriceMinor int64
 	TotalMinor     int64
 	DiscountMinor  int64
-	TaxRatePPM     int64 `bun:"tax_rate_ppm"`
+	TaxRatePPM     int64  `bun:"tax_rate_ppm"`
+	BusinessDate   string `bun:"type:date"` // of the order, for analytics
 	StockTaken     bool
 }
 
@@ -115,11 +117,12 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		if err != nil {
 			return app.Order{}, err
 		}
+		for i := range items {
+			items[i].OrderID, items[i].BusinessDate = row.ID, row.BusinessDate
+			row.ItemCount += items[i].Quantity
+		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Order{}, err
-		}
-		for i := range items {
-			items[i].OrderID = row.ID
 		}
 		if _, err := tx.NewInsert().Model(&items).Exec(ctx); err != nil {
 			return app.Order{}, err

@@ -44,13 +44,7 @@ func (r storeRules) businessDate(now time.Time) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	local := now.In(zone)
-	year, month, day := local.Date()
-	if local.Hour() < r.CutoffHour {
-		day--
-	}
-	// The days are counted where no hour is missing: the same hour of the day before may be.
-	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Format(time.DateOnly), nil
+	return app.BusinessDay(now, zone, r.CutoffHour).Format(time.DateOnly), nil
 }
 
 // Resource is a table whose rows are addressed by id from outside.
@@ -64,6 +58,8 @@ const (
 	Members       Resource = "memberships" // by the user's id
 	APIKeys       Resource = "api_keys"
 	Replays       Resource = "replays"
+
+	Reservations Resource = "reservations"
 )
 
 // idColumn is what a resource's rows are addressed by.

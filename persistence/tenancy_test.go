@@ -39,6 +39,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, err)
 	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
 	must(t, err)
+	reservation, err := db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{
+		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon),
+	}, nil, nil)
+	must(t, err)
 	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
 	must(t, err)
 
@@ -150,6 +154,46 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		"DeleteProduct": func(s app.StoreID) (int, error) {
 			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
 		},
+		"ChangePlan": func(s app.StoreID) (int, error) {
+			_, err := db.ChangePlan(t.Context(), noon, s, app.Actor{}, app.PlanEnterprise)
+			return own(s, r.stores[0]), err
+		},
+		"Sold": func(s app.StoreID) (int, error) {
+			sold, _, _, err := db.Sold(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, true)
+			return min(len(sold), 1), err
+		},
+		"ProductSales": func(s app.StoreID) (int, error) {
+			sold, err := db.ProductSales(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, persistence.ProductsCursor{}, 100)
+			return len(sold), err
+		},
+		"CustomerCounts": func(s app.StoreID) (int, error) {
+			counts, err := db.CustomerCounts(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)})
+			return min(int(counts.GuestOrders), 1), err
+		},
+		"Settings": func(s app.StoreID) (int, error) {
+			_, err := db.Settings(t.Context(), s)
+			return own(s, r.stores[0]), err
+		},
+		"ChangeSettings": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeSettings(t.Context(), noon, s, app.Actor{}, 0, func(n *app.Settings) error { n.Seats++; return nil })
+			return own(s, r.stores[0]), err
+		},
+		"Reservation": func(s app.StoreID) (int, error) {
+			_, err := db.Reservation(t.Context(), s, reservation.ID)
+			return 1, err
+		},
+		"Reservations": func(s app.StoreID) (int, error) {
+			all, err := db.Reservations(t.Context(), s, app.ReservationFilter{}, persistence.Cursor{}, 100)
+			return count1(all, func(one app.Reservation) bool { return one.ID == reservation.ID }), err
+		},
+		"ChangeReservationStatus": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeReservationStatus(t.Context(), noon, s, reservation.ID, 0, app.ReservationStatusChange{To: app.ReservationPending})
+			return 1, err
+		},
+		"Reserve": func(s app.StoreID) (int, error) {
+			_, err := db.Reserve(t.Context(), noon, s, app.NewReservation{CustomerID: customer.Customer.ID, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
+			return 1, err
+		},
 		"Subscriptions": func(s app.StoreID) (int, error) {
 			all, err := db.Subscriptions(t.Context(), s)
 			return len(all), err
@@ -214,6 +258,14 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	}
 }
 
+// own is 1 for a store's own settings: another has its own.
+func own(store, mine app.StoreID) int {
+	if store == mine {
+		return 1
+	}
+	return 0
+}
+
 func count1[T any](all []T, f func(T) bool) (n int) {
 	for _, one := range all {
 		if f(one) {
@@ -258,7 +310,9 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
 	r.invite(t, mailing(t, db), "a-token")
-	for _, table := range []string{"stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
+	_, err = db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
+	must(t, err)
+	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestBilling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limit := func(n int) *int { return &n }
+	want := app.PlanUsage{Plan: app.PlanEnterprise, WindowStart: app.At(noon), WindowEnd: app.At(noon.Add(time.Hour))}
+	see := func(token, what string, want app.PlanUsage) {
+		t.Helper()
+		var got app.PlanUsage
+		w.do("GET", "/billing", token, nil).ok(200, &got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(what, diff)
+		}
+	}
+	change := func(plan app.Plan) {
+		t.Helper()
+		want.Plan, want.Limit = plan, nil
+		if n, ok := plan.PerWindow(); ok {
+			want.Limit = limit(n)
+		}
+		var got app.PlanUsage
+		w.do("PATCH", "/billing", w.tokens["OWNER"], object{"plan": plan}).ok(200, &got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(plan, diff)
+		}
+	}
+	see(w.tokens["OWNER"], "at first", want)
+	change(app.PlanEnterprise)
+	change(app.PlanStarter)
+	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, nil)
+	_, err := w.db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 100})
+	w.must(err)
+	want.Taken = 1
+	see(w.tokens["OWNER"], "after a delivery", want)
+	see(w.token("OWNER", w.stores["sibling"].id), "in the other store of the website", want)
+	see(w.tokens["FOREIGN"], "of another website", app.PlanUsage{Plan: app.PlanEnterprise, WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
+	change(app.PlanGrow)
+	change(app.PlanGrow)
+
+	// Each store of the website is told of each change, once.
+	for store, token := range map[string]string{"own": w.tokens["OWNER"], "sibling": w.token("OWNER", w.stores["sibling"].id)} {
+		var trail []app.AuditEntry
+		w.do("GET", "/audit?action=plan.changed", token, nil).ok(200, &trail)
+		if len(trail) != 2 || trail[0].Actor.ID != string(w.users["OWNER"].ID) || trail[0].Target != string(w.stores["own"].website) {
+			t.Fatalf("%s: %+v", store, trail)
+		}
+		seen := map[any]any{trail[0].Details["from"]: trail[0].Details["to"], trail[1].Details["from"]: trail[1].Details["to"]}
+		if diff := cmp.Diff(map[any]any{"ENTERPRISE": "STARTER", "STARTER": "GROW"}, seen); diff != "" {
+			t.Error(store, diff)
+		}
+	}
+
+	// A sandbox has windows of its own, those of STARTER, and no plan to choose.
+	_, err = w.db.CreateAPIKey(t.Context(), noon, w.stores["own"].id, app.Actor{}, app.NewAPIKey{Name: "test", Scopes: app.Scopes[:], Mode: app.KeyTest}, nil, nil)
+	w.must(err)
+	var sandbox app.StoreID
+	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM stores WHERE sandbox_of = $1", w.stores["own"].id).Scan(&sandbox))
+	inSandbox := w.token("OWNER", sandbox)
+	see(inSandbox, "in the sandbox", app.PlanUsage{Plan: app.PlanStarter, Limit: limit(500), WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
+	w.do("PATCH", "/billing", inSandbox, object{"plan": "ENTERPRISE"}).refused(app.CodeConflict)
+	see(w.tokens["OWNER"], "after a change in the sandbox", want)
+}
+
+func TestBadPlans(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for body, path := range map[string]string{
+		`{}`: "plan", `{"plan":null}`: "plan", `{"plan":""}`: "plan", `{"plan":"starter"}`: "plan", `{"plan":"FREE"}`: "plan", `{"plan":["GROW"]}`: "plan",
+		`{"plan":"GROW","suspended":false}`: "suspended", `{"plan":"GROW","websiteId":"web_1"}`: "websiteId", `[]`: "",
+	} {
+		w.do("PATCH", "/billing", w.tokens["OWNER"], json.RawMessage(body)).refused(app.CodeValidationFailed, path)
+	}
+	w.do("GET", "/billing?plan=GROW", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "plan")
+}

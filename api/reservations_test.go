@@ -1,0 +1,465 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func reservationBody() object {
+	return object{"customer": object{"name": "Ada"}, "partySize": 1, "startAt": "2026-03-20T19:30:00+01:00"}
+}
+
+// reserve makes a reservation by the OWNER of a store.
+func (w *world) reserve(change object) (made reservationOut) {
+	w.Helper()
+	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), change)).ok(201, &made)
+	return made
+}
+
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	body := object{
+		"customer":  object{"name": "Ада <Lovelace> 🍝", "email": "ada@example.com", "phone": "+4915112345678"},
+		"partySize": 4, "startAt": "2026-03-20T19:30:00.1234+01:00", "durationMinutes": 90, "notes": "A high chair & ☕\u2028",
+	}
+	var made reservationOut
+	a := w.do("POST", "/reservations", w.tokens["STAFF"], body)
+	a.ok(201, &made)
+	start := time.Date(2026, 3, 20, 18, 30, 0, 123e6, time.UTC)
+	want := reservationOut{
+		Reservation: app.Reservation{
+			ID: made.ID, StoreID: w.stores["own"].id, Status: app.ReservationPending,
+			Customer:  app.ReservationCustomer{Name: "Ада <Lovelace> 🍝", Email: "ada@example.com", Phone: "+4915112345678"},
+			PartySize: 4, StartAt: app.At(start), EndAt: app.At(start.Add(90 * time.Minute)), Timezone: "Europe/Berlin", Notes: "A high chair & ☕\u2028",
+			Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
+		},
+		AllowedTransitions: []app.ReservationStatus{app.ReservationConfirmed, app.ReservationCancelled},
+	}
+	if diff := cmp.Diff(want, made); diff != "" {
+		t.Error(diff)
+	}
+	for _, part := range []string{`"id":null`, `"startAt":"2026-03-20T18:30:00.123Z"`} {
+		if !strings.Contains(a.Body.String(), part) {
+			t.Errorf("on the wire without %s: %s", part, a.Body)
+		}
+	}
+	var shown reservationOut
+	w.do("GET", "/reservations/"+string(made.ID), w.key("own", app.ScopeReadReservations), nil).ok(200, &shown)
+	want.AllowedTransitions = nil // a key that only reads
+	shown.AllowedTransitions = append([]app.ReservationStatus(nil), shown.AllowedTransitions...)
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Error("as a reader sees it:", diff)
+	}
+	told := w.told("own", app.EventReservationCreated)
+	at := slices.IndexFunc(told, func(data json.RawMessage) bool { return strings.Contains(string(data), string(made.ID)) })
+	if len(told) != 2 || at < 0 {
+		t.Fatalf("%s", told)
+	}
+	var event app.Reservation
+	w.read(told[at], &event)
+	if diff := cmp.Diff(want.Reservation, event); diff != "" {
+		t.Error("told:", diff)
+	}
+	if customers := w.told("own", app.EventCustomerCreated); len(customers) != 1 { // the world's order's
+		t.Errorf("a reservation has made a customer: %s", customers)
+	}
+
+	// A known customer, and the store's usual time.
+	customer := w.addCustomer("own", "grace@example.com").Customer
+	known := w.reserve(object{"customer": nil, "customerId": customer.ID})
+	if *known.Customer.ID != customer.ID || known.Customer.Email != "grace@example.com" || known.EndAt != app.At(known.StartAt.Add(2*time.Hour)) {
+		t.Errorf("%+v", known)
+	}
+	foreigner := w.addCustomer("sibling", "grace@example.com").Customer
+	for _, id := range []app.CustomerID{"cus_none", foreigner.ID} {
+		w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"customer": nil, "customerId": id})).
+			refused(app.CodeValidationFailed, "customerId")
+	}
+}
+
+func TestReservationStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	change := func(made reservationOut, body object, options ...string) *answer {
+		t.Helper()
+		token := w.tokens["STAFF"]
+		if len(options) > 0 {
+			return w.do("PATCH", "/reservations/"+string(made.ID)+"/status", token, body, header("If-Match", options[0]))
+		}
+		return w.do("PATCH", "/reservations/"+string(made.ID)+"/status", token, body)
+	}
+	made := w.reserve(nil)
+	path := "/reservations/" + string(made.ID)
+	change(made, object{"status": "PENDING"}).ok(200, nil)
+	change(made, object{"status": "CONFIRMED"}, `"2"`).refused(app.CodeVersionMismatch)
+	for _, status := range []string{"COMPLETED", "NO_SHOW"} {
+		a := change(made, object{"status": status}).refused(app.CodeInvalidTransition)
+		if diff := cmp.Diff([]string{"CONFIRMED", "CANCELLED"}, a.body.Error.AllowedTransitions); diff != "" {
+			t.Error(diff)
+		}
+	}
+	var confirmed reservationOut
+	change(made, object{"status": "CONFIRMED"}, `"1"`).ok(200, &confirmed)
+	at := app.At(noon)
+	want := made
+	want.Status, want.Version, want.ConfirmedAt = app.ReservationConfirmed, 2, &at
+	want.ConfirmedBy = &app.ReservationActor{Realm: app.RealmTenant, ID: string(w.users["STAFF"].ID)}
+	want.AllowedTransitions = []app.ReservationStatus{app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow}
+	if diff := cmp.Diff(want, confirmed); diff != "" {
+		t.Error(diff)
+	}
+	var event app.Reservation
+	w.read(w.told("own", app.EventReservationConfirmed)[0], &event)
+	if diff := cmp.Diff(want.Reservation, event); diff != "" {
+		t.Error("told:", diff)
+	}
+	change(made, object{"status": "CONFIRMED"}).ok(200, nil)
+	a := change(made, object{"status": "PENDING"}).refused(app.CodeInvalidTransition)
+	if len(a.body.Error.AllowedTransitions) != 3 {
+		t.Errorf("%+v", a.body.Error)
+	}
+	var cancelled reservationOut
+	change(made, object{"status": "CANCELLED", "cancellationReason": "снег ☃"}).ok(200, &cancelled)
+	if *cancelled.CancellationReason != "снег ☃" || cancelled.ConfirmedBy == nil || len(cancelled.AllowedTransitions) != 0 || cancelled.Version != 3 {
+		t.Errorf("%+v", cancelled)
+	}
+	w.read(w.told("own", app.EventReservationCancelled)[0], &event)
+	if diff := cmp.Diff(cancelled.Reservation, event); diff != "" {
+		t.Error("told:", diff)
+	}
+	change(made, object{"status": "CANCELLED", "cancellationReason": "another"}).ok(200, &cancelled)
+	if *cancelled.CancellationReason != "снег ☃" {
+		t.Errorf("cancelled again: %+v", cancelled)
+	}
+	for _, status := range []string{"PENDING", "CONFIRMED", "COMPLETED", "NO_SHOW"} {
+		if a := change(made, object{"status": status}).refused(app.CodeInvalidTransition); len(a.body.Error.AllowedTransitions) != 0 {
+			t.Errorf("%+v", a.body.Error)
+		}
+	}
+	var shown reservationOut
+	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &shown)
+	if diff := cmp.Diff(cancelled, shown); diff != "" {
+		t.Error(diff)
+	}
+
+	// Without a reason; and two ends without an event of their own.
+	quiet := w.reserve(nil)
+	if a := change(quiet, object{"status": "CANCELLED"}).ok(200, nil); !strings.Contains(a.Body.String(), `"cancellationReason":""`) {
+		t.Errorf("%s", a.Body)
+	}
+	for _, status := range []string{"COMPLETED", "NO_SHOW"} {
+		r := w.reserve(nil)
+		change(r, object{"status": "CONFIRMED"}).ok(200, nil)
+		change(r, object{"status": status}).ok(200, nil)
+	}
+	counts := fmt.Sprint(len(w.told("own", app.EventReservationCreated)), len(w.told("own", app.EventReservationConfirmed)), len(w.told("own", app.EventReservationCancelled)))
+	if counts != "5 3 2" {
+		t.Errorf("events: %s", counts)
+	}
+}
+
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	set := func(settings object) {
+		t.Helper()
+		w.do("PATCH", "/settings", w.tokens["OWNER"], settings).ok(200, nil)
+	}
+	try := func(startAt string, minutes, guests int) *answer {
+		t.Helper()
+		return w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"startAt": startAt, "durationMinutes": minutes, "partySize": guests}))
+	}
+	set(object{"seats": 10})
+	var first, second reservationOut
+	try("2026-03-20T18:00:00Z", 120, 6).ok(201, &first)
+	try("2026-03-20T18:30:00Z", 120, 5).refused(app.CodeSlotFull)
+	try("2026-03-20T17:00:00Z", 61, 5).refused(app.CodeSlotFull)
+	try("2026-03-19T18:30:00Z", 1440, 5).refused(app.CodeSlotFull) // which only ends in it
+	try("2026-03-20T17:00:00Z", 60, 10).ok(201, nil)               // who leaves makes room
+	try("2026-03-20T20:00:00Z", 60, 6).ok(201, &second)
+	try("2026-03-20T18:00:00Z", 180, 4).ok(201, nil) // over two that are never there together
+	a := try("2026-03-20T20:30:00Z", 15, 1).refused(app.CodeSlotFull)
+	if !strings.Contains(a.body.Error.Message, "0 seats left of 10") {
+		t.Errorf("%s", a.body.Error.Message)
+	}
+	status := func(r reservationOut, statuses ...string) {
+		t.Helper()
+		for _, status := range statuses {
+			w.do("PATCH", "/reservations/"+string(r.ID)+"/status", w.tokens["OWNER"], object{"status": status}).ok(200, nil)
+		}
+	}
+	status(second, "CONFIRMED")
+	try("2026-03-20T20:30:00Z", 15, 1).refused(app.CodeSlotFull)
+	status(second, "CANCELLED")
+	try("2026-03-20T20:30:00Z", 15, 6).ok(201, nil)
+	status(first, "CONFIRMED", "NO_SHOW")
+	try("2026-03-20T18:00:00Z", 15, 6).ok(201, nil)
+	// What stands stands, also when there are fewer seats; the sibling has its own.
+	set(object{"seats": 2})
+	try("2026-03-20T18:00:00Z", 15, 1).refused(app.CodeSlotFull)
+	try("2026-03-21T18:00:00Z", 15, 3).refused(app.CodeSlotFull)
+	w.do("POST", "/reservations", w.token("OWNER", w.stores["sibling"].id), altered(reservationBody(), object{"startAt": "2026-03-20T18:00:00Z", "partySize": 50})).ok(201, nil)
+
+	set(object{"bookingLeadMinutes": 60, "bookingMaxDays": 3})
+	for startAt, want := range map[string]app.Code{
+		"2026-03-14T12:59:59.999Z": app.CodeOutsideBookingWindow, "2026-03-14T13:00:00Z": "", "2026-03-17T12:00:00Z": "",
+		"2026-03-17T12:00:00.001Z": app.CodeOutsideBookingWindow, "0001-01-01T00:00:00Z": app.CodeOutsideBookingWindow, "9999-12-31T23:59:59Z": app.CodeOutsideBookingWindow,
+	} {
+		if want == "" {
+			try(startAt, 15, 1).ok(201, nil)
+		} else {
+			try(startAt, 15, 1).refused(want, "startAt")
+		}
+	}
+}
+
+// TestTheLastSeats: twenty at once ask for the last seats, with and without overlapping all
+// of each other; exactly as many find some as there are.
+func TestTheLastSeats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do("PATCH", "/settings", w.tokens["OWNER"], object{"seats": 15}).ok(200, nil)
+	for round, starts := range [][]string{{"2026-03-20T18:00:00Z"}, {"2026-03-21T18:00:00Z", "2026-03-21T18:30:00Z", "2026-03-21T17:30:00Z"}} {
+		answers := make(chan *answer, 20)
+		var wait sync.WaitGroup
+		for i := range cap(answers) {
+			body := altered(reservationBody(), object{"partySize": 2, "durationMinutes": 60, "startAt": starts[i%len(starts)]})
+			wait.Go(func() {
+				answers <- w.do("POST", "/reservations", w.tokens["OWNER"], body, header("Idempotency-Key", fmt.Sprintf("%d-%d", round, i)))
+			})
+		}
+		wait.Wait()
+		close(answers)
+		var seated []app.Seated
+		won := 0
+		for a := range answers {
+			if a.Code == 201 {
+				var r reservationOut
+				a.ok(201, &r)
+				seated = append(seated, app.Seated{Start: r.StartAt.Time, End: r.EndAt.Time, PartySize: r.PartySize})
+				won++
+				continue
+			}
+			a.refused(app.CodeSlotFull)
+		}
+		// 17:30 and 18:30 do not overlap: the more of these come first, the more there are.
+		if peak := app.PeakCovers(seated); peak != 14 || round == 0 && won != 7 {
+			t.Errorf("round %d: %d reservations, %d guests at once", round, won, peak)
+		}
+	}
+}
+
+func TestRacingReservationStatus(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.reserve(nil)
+	path := "/reservations/" + string(r.ID) + "/status"
+	race := func(statuses ...string) map[int]int {
+		codes := make(chan int, 20)
+		var wait sync.WaitGroup
+		for i := range cap(codes) {
+			wait.Go(func() {
+				codes <- w.do("PATCH", path, w.tokens["OWNER"], object{"status": statuses[i%len(statuses)]}).Code
+			})
+		}
+		wait.Wait()
+		close(codes)
+		counts := map[int]int{}
+		for code := range codes {
+			counts[code]++
+		}
+		return counts
+	}
+	if counts := race("CONFIRMED"); counts[200] != 20 || len(w.told("own", app.EventReservationConfirmed)) != 1 {
+		t.Errorf("confirmed at once: %v", counts)
+	}
+	if counts := race("COMPLETED", "NO_SHOW"); counts[200] != 10 || counts[409] != 10 {
+		t.Errorf("two ends at once: %v", counts)
+	}
+	var shown reservationOut
+	w.do("GET", "/reservations/"+string(r.ID), w.tokens["OWNER"], nil).ok(200, &shown)
+	if shown.Version != 3 {
+		t.Errorf("%+v", shown)
+	}
+}
+
+func TestReservationOnceForAKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := header("Idempotency-Key", "k")
+	first := w.do("POST", "/reservations", w.tokens["OWNER"], reservationBody(), key).ok(201, nil)
+	again := w.do("POST", "/reservations", w.tokens["OWNER"], reservationBody(), key).ok(201, nil)
+	if first.Body.String() != again.Body.String() {
+		t.Errorf("%s\n%s", first.Body, again.Body)
+	}
+	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"partySize": 2}), key).refused(app.CodeIdempotencyKeyReused)
+	if told := w.told("own", app.EventReservationCreated); len(told) != 2 {
+		t.Errorf("%d events", len(told))
+	}
+}
+
+func TestReservationList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	customer := w.addCustomer("own", "grace@example.com").Customer
+	day := func(startAt, name string) reservationOut {
+		return w.reserve(object{"startAt": startAt, "customer": object{"name": name, "email": strings.ToLower(strings.Fields(name)[0]) + "@example.com", "phone": "+4917012345678"}})
+	}
+	late := day("2026-03-28T22:59:00Z", "Late Lovelace")  // 23:59 of the 28th in Berlin
+	first := day("2026-03-28T23:00:00Z", "First Öztürk")  // 00:00 of the 29th, which has 23 hours
+	last := day("2026-03-29T21:59:00Z", "Last 50%_ ラザニア") // 23:59
+	next := day("2026-03-29T22:00:00Z", "Next Lovelace")
+	known := w.reserve(object{"startAt": "2026-04-01T12:00:00Z", "customer": nil, "customerId": customer.ID})
+	w.do("PATCH", "/reservations/"+string(last.ID)+"/status", w.tokens["OWNER"], object{"status": "CONFIRMED"}).ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(next.ID)+"/status", w.tokens["OWNER"], object{"status": "CANCELLED"}).ok(200, nil)
+	own := w.stores["own"].reservation.ID
+	for query, want := range map[string][]app.ReservationID{
+		"":                                  {late.ID, first.ID, last.ID, next.ID, known.ID, own},
+		"date=2026-03-29":                   {first.ID, last.ID},
+		"date=2026-03-30":                   {next.ID},
+		"date=2026-01-01":                   {},
+		"date=0001-01-01":                   {},
+		"date=9999-12-31":                   {},
+		"date=2026-03-29&status=CONFIRMED":  {last.ID},
+		"status=CONFIRMED&status=CANCELLED": {last.ID, next.ID},
+		"from=2026-03-28T23:00:00Z&to=2026-03-29T22:00:00Z":         {first.ID, last.ID},
+		"from=2026-03-29T00:00:00%2B01:00&to=2026-03-29T22:00:00Z":  {first.ID, last.ID},
+		"from=0001-01-01T00:00:00Z&to=9999-12-31T00:00:00Z&limit=2": {late.ID, first.ID},
+		"customerId=" + string(customer.ID):                         {known.ID},
+		"customerId=cus_none":                                       {},
+		"q=lovelace":                                                {late.ID, next.ID, known.ID},
+		"q=" + url.QueryEscape("öztÜRK"):                            {first.ID},
+		"q=" + url.QueryEscape("50%_"):                              {last.ID},
+		"q=" + url.QueryEscape("ザ"):                                 {last.ID},
+		"q=%25":                                                     {last.ID},
+		"q=grace%40EXAMPLE":                                         {known.ID},
+		"q=" + url.QueryEscape("+4917"):                             {late.ID, first.ID, last.ID, next.ID},
+		"q=nobody":                                                  {},
+	} {
+		var rows []reservationOut
+		w.do("GET", "/reservations?"+query, w.tokens["STAFF"], nil).ok(200, &rows)
+		got := []app.ReservationID{}
+		for _, r := range rows {
+			got = append(got, r.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+	w.do("PATCH", "/settings", w.token("OWNER", w.stores["sibling"].id), object{"timezone": "America/New_York"}).ok(200, nil)
+	for _, date := range []string{"0001-01-01", "9999-12-31"} {
+		w.do("GET", "/reservations?date="+date, w.token("OWNER", w.stores["sibling"].id), nil).ok(200, nil)
+	}
+	// By pages of one, with a filter, each is seen once.
+	seen, cursor := []app.ReservationID{}, ""
+	for range 10 {
+		var rows []reservationOut
+		a := w.do("GET", "/reservations?limit=1&q=example.com"+cursor, w.tokens["STAFF"], nil).ok(200, &rows)
+		seen = append(seen, rows[0].ID)
+		next, more := a.body.Meta["nextCursor"].(string)
+		if !more {
+			break
+		}
+		cursor = "&cursor=" + next
+	}
+	if diff := cmp.Diff([]app.ReservationID{late.ID, first.ID, last.ID, next.ID, known.ID}, seen); diff != "" {
+		t.Error(diff)
+	}
+	w.do("GET", "/reservations?limit=1&q=other"+cursor, w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "cursor")
+	w.do("GET", "/reservations?q=example.com"+cursor, w.token("OWNER", w.stores["sibling"].id), nil).refused(app.CodeValidationFailed, "cursor")
+}
+
+func TestBadReservations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	customer := func(change object) object { return object{"customer": altered(object{"name": "Ada"}, change)} }
+	for name, c := range map[string]struct {
+		change object
+		paths  string
+	}{
+		"nobody":            {object{"customer": nil}, "customerId"},
+		"two":               {object{"customerId": "cus_1"}, "customerId"},
+		"a customer no id":  {object{"customer": nil, "customerId": "' OR 1=1"}, "customerId"},
+		"a customer null":   {object{"customer": json.RawMessage("null")}, "customer"},
+		"a customer a list": {object{"customer": []any{}}, "customer"},
+		"no name":           {customer(object{"name": nil}), "customer.name"},
+		"a blank name":      {customer(object{"name": "\u2003"}), "customer.name"},
+		"a long name":       {customer(object{"name": strings.Repeat("é", 201)}), "customer.name"},
+		"a bad address":     {customer(object{"email": "ada"}), "customer.email"},
+		"a bad number":      {customer(object{"phone": "0151"}), "customer.phone"},
+		"an unknown member": {customer(object{"vip": true}), "customer.vip"},
+		"no party":          {object{"partySize": nil}, "partySize"},
+		"a party of 0":      {object{"partySize": 0}, "partySize"},
+		"a party of -1":     {object{"partySize": -1}, "partySize"},
+		"a party of 501":    {object{"partySize": 501}, "partySize"},
+		"half a guest":      {object{"partySize": 1.5}, "partySize"},
+		"a party a string":  {object{"partySize": "2"}, "partySize"},
+		"no start":          {object{"startAt": nil}, "startAt"},
+		"a start null":      {object{"startAt": json.RawMessage("null")}, "startAt"},
+		"without an offset": {object{"startAt": "2026-03-20T19:30:00"}, "startAt"},
+		"a day":             {object{"startAt": "2026-03-20"}, "startAt"},
+		"no day":            {object{"startAt": "2026-02-30T19:30:00Z"}, "startAt"},
+		"a start a number":  {object{"startAt": 1774000000}, "startAt"},
+		"year 0":            {object{"startAt": "0000-01-01T00:00:00Z"}, "startAt"},
+		"14 minutes":        {object{"durationMinutes": 14}, "durationMinutes"},
+		"0 minutes":         {object{"durationMinutes": 0}, "durationMinutes"},
+		"more than a day":   {object{"durationMinutes": 1441}, "durationMinutes"},
+		"minutes null":      {object{"durationMinutes": json.RawMessage("null")}, "durationMinutes"},
+		"long notes":        {object{"notes": strings.Repeat("🍝", 1001)}, "notes"},
+		"10 kB of notes":    {object{"notes": strings.Repeat("x", 10_000)}, "notes"},
+		"NUL":               {object{"notes": "a\x00b"}, "notes"},
+		"a status":          {object{"status": "CONFIRMED"}, "status"},
+		"an end":            {object{"endAt": "2026-03-20T20:30:00Z"}, "endAt"},
+		"three faults":      {object{"partySize": 0, "startAt": nil, "notes": 1}, "notes|partySize|startAt"},
+	} {
+		a := w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), c.change))
+		a.what = name
+		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+	}
+	path := "/reservations/" + string(w.stores["own"].reservation.ID) + "/status"
+	for name, c := range map[string]struct {
+		body any
+		path string
+	}{
+		"no status":            {object{}, "status"},
+		"null":                 {`{"status":null}`, "status"},
+		"lower case":           {object{"status": "confirmed"}, "status"},
+		"an order's":           {object{"status": "PREPARING"}, "status"},
+		"a reason for nothing": {object{"status": "CONFIRMED", "cancellationReason": "x"}, "cancellationReason"},
+		"a blank reason":       {object{"status": "CANCELLED", "cancellationReason": " "}, "cancellationReason"},
+		"a long reason":        {object{"status": "CANCELLED", "cancellationReason": strings.Repeat("é", 501)}, "cancellationReason"},
+		"another's name":       {object{"status": "CONFIRMED", "confirmedBy": "x"}, "confirmedBy"},
+	} {
+		a := w.do("PATCH", path, w.tokens["OWNER"], c.body)
+		a.what = name
+		a.refused(app.CodeValidationFailed, c.path)
+	}
+	w.do("PATCH", path, w.tokens["OWNER"], object{"status": "CONFIRMED"}, header("If-Match", "1")).refused(app.CodeValidationFailed, "If-Match")
+	for query, path := range map[string]string{
+		"status=pending": "status[0]", "status=": "status", "from=yesterday": "from", "to=2026-03-14": "to", "date=2026-02-30": "date", "date=14.3.2026": "date",
+		"date=2026-03-14&date=2026-03-15": "date", "from=2026-03-15T00:00:00Z&to=2026-03-15T00:00:00Z": "to", "customerId=%27": "customerId",
+		"q=": "q", "q=%00": "q", "q=%ff": "q", "q=" + strings.Repeat("x", 201): "q", "limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "page=2": "page", "cursor=x": "cursor",
+	} {
+		w.do("GET", "/reservations?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, path)
+	}
+	var left int
+	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM reservations WHERE store_id = $1 AND version = 1", w.stores["own"].id).Scan(&left))
+	if told := w.told("own", app.EventReservationCreated, app.EventReservationConfirmed); left != 1 || len(told) != 1 {
+		t.Errorf("something was written: %d rows, %d events", left, len(told))
+	}
+	// The longest of all is taken.
+	w.reserve(object{
+		"customer": object{"name": strings.Repeat("🍝", 200)}, "notes": strings.Repeat("é", 1000), "durationMinutes": 1440, "partySize": 50,
+	})
+}

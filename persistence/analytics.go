@@ -1,0 +1,175 @@
+package persistence
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Clock is how a store tells the time: its zone, and the hour at which its days begin.
+type Clock struct {
+	Zone   *time.Location
+	Cutoff int
+}
+
+// clockOf returns a store's clock, NOT_FOUND if there is no such store.
+func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
+	settings, err := settingsOf(ctx, tx, store)
+	if err != nil {
+		return Clock{}, err
+	}
+	zone, err := time.LoadLocation(settings.Timezone)
+	return Clock{zone, settings.BusinessDayCutoffHour}, err
+}
+
+// soldRow is what was sold in one currency on one day, or in a quarter of an hour of it.
+type soldRow struct {
+	Day              time.Time
+	Quarter          *time.Time // null where hours do not matter
+	Currency         app.Currency
+	Orders           int64
+	CancelledOrders  int64
+	GrossMinor       int64
+	DiscountMinor    int64
+	TaxMinor         int64
+	DeliveryFeeMinor int64
+	RefundedMinor    int64
+	ItemsSold        int64
+}
+
+func (r soldRow) soldOn() app.SoldOn {
+	s := app.SoldOn{Day: r.Day.UTC(), Sales: app.Sales{
+		Currency: r.Currency, Orders: r.Orders, CancelledOrders: r.CancelledOrders, GrossMinor: r.GrossMinor, DiscountMinor: r.DiscountMinor,
+		TaxMinor: r.TaxMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, RefundedMinor: r.RefundedMinor, ItemsSold: r.ItemsSold,
+	}}
+	if r.Quarter != nil {
+		s.At = r.Quarter.UTC()
+	}
+	return s
+}
+
+// capped is the sum of a column, but never more than just above app.MaxAmountMinor, so that
+// it fits and is seen to be too large.
+func capped(column string) string {
+	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
+}
+
+// soldQuery adds up what the index orders_by_day holds.
+var soldQuery = strings.NewReplacer(
+	"{gross}", capped("subtotal_minor * sold"), "{discount}", capped("discount_minor * sold"), "{tax}", capped("tax_minor * sold"),
+	"{fee}", capped("delivery_fee_minor * sold"), "{items}", capped("item_count * sold"),
+).Replace(`
+	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, count(*) - sum(sold) AS cancelled_orders,
+		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, 0 AS refunded_minor, {items} AS items_sold
+	FROM (
+		SELECT business_date AS day, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
+			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, item_count
+		FROM orders WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+	) o GROUP BY day, quarter, currency`)
+
+// Sold returns what a store sold in a period, day by day or, if hours matter, by quarters of
+// an hour; further its currencies and its clock. NOT_FOUND if there is no such store.
+func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, hours bool) ([]app.SoldOn, []app.Currency, Clock, error) {
+	var rows []soldRow
+	var currencies []app.Currency
+	var clock Clock
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		if clock, err = clockOf(ctx, tx, store); err != nil {
+			return err
+		}
+		rows, currencies = nil, nil
+		if err := tx.NewRaw("SELECT DISTINCT currency FROM store_views WHERE store_id = ?", store).Scan(ctx, &currencies); err != nil {
+			return err
+		}
+		return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), hours).Scan(ctx, &rows)
+	})
+	sold := make([]app.SoldOn, len(rows))
+	for i, row := range rows {
+		sold[i] = row.soldOn()
+	}
+	return sold, currencies, clock, err
+}
+
+func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// ProductsCursor is where a page of products sold ended. Its zero value is the start.
+type ProductsCursor struct {
+	Currency  app.Currency
+	NetMinor  int64
+	ProductID app.ProductID
+}
+
+// String formats the cursor for ParseProductsCursor.
+func (c ProductsCursor) String() string {
+	return fmt.Sprintf("%s %d %s", c.Currency, c.NetMinor, c.ProductID)
+}
+
+// ParseProductsCursor reads what String has formatted; "" is the start.
+func ParseProductsCursor(text string) ProductsCursor {
+	currency, rest, _ := strings.Cut(text, " ")
+	net, product, _ := strings.Cut(rest, " ")
+	n, _ := strconv.ParseInt(net, 10, 64) // which is ours to have formatted
+	return ProductsCursor{app.Currency(currency), n, app.ProductID(product)}
+}
+
+// productSalesQuery joins what the indexes order_items_by_day and orders_by_day hold.
+var productSalesQuery = strings.NewReplacer("{quantity}", capped("i.quantity"), "{net}", capped("i.total_minor - i.discount_minor")).Replace(`
+	SELECT s.product_id, coalesce(p.name, '') AS product_name, s.currency, s.quantity, s.net_minor
+	FROM (
+		SELECT i.product_id, o.currency, {quantity} AS quantity, {net} AS net_minor
+		FROM order_items i JOIN orders o ON o.id = i.order_id
+		WHERE i.store_id = ?0 AND i.business_date >= ?1 AND i.business_date <= ?2
+			AND o.store_id = ?0 AND o.business_date >= ?1 AND o.business_date <= ?2 AND o.status <> 'CANCELLED'
+		GROUP BY i.product_id, o.currency
+	) s LEFT JOIN products p ON p.store_id = ?0 AND p.id = s.product_id
+	WHERE ?3 = '' OR (s.currency, -s.net_minor, s.product_id) > (?3, -?4, ?5)
+	ORDER BY s.currency, s.net_minor DESC, s.product_id LIMIT ?6`)
+
+// ProductSales lists what a store sold of its products in a period: by currency, what brought
+// most first, at most limit rows, from after the one named. AMOUNT_TOO_LARGE for sums above
+// app.MaxAmountMinor.
+func (db *DB) ProductSales(ctx context.Context, store app.StoreID, period app.Period, after ProductsCursor, limit int) ([]app.ProductSales, error) {
+	rows := []app.ProductSales{}
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = rows[:0]
+		return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), after.Currency, after.NetMinor, after.ProductID, limit).Scan(ctx, &rows)
+	})
+	for _, row := range rows {
+		if max(row.NetMinor, row.Quantity) > app.MaxAmountMinor {
+			return nil, app.Errorf(app.CodeAmountTooLarge, "the amounts of this period are too large; ask for a shorter one")
+		}
+	}
+	return rows, err
+}
+
+// customerCountsQuery looks at the orders in the index orders_by_day, and at each customer
+// once.
+const customerCountsQuery = `
+	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND created_at >= ?3 AND created_at < ?4) AS new_customers,
+		count(*) FILTER (WHERE c.created_at < ?3) AS returning_customers,
+		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'guest'), 0)::bigint AS guest_orders,
+		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'registered'), 0)::bigint AS registered_orders
+	FROM (
+		SELECT customer_id, count(*) AS orders FROM orders
+		WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND status <> 'CANCELLED' GROUP BY customer_id
+	) o JOIN customers c ON c.store_id = ?0 AND c.id = o.customer_id`
+
+// CustomerCounts counts who ordered in a period. NOT_FOUND if there is no such store.
+func (db *DB) CustomerCounts(ctx context.Context, store app.StoreID, period app.Period) (app.CustomerCounts, error) {
+	var counts app.CustomerCounts
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		clock, err := clockOf(ctx, tx, store)
+		if err != nil {
+			return err
+		}
+		from, to := period.Hours(clock.Zone, clock.Cutoff)
+		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).Scan(ctx, &counts)
+	})
+	return counts, err
+}

@@ -1,0 +1,258 @@
+package persistence
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// reservationRow is a reservation as its table holds it.
+type reservationRow struct {
+	bun.BaseModel `bun:"table:reservations,alias:r"`
+
+	ID                 app.ReservationID `bun:",pk"`
+	StoreID            app.StoreID
+	Status             app.ReservationStatus
+	CustomerID         *app.CustomerID
+	CustomerName       string
+	CustomerEmail      string
+	CustomerPhone      string
+	PartySize          int
+	StartAt            time.Time
+	EndAt              time.Time
+	Notes              string
+	ConfirmedRealm     *app.Realm
+	ConfirmedBy        *string
+	ConfirmedAt        *time.Time
+	CancellationReason string
+	Version            int64
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+}
+
+func (r reservationRow) reservation(timezone string) app.Reservation {
+	reservation := app.Reservation{
+		ID: r.ID, StoreID: r.StoreID, Status: r.Status,
+		Customer:  app.ReservationCustomer{ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone},
+		PartySize: r.PartySize, StartAt: app.At(r.StartAt), EndAt: app.At(r.EndAt), Timezone: timezone, Notes: r.Notes,
+		ConfirmedAt: timeOrNil(r.ConfirmedAt), Version: r.Version, CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+	}
+	if r.ConfirmedBy != nil {
+		reservation.ConfirmedBy = &app.ReservationActor{Realm: *r.ConfirmedRealm, ID: *r.ConfirmedBy}
+	}
+	if r.Status == app.ReservationCancelled {
+		reservation.CancellationReason = &r.CancellationReason
+	}
+	return reservation
+}
+
+// Reserve makes a reservation and tells of it: reservation.created. The guests of all that
+// hold seats never are more than the store has, whoever reserves at the same time. It returns
+// VALIDATION_FAILED for an unknown customer, OUTSIDE_BOOKING_WINDOW, SLOT_FULL, and what
+// Idempotency-Keys can lead to; render makes the answer that is stored for once.
+func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *Once, render func(app.Reservation) any) (app.Reservation, error) {
+	now = app.At(now).Time
+	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Reservation, error) {
+		customer, err := reservingCustomer(ctx, tx, store, in)
+		if err != nil {
+			return app.Reservation{}, err
+		}
+		settings, err := lockSettings(ctx, tx, store)
+		if err != nil {
+			return app.Reservation{}, err
+		}
+		if err := settings.CheckBookingWindow(now, in.StartAt.Time); err != nil {
+			return app.Reservation{}, err
+		}
+		if in.Minutes == 0 {
+			in.Minutes = settings.ReservationMinutes
+		}
+		row := reservationRow{
+			ID: app.NewID[app.ReservationID](now), StoreID: store, Status: app.ReservationPending,
+			CustomerID: customer.ID, CustomerName: customer.Name, CustomerEmail: customer.Email, CustomerPhone: customer.Phone,
+			PartySize: in.PartySize, StartAt: in.StartAt.Time, EndAt: in.StartAt.Add(time.Duration(in.Minutes) * time.Minute), Notes: in.Notes,
+			Version: 1, CreatedAt: now, UpdatedAt: now,
+		}
+		if err := checkSeats(ctx, tx, row, settings.Seats); err != nil {
+			return app.Reservation{}, err
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return app.Reservation{}, err
+		}
+		reservation := row.reservation(settings.Timezone)
+		return reservation, emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
+	}, render)
+}
+
+// reservingCustomer returns who comes: a known customer, or somebody of whom nothing but the
+// reservation is remembered.
+func reservingCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewReservation) (app.ReservationCustomer, error) {
+	if in.CustomerID == "" {
+		return in.Guest, nil
+	}
+	c := app.ReservationCustomer{ID: &in.CustomerID}
+	err := tx.NewRaw(`SELECT trim(first_name || ' ' || last_name), email, phone FROM customers WHERE store_id = ? AND id = ?`, store, in.CustomerID).
+		Scan(ctx, &c.Name, &c.Email, &c.Phone)
+	if app.CodeOf(classify(err)) == app.CodeNotFound {
+		return c, app.Invalid("customerId", "is not a customer of this store")
+	}
+	return c, err
+}
+
+// checkSeats returns SLOT_FULL when there are not enough seats for a reservation. Whoever
+// asks has the store's lock.
+func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) error {
+	var rows []reservationRow
+	if err := seatedDuring(tx, &rows, row).Scan(ctx); err != nil {
+		return err
+	}
+	parties := make([]app.Seated, len(rows))
+	for i, r := range rows {
+		parties[i] = app.Seated{Start: r.StartAt, End: r.EndAt, PartySize: r.PartySize}
+	}
+	if free := seats - app.PeakCovers(parties); row.PartySize > free {
+		return app.Errorf(app.CodeSlotFull, "at that time there are %d seats left of %d", max(free, 0), seats)
+	}
+	return nil
+}
+
+// seatedDuring finds who holds seats during a reservation.
+func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
+	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
+		Where("r.store_id = ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID).
+		Where("r.start_at > ? AND r.start_at < ?", r.StartAt.Add(-app.MaxReservationMinutes*time.Minute), r.EndAt).
+		Where("r.end_at > ?", r.StartAt)
+}
+
+// Reservation returns a reservation of a store, NOT_FOUND if it has none of that id.
+func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.ReservationID) (app.Reservation, error) {
+	var reservation app.Reservation
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		settings, err := settingsOf(ctx, tx, store)
+		if err != nil {
+			return err
+		}
+		var row reservationRow
+		err = tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).Scan(ctx)
+		reservation = row.reservation(settings.Timezone)
+		return err
+	})
+	return reservation, err
+}
+
+// Reservations lists a store's reservations in the order in which they begin, at most limit
+// of them, from after the one named (its zero value = from the start).
+func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.ReservationFilter, after Cursor, limit int) ([]app.Reservation, error) {
+	reservations := []app.Reservation{}
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		settings, err := settingsOf(ctx, tx, store)
+		if err != nil {
+			return err
+		}
+		zone, err := time.LoadLocation(settings.Timezone)
+		if err != nil {
+			return err
+		}
+		var rows []reservationRow
+		q, err := listReservations(tx, &rows, store, zone, filter, after, limit)
+		if err != nil {
+			return err
+		}
+		if err := q.Scan(ctx); err != nil {
+			return err
+		}
+		reservations = make([]app.Reservation, len(rows))
+		for i, row := range rows {
+			reservations[i] = row.reservation(settings.Timezone)
+		}
+		return nil
+	})
+	return reservations, err
+}
+
+func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone *time.Location, filter app.ReservationFilter, after Cursor, limit int) (*bun.SelectQuery, error) {
+	q := tx.NewSelect().Model(rows).Where("r.store_id = ?", store).OrderExpr("r.start_at, r.id").Limit(int64(limit))
+	if after.ID != "" {
+		q.Where("(r.start_at, r.id) > (?, ?)", after.At, after.ID)
+	}
+	if len(filter.Statuses) > 0 {
+		q.Where("r.status IN (?)", bun.List(filter.Statuses))
+	}
+	if filter.From != nil {
+		q.Where("r.start_at >= ?", filter.From.Time)
+	}
+	if filter.To != nil {
+		q.Where("r.start_at < ?", filter.To.Time)
+	}
+	if filter.Date != "" {
+		from, to, err := app.DayIn(zone, filter.Date)
+		if err != nil {
+			return nil, err
+		}
+		q.Where("r.start_at < ?", to)
+		if from.UTC().Year() > 0 { // what is before is no time that PostgreSQL reads like that, nor is there any reservation
+			q.Where("r.start_at >= ?", from)
+		}
+	}
+	if filter.CustomerID != "" {
+		q.Where("r.customer_id = ?", filter.CustomerID)
+	}
+	if filter.Query != "" {
+		q.Where("strpos(lower(r.customer_name || chr(10) || r.customer_email || chr(10) || r.customer_phone), lower(?)) > 0", strings.TrimSpace(filter.Query))
+	}
+	return q, nil
+}
+
+// ChangeReservationStatus takes a reservation a step on and tells of it where there is an
+// event for it: reservation.confirmed, reservation.cancelled. The status that it has already
+// changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any) or
+// INVALID_TRANSITION.
+func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store app.StoreID, id app.ReservationID, version int64, change app.ReservationStatusChange) (app.Reservation, error) {
+	now = app.At(now).Time
+	var moved app.Reservation
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		settings, err := settingsOf(ctx, tx, store)
+		if err != nil {
+			return err
+		}
+		var row reservationRow
+		err = tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("NO KEY UPDATE").Scan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := checkVersion(version, row.Version); err != nil {
+			return err
+		}
+		moved, err = row.reservation(settings.Timezone).Moved(change, app.At(now))
+		if err != nil || moved.Status == row.Status {
+			return err
+		}
+		row.Status, row.Version, row.UpdatedAt = moved.Status, moved.Version, now
+		switch moved.Status {
+		case app.ReservationConfirmed:
+			row.ConfirmedRealm, row.ConfirmedBy, row.ConfirmedAt = &moved.ConfirmedBy.Realm, &moved.ConfirmedBy.ID, &now
+		case app.ReservationCancelled:
+			row.CancellationReason = *moved.CancellationReason
+		}
+		if _, err := tx.NewUpdate().Model(&row).Column("status", "confirmed_realm", "confirmed_by", "confirmed_at", "cancellation_reason", "version", "updated_at").
+			Where("r.store_id = ? AND r.id = ?", store, id).Exec(ctx); err != nil {
+			return err
+		}
+		return tellOfReservation(ctx, tx, now, moved)
+	})
+	return moved, err
+}
+
+func tellOfReservation(ctx context.Context, tx bun.Tx, now time.Time, r app.Reservation) error {
+	switch r.Status {
+	case app.ReservationConfirmed:
+		return emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)
+	case app.ReservationCancelled:
+		return emit(ctx, tx, now, r.StoreID, app.EventReservationCancelled, r)
+	}
+	return nil
+}

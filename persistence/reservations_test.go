@@ -1,0 +1,45 @@
+package persistence_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// TestReservationsAreReadByIndex: in a store with many reservations neither a page of any
+// filter nor the look for free seats reads more than it shows.
+func TestReservationsAreReadByIndex(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	_, err := db.System().DB.ExecContext(t.Context(), `
+		INSERT INTO reservations (id, store_id, status, customer_name, customer_email, customer_phone, party_size, start_at, end_at, notes, created_at, updated_at)
+		SELECT 'res_' || n, CASE n % 10 WHEN 0 THEN $1 ELSE $2 END, (ARRAY['PENDING', 'CONFIRMED', 'CANCELLED', 'COMPLETED', 'NO_SHOW'])[1 + n % 5], 'Ada', '', '', 2,
+			$3::timestamptz + n * interval '5 minutes', $3::timestamptz + n * interval '5 minutes' + interval '2 hours', '', now(), now()
+		FROM generate_series(1, 50000) n`, r.stores[1], r.stores[0], noon)
+	must(t, err)
+	owner, err := sql.Open("pgx", db.OwnerURL)
+	must(t, err)
+	defer owner.Close()
+	_, err = owner.ExecContext(t.Context(), "VACUUM ANALYZE reservations")
+	must(t, err)
+	from := app.At(noon.AddDate(0, 2, 0))
+	for name, filter := range map[string]app.ReservationFilter{
+		"all": {}, "a day": {Date: "2026-05-01"}, "a time": {From: &from}, "a status": {Statuses: []app.ReservationStatus{app.ReservationPending}},
+	} {
+		plan, err := db.ExplainReservations(t.Context(), r.stores[0], filter)
+		must(t, err)
+		if !strings.Contains(plan, "Index Scan using reservations_") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "->  Sort") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+	plan, err := db.ExplainSeated(t.Context(), r.stores[0], noon.AddDate(0, 2, 0), noon.AddDate(0, 2, 0).Add(2*time.Hour))
+	must(t, err)
+	if !strings.Contains(plan, "reservations_seated") || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("seats:\n%s", plan)
+	}
+}
