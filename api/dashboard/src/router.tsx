@@ -1,7 +1,10 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
+import { productsSearch } from "@/pages/products/search";
+import { reservationsSearch } from "@/pages/reservations/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
 import { LoginPage } from "@/session/login";
@@ -67,11 +70,36 @@ const orders = createRoute({
   component: lazily(() => import("@/pages/orders/page"), "OrdersPage"),
 });
 
+const products = createRoute({
+  getParentRoute: () => inside,
+  path: "/products",
+  validateSearch: productsSearch,
+  component: lazily(() => import("@/pages/products/page"), "ProductsPage"),
+});
+
+const customers = createRoute({
+  getParentRoute: () => inside,
+  path: "/customers",
+  validateSearch: customersSearch,
+  component: lazily(() => import("@/pages/customers/page"), "CustomersPage"),
+});
+
+const reservations = createRoute({
+  getParentRoute: () => inside,
+  path: "/reservations",
+  validateSearch: reservationsSearch,
+  component: lazily(() => import("@/pages/reservations/page"), "ReservationsPage"),
+});
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
     createRoute({ getParentRoute: () => inside, path: "/", component: First }),
     orders,
+    products,
+    customers,
+    reservations,
+    page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
     page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),

@@ -4,6 +4,117 @@
  */
 
 export interface paths {
+    "/analytics/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count who ordered in a period
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customerCounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/products": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the products sold in a period by currency, what brought most first
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["productSales"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/sales": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plot the sales of a period: each bucket of time, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesPlot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sum up the sales of a period, by currency
+         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        get: operations["salesSummary"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api-keys": {
         parameters: {
             query?: never;
@@ -274,6 +385,44 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/billing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the plan of the store's website, and how much of it is used
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["billing"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Give the store's website another plan
+         * @description For users with the role OWNER or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         */
+        patch: operations["changeBilling"];
         trace?: never;
     };
     "/customer-auth/login": {
@@ -914,6 +1063,140 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's reservations, the first to begin first
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["reservations"];
+        put?: never;
+        /**
+         * Reserve a table
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `SLOT_FULL`: there are not enough seats left at that time
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation begins too soon, or too far ahead, for the store's settings
+         */
+        post: operations["createReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a reservation
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["reservation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Confirm, cancel or complete a reservation, or note that nobody came
+         * @description For every user of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         */
+        patch: operations["changeReservationStatus"];
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the store's settings
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change settings of the store
+         * @description For users with the role ADMIN or a higher one.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeSettings"];
         trace?: never;
     };
     "/users": {
@@ -1567,289 +1850,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/analytics/customers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Count who ordered in a period
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         */
-        get: operations["customerCounts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/analytics/products": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the products sold in a period by currency, what brought most first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
-         */
-        get: operations["productSales"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/analytics/sales": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Plot the sales of a period: each bucket of time, by currency
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
-         */
-        get: operations["salesPlot"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/analytics/summary": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Sum up the sales of a period, by currency
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
-         */
-        get: operations["salesSummary"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/billing": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show the plan of the store's website, and how much of it is used
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         */
-        get: operations["billing"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Give the store's website another plan
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         */
-        patch: operations["changeBilling"];
-        trace?: never;
-    };
-    "/reservations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the store's reservations, the first to begin first
-         * @description For every user of the store and API keys with the scope read:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         */
-        get: operations["reservations"];
-        put?: never;
-        /**
-         * Reserve a table
-         * @description For every user of the store and API keys with the scope write:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `SLOT_FULL`: there are not enough seats left at that time
-         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation begins too soon, or too far ahead, for the store's settings
-         */
-        post: operations["createReservation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/reservations/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show a reservation
-         * @description For every user of the store and API keys with the scope read:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["reservation"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/reservations/{id}/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Confirm, cancel or complete a reservation, or note that nobody came
-         * @description For every user of the store and API keys with the scope write:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
-         */
-        patch: operations["changeReservationStatus"];
-        trace?: never;
-    };
-    "/settings": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show the store's settings
-         * @description For users with the role ADMIN or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         */
-        get: operations["settings"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Change settings of the store
-         * @description For users with the role ADMIN or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         */
-        patch: operations["changeSettings"];
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2272,16 +2272,37 @@ export interface components {
         };
         /** @description Customer is a guest of one store: registered with a password or a social login, or remembered from a guest checkout. The two kinds never share a row. */
         Customer: {
+            /** Format: date-time */
+            createdAt: string;
             email: string;
             firstName: string;
             id: string;
+            /** @enum {string} */
+            kind: "registered" | "guest";
             lastName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description the sum of the ledger
+             */
             loyaltyPoints: number;
             /** @description E.164 with a leading +, or "" */
             phone: string;
-            /** Format: int64 */
+            storeId: string;
+            /**
+             * Format: int64
+             * @description those not cancelled
+             */
             totalOrders: number;
+            /**
+             * Format: date-time
+             * @description when the profile or an address last changed
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description of the profile and the addresses
+             */
+            version: number;
         };
         /** @description CustomerCounts is who ordered in a period. */
         CustomerCounts: {
@@ -3534,6 +3555,177 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    customerCounts: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["CustomerCounts"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    productSales: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["ProductSales"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesPlot: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+                /** @description Hours are those of the store's clock, weeks begin on Monday. */
+                granularity?: "hour" | "day" | "week" | "month";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SalesBucket"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    salesSummary: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's zone. */
+                from?: string;
+                /** @description The last business day, at most 366 in all. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Sales"][];
+                        meta: components["schemas"]["PeriodMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     apiKeys: {
         parameters: {
             query?: {
@@ -3966,6 +4158,82 @@ export interface operations {
             413: components["responses"]["413"];
             415: components["responses"]["415"];
             429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    billing: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeBilling: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeBillingRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["PlanUsage"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5071,6 +5339,262 @@ export interface operations {
             401: components["responses"]["401"];
             403: components["responses"]["403"];
             404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    reservations: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Any of those given. */
+                status?: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
+                /** @description Begins at that time or later. */
+                from?: string;
+                /** @description Begins before that time. */
+                to?: string;
+                /** @description Begins on that day in the store's time zone. */
+                date?: string;
+                customerId?: string;
+                /** @description Found in the name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    createReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeReservationStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the reservation must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeReservationStatusRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Reservation"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    settings: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeSettings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the settings must still have. */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeSettingsRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Settings"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
@@ -6265,509 +6789,6 @@ export interface operations {
             413: components["responses"]["413"];
             415: components["responses"]["415"];
             422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    customerCounts: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description The first business day, in the store's zone. */
-                from?: string;
-                /** @description The last business day, at most 366 in all. */
-                to?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["CustomerCounts"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    productSales: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description The first business day, in the store's zone. */
-                from?: string;
-                /** @description The last business day, at most 366 in all. */
-                to?: string;
-                limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["ProductSales"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    salesPlot: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description The first business day, in the store's zone. */
-                from?: string;
-                /** @description The last business day, at most 366 in all. */
-                to?: string;
-                /** @description Hours are those of the store's clock, weeks begin on Monday. */
-                granularity?: "hour" | "day" | "week" | "month";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["SalesBucket"][];
-                        meta: components["schemas"]["PeriodMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    salesSummary: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description The first business day, in the store's zone. */
-                from?: string;
-                /** @description The last business day, at most 366 in all. */
-                to?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Sales"][];
-                        meta: components["schemas"]["PeriodMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    billing: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["PlanUsage"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    changeBilling: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeBillingRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["PlanUsage"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    reservations: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description Any of those given. */
-                status?: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
-                /** @description Begins at that time or later. */
-                from?: string;
-                /** @description Begins before that time. */
-                to?: string;
-                /** @description Begins on that day in the store's time zone. */
-                date?: string;
-                customerId?: string;
-                /** @description Found in the name, the e-mail address or the phone number, in any case. */
-                q?: string;
-                limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    createReservation: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CreateReservationRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    reservation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    changeReservationStatus: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The version, in double quotes, that the reservation must still have. */
-                "If-Match"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeReservationStatusRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    settings: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Settings"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    changeSettings: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The version, in double quotes, that the settings must still have. */
-                "If-Match"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeSettingsRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Settings"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
