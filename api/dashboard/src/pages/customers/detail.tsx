@@ -41,7 +41,8 @@ export function CustomerPage() {
               <>
                 {[customer.data.phone, customer.data.email].filter(Boolean).join(" · ")}
                 <span className="block">
-                  {customer.data.totalOrders} orders · {customer.data.loyaltyPoints} points · since <Time at={customer.data.createdAt} />
+                  {customer.data.totalOrders === 1 ? "1 order" : `${customer.data.totalOrders} orders`} ·{" "}
+                  {customer.data.loyaltyPoints === 1 ? "1 point" : `${customer.data.loyaltyPoints} points`} · since <Time at={customer.data.createdAt} />
                 </span>
               </>
             }
@@ -74,6 +75,14 @@ function Orders({ customer }: { customer: string }) {
       {orders.data && orders.rows.length === 0 && <p className="text-sm text-muted-foreground">No orders yet.</p>}
       {orders.rows.length > 0 && (
         <Table label="Orders of this customer">
+          <thead>
+            <tr>
+              <th>Order</th>
+              <th>Status</th>
+              <th>Placed</th>
+              <th className="text-right!">Total</th>
+            </tr>
+          </thead>
           <tbody>
             {orders.rows.map((order) => (
               <tr key={order.id}>

@@ -33,9 +33,9 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
     <>
       <div className="mb-4 grid gap-2 sm:grid-cols-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
         <SearchField label="Number, name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
-        <Filter label="Status" all="Every status" value={status} options={statuses} onChange={(next) => set({ status: next })} />
-        <Filter label="Fulfilment" all="Every way" value={filters.fulfillmentType} options={fulfillments} onChange={(next) => set({ fulfillmentType: next })} />
-        <Filter label="Placed through" all="Every channel" value={filters.source} options={sources} onChange={(next) => set({ source: next })} />
+        <Filter label="Status" all="Any status" value={status} options={statuses} onChange={(next) => set({ status: next })} />
+        <Filter label="Fulfilment" all="Any way" value={filters.fulfillmentType} options={fulfillments} onChange={(next) => set({ fulfillmentType: next })} />
+        <Filter label="Placed through" all="Any channel" value={filters.source} options={sources} onChange={(next) => set({ source: next })} />
         <Input type="date" aria-label="Day in the books" value={day ?? ""} onChange={(event) => set({ day: event.target.value || undefined })} />
         <Checkbox label="To refund" className="h-9 items-center whitespace-nowrap" checked={refund ?? false} onChange={(event) => set({ refund: event.target.checked || undefined })} />
       </div>

@@ -48,7 +48,7 @@ export function ProductsPage() {
       <PageHeader title="Products" about={`The menu, with its prices in ${currency}.`} actions={create} />
       <div className="mb-4 grid gap-2 sm:grid-cols-[2fr_1fr_1fr]">
         <SearchField label="Name or SKU" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
-        <Filter label="Category" all="Every category" value={filters.category} options={categories} onChange={(category) => set({ category })} />
+        <Filter label="Category" all="Any category" value={filters.category} options={categories} onChange={(category) => set({ category })} />
         <Filter label="Availability" all="Available or not" value={available} options={{ yes: "Available", no: "Not available" }} onChange={(next) => set({ available: next })} />
       </div>
       <Failure error={products.error} retry={() => void products.refetch()} className="mb-4" />

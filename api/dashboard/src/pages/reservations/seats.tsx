@@ -28,7 +28,7 @@ export function Seats({ steps, seats }: { steps: Step[]; seats: number | undefin
               stroke="var(--border)"
               minTickGap={32}
             />
-            <YAxis domain={[0, most]} allowDecimals={false} tick={{ fill: "var(--muted-foreground)", fontSize: 11 }} stroke="var(--border)" />
+            <YAxis domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} tick={{ fill: "var(--muted-foreground)", fontSize: 11 }} stroke="var(--border)" />
             <Tooltip
               labelFormatter={(at) => clock(Number(at))}
               contentStyle={{ background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 }}
