@@ -98,7 +98,7 @@ func (w *world) state() string {
 	var parts []string
 	for _, table := range []string{
 		"users", "memberships", "invitations", "sessions", "customer_sessions", "api_keys", "idempotency_keys",
-		"websites", "stores", "subscriptions", "deliveries", "audit",
+		"websites", "stores", "subscriptions", "deliveries", "audit", "orders", "payments", "refunds",
 	} {
 		parts = append(parts, table+" "+w.text(`SELECT coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM `+table+` t`))
 	}
@@ -280,6 +280,19 @@ func (w *world) deeds() map[string]func() deed {
 			w.must(w.db.EndDelivery(w.Context(), noon, own.delivery.ID, app.DeliveryDeadLetter, "test"))
 			return deed{func() *answer { return w.here("POST", "/deliveries/"+string(own.delivery.ID)+"/replay", owner, nil) }, 202,
 				exactly(in(by(ownerLine, app.AuditWebhookReplayed, string(own.delivery.ID), "{}"), "own")...)}
+		},
+		"refund": func() deed {
+			payment := string(w.pay(own, 1000).ID)
+			body := refundBody(400)
+			return deed{func() *answer { return w.here("POST", "/payments/"+payment+"/refunds", owner, body) }, 201, func(a *answer) []line {
+				details := fmt.Sprintf(`{"orderId": "1", "currency": "EUR", "refundId": %q, "amountMinor": 400}`, a.dataID())
+				return in(by(ownerLine, app.AuditRefundIssued, payment, details), "own")
+			}}
+		},
+		"refund once more": func() deed {
+			path, body := "/payments/"+string(w.pay(own, 1000).ID)+"/refunds", refundBody(400)
+			w.do("POST", path, owner, body).ok(201, nil)
+			return deed{func() *answer { return w.here("POST", path, owner, body) }, 200, exactly()}
 		},
 		"website": func() deed {
 			return deed{func() *answer {

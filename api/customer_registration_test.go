@@ -21,7 +21,8 @@ func TestRegisterCustomer(t *testing.T) {
 	before := len(w.events(own, app.EventCustomerCreated))
 	var data loginCustomerOut
 	a := w.do("POST", "/customer-auth/register", "", registration(own)).ok(201, &data)
-	want := app.Customer{ID: data.Customer.ID, Email: "ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678"}
+	want := app.Customer{ID: data.Customer.ID, Email: "ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678",
+		StoreID: w.stores["own"].id, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon)}
 	if diff := cmp.Diff(want, data.Customer); diff != "" || !strings.Contains(string(a.body.Data), `"loyaltyPoints":0,"totalOrders":0`) {
 		t.Errorf("%s in %s", diff, a.body.Data)
 	}

@@ -139,7 +139,8 @@ func TestSocialLogin(t *testing.T) {
 	var first, again, apple loginCustomerOut
 	token := w.provider.sign("one", w.claims(nil))
 	a := w.login(app.ProviderGoogle, token).ok(200, &first)
-	want := app.Customer{ID: first.Customer.ID, Email: "ada@gmail.com", FirstName: "Ada", LastName: "Lovelace"}
+	want := app.Customer{ID: first.Customer.ID, Email: "ada@gmail.com", FirstName: "Ada", LastName: "Lovelace",
+		StoreID: w.stores["own"].id, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon)}
 	if diff := cmp.Diff(want, first.Customer); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	jsonschema6 "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
@@ -60,6 +61,7 @@ var meanings = map[app.Code]string{
 	app.CodeProductUnavailable:   "a product is unknown, not available or out of stock",
 	app.CodePriceNotSet:          "a product has no price in the currency of the store view",
 	app.CodeAmountTooLarge:       "an amount is too large to be computed with",
+	app.CodeRefundExceedsPayment: "the refund is more than is left of the payment",
 	app.CodeLimitReached:         "there are as many as there may be",
 	app.CodeOutsideBookingWindow: "the reservation begins too soon, or too far ahead, for the store's settings",
 	app.CodeIdempotencyKeyReused: "the Idempotency-Key was used for another body",
@@ -118,8 +120,8 @@ const (
 	responsesAt = "#/components/responses/"
 )
 
-// describe makes the document of a table of routes.
-func describe(table []route) (*openapi31.Spec, error) {
+// newReflector makes schemas of our types.
+func newReflector() *openapi31.Reflector {
 	reflector := openapi31.NewReflector()
 	reflector.DefaultOptions = append(reflector.DefaultOptions,
 		jsonschema.InterceptDefName(nameOf), jsonschema.InterceptSchema(describeType), jsonschema.InterceptProp(describeField),
@@ -128,12 +130,19 @@ func describe(table []route) (*openapi31.Spec, error) {
 	reflector.AddTypeMapping(app.Time{}, *jsonschema.String.ToSchemaOrBool().TypeObject.WithFormat("date-time"))
 	secret := jsonschema.String.ToSchemaOrBool().TypeObject.WithFormat("password").WithExtraPropertiesItem("writeOnly", true)
 	reflector.AddTypeMapping(app.Secret{}, *secret)
+	reflector.AddTypeMapping(jsontext.Value{}, *jsonschema.Object.ToSchemaOrBool().TypeObject)
+	reflector.InlineDefinition(jsontext.Value{})
 	reflector.InlineDefinition(app.Time{})
 	reflector.InlineDefinition(app.Secret{})
 	for enum := range enums {
 		reflector.InlineDefinition(reflect.Zero(enum).Interface())
 	}
+	return reflector
+}
 
+// describe makes the document of a table of routes.
+func describe(table []route) (*openapi31.Spec, error) {
+	reflector := newReflector()
 	spec := reflector.SpecEns()
 	spec.SetTitle("Comanda")
 	spec.SetVersion("1.0")
@@ -230,6 +239,11 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 		reflector.InlineDefinition(answer)
 	}
 	oc.AddRespStructure(answer, openapi.WithHTTPStatus(rt.status), func(cu *openapi.ContentUnit) { cu.Description, cu.ContentType = "Done.", contentType })
+	if rt.endpoint.repeats {
+		oc.AddRespStructure(answer, openapi.WithHTTPStatus(http.StatusOK), func(cu *openapi.ContentUnit) {
+			cu.Description = "It was there already, exactly so: this is it."
+		})
+	}
 	failures := []int{400, 403, 500, 503}
 	if rt.method != http.MethodGet {
 		failures = append(failures, 413, 415)
@@ -278,8 +292,12 @@ func refine(spec *openapi31.Spec, rt route) error {
 		if o.RequestBody != nil {
 			o.RequestBody.RequestBody.WithRequired(true)
 		}
-		done := o.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(rt.status)].Response
+		responses := o.Responses.MapOfResponseOrReferenceValues
+		done := responses[strconv.Itoa(rt.status)].Response
 		done.WithHeadersItem("X-Request-Id", openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/X-Request-Id"}})
+		if rt.endpoint.repeats {
+			responses["200"].Response.WithHeadersItem("X-Request-Id", done.Headers["X-Request-Id"])
+		}
 		if cookie := cookieOf[rt.endpoint.name]; cookie != "" {
 			done.WithHeadersItem("Set-Cookie", headerOf(cookie))
 		}

@@ -44,6 +44,7 @@ var statuses = map[app.Code]int{
 	app.CodeProductUnavailable:   http.StatusUnprocessableEntity,
 	app.CodePriceNotSet:          http.StatusUnprocessableEntity,
 	app.CodeAmountTooLarge:       http.StatusUnprocessableEntity,
+	app.CodeRefundExceedsPayment: http.StatusUnprocessableEntity,
 	app.CodeLimitReached:         http.StatusUnprocessableEntity,
 	app.CodeOutsideBookingWindow: http.StatusUnprocessableEntity,
 	app.CodeIdempotencyKeyReused: http.StatusUnprocessableEntity,

@@ -53,6 +53,14 @@ type endpoint struct {
 	run       func(*Server, context.Context, *call) (any, error)
 	withStore int        // the field of in that names the store and must name the token's, -1 = none
 	codes     []app.Code // business refusals, for the document
+	repeats   bool       // what is there already is no refusal: the status is 200 then
+}
+
+// orExisting is for creations that find what a repeated request has created before, even
+// without an Idempotency-Key, and answer with that.
+func (e endpoint) orExisting() endpoint {
+	e.repeats = true
+	return e
 }
 
 // handle makes an endpoint of a method that takes a bound and validated In and returns the
@@ -129,7 +137,11 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		s.refuse(x, r, err)
 		return
 	}
-	send(x, rt.status, body)
+	status := rt.status
+	if rt.endpoint.repeats && c.once.Existed {
+		status = http.StatusOK
+	}
+	send(x, status, body)
 }
 
 func (s *Server) answer(ctx context.Context, c *call) (any, error) {

@@ -129,6 +129,13 @@ func TestStreamsOfOrders(t *testing.T) {
 			t.Errorf("the %s hears of %+v", name, got)
 		}
 	}
+	_, err := w.db.RecordPayment(w.Context(), w.now, own.id, own.order.ID, app.NewPayment{
+		Provider: "CASH", TransactionID: "1", Status: app.PaymentSucceeded, AmountMinor: 100, Currency: own.order.Currency, PaymentMethod: "cash",
+	}, nil, nil)
+	w.must(err)
+	if got := user.order(); got.ID != own.order.ID || got.Version != 3 {
+		t.Errorf("of a payment it hears %+v", got)
+	}
 	if got := other.order(); got.ID != sibling.order.ID {
 		t.Errorf("the sibling hears of %+v", got)
 	}

@@ -41,6 +41,7 @@ func routes() []route {
 	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
 	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
 	const products = persistence.Products
+	const customers = persistence.Customers
 	const once = true
 	return []route{
 		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
@@ -83,6 +84,8 @@ func routes() []route {
 		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
 			handle((*Server).createWebhook, app.CodeLimitReached)},
 		{get, "/webhooks", app.ManageWebhooks, "", !once, 200, "List the store's webhooks, the newest first", handle((*Server).webhooks)},
+		{get, "/webhooks/event-types", app.ManageWebhooks, "", !once, 200, "List the types of events, each with its JSON Schema and an example",
+			handle((*Server).eventTypes)},
 		{get, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Show a webhook", handle((*Server).webhook)},
 		{patch, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Change a webhook's URL or events, turn it off or on",
 			handle((*Server).changeWebhook, app.CodeVersionMismatch)},
@@ -126,6 +129,13 @@ func routes() []route {
 			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
 		{get, "/orders/{id}/history", app.ViewOrders, orders, !once, 200, "Show what became of an order, the oldest first", handle((*Server).orderHistory)},
 
+		{post, "/orders/{id}/payments", app.WriteOrders, orders, once, 201, "Record what a payment provider did about an order",
+			handle((*Server).recordPayment, app.CodeConflict, app.CodeAmountTooLarge).orExisting()},
+		{get, "/orders/{id}/payments", app.ViewOrders, orders, !once, 200, "List an order's payments with their refunds, the newest first",
+			handle((*Server).payments)},
+		{post, "/payments/{id}/refunds", app.RefundPayments, persistence.Payments, once, 201, "Record that a payment provider gave back some of a payment",
+			handle((*Server).refundPayment, app.CodeConflict, app.CodeRefundExceedsPayment).orExisting()},
+
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
 		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
 		{get, "/products/{id}", app.ViewProducts, products, !once, 200, "Show a product", handle((*Server).product)},
@@ -138,6 +148,7 @@ func routes() []route {
 			handle((*Server).createReservation, app.CodeSlotFull, app.CodeOutsideBookingWindow)},
 		{get, "/reservations", app.ViewReservations, "", !once, 200, "List the store's reservations, the first to begin first",
 			handle((*Server).reservations)},
+		{get, "/reservations/seats", app.ViewReservations, "", !once, 200, "Show how many seats are taken over a day", handle((*Server).seatsOfDay)},
 		{get, "/reservations/{id}", app.ViewReservations, persistence.Reservations, !once, 200, "Show a reservation", handle((*Server).reservation)},
 		{patch, "/reservations/{id}/status", app.WriteReservations, persistence.Reservations, !once, 200, "Confirm, cancel or complete a reservation, or note that nobody came",
 			handle((*Server).changeReservationStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
@@ -157,6 +168,20 @@ func routes() []route {
 		{get, "/billing", app.ManageBilling, "", !once, 200, "Show the plan of the store's website, and how much of it is used", handle((*Server).billing)},
 		{patch, "/billing", app.ManageBilling, "", !once, 200, "Give the store's website another plan",
 			handle((*Server).changeBilling, app.CodeConflict)},
+		{get, "/customers", app.ViewCustomers, "", !once, 200, "List the store's customers, the newest first; for a customer, the one", handle((*Server).customers)},
+		{get, "/customers/{id}", app.ViewCustomers, customers, !once, 200, "Show a customer", handle((*Server).customer)},
+		{patch, "/customers/{id}", app.WriteCustomers, customers, !once, 200, "Change members of a customer's profile; null clears those that it need not have (RFC 7396)",
+			handle((*Server).changeCustomer, app.CodeConflict, app.CodeVersionMismatch)},
+		{get, "/customers/{id}/loyalty", app.ViewCustomers, customers, !once, 200, "List how a customer's loyalty points came about, the newest first",
+			handle((*Server).loyalty)},
+		{get, "/customers/{id}/addresses", app.ViewCustomers, customers, !once, 200, "List a customer's addresses, the newest first", handle((*Server).addresses)},
+		{post, "/customers/{id}/addresses", app.WriteAddresses, customers, once, 201, "Add an address of one's own",
+			handle((*Server).addAddress, app.CodeLimitReached)},
+		{patch, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 200,
+			"Change members of an address of one's own; null clears those that it need not have (RFC 7396)",
+			handle((*Server).changeAddress, app.CodeVersionMismatch)},
+		{http.MethodDelete, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 204, "Delete an address of one's own",
+			handle((*Server).deleteAddress, app.CodeVersionMismatch)},
 
 		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
 			handle((*Server).openWebsite, app.CodeConflict)},

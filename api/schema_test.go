@@ -191,6 +191,10 @@ func constrain(schema *jsonschema.Schema, t reflect.Type, rules []rule) {
 			schema.WithPattern(`\S`)
 		case "phone a string":
 			schema.WithPattern(phonePattern)
+		case "provider a string":
+			schema.WithPattern(providerPattern)
+		case "last4 a string":
+			schema.WithPattern(last4Pattern)
 		case "iso3166_1_alpha2 a string":
 			schema.WithPattern("^[A-Z]{2}$")
 		case "subscribable a string":

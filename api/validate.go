@@ -41,9 +41,13 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.ReservationStatus](): texts([]app.ReservationStatus{
 		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
 	}),
+	reflect.TypeFor[app.CustomerKind]():  texts([]app.CustomerKind{app.CustomerRegistered, app.CustomerGuest}),
+	reflect.TypeFor[app.PaymentResult](): texts([]app.PaymentResult{app.PaymentSucceeded, app.PaymentFailed}),
+	reflect.TypeFor[app.LoyaltyKind]():   texts([]app.LoyaltyKind{app.PointsEarned, app.PointsReversed, app.PointsRestored}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
+	reflect.TypeFor[app.RefundType](): texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
 
 func texts[T ~string](values []T) []string {
@@ -58,6 +62,17 @@ func texts[T ~string](values []T) []string {
 const phonePattern = `^\+[1-9][0-9]{6,14}$`
 
 var phone = regexp.MustCompile(phonePattern)
+
+// providerPattern is a payment provider's name, last4Pattern how a card's number ends.
+const (
+	providerPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$`
+	last4Pattern    = `^[0-9]{4}$`
+)
+
+var (
+	paymentProvider = regexp.MustCompile(providerPattern)
+	last4           = regexp.MustCompile(last4Pattern)
+)
 
 // localePattern is a BCP 47 tag of a language, perhaps a script, perhaps a region.
 const localePattern = `^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
@@ -84,6 +99,8 @@ var timezone = regexp.MustCompile(timezonePattern)
 //	locale      a BCP 47 tag of language, script and region, in their usual case
 //	date        a day of the calendar
 //	timezone    a time zone's IANA name
+//	provider    a payment provider's name
+//	last4       the last four digits of a card's number
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -116,7 +133,9 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			_, ok := app.Currency(text).Exponent()
 			return ok
 		},
-		"locale": func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
+		"provider": func(text, _ string, _ reflect.Type) bool { return paymentProvider.MatchString(text) },
+		"last4":    func(text, _ string, _ reflect.Type) bool { return last4.MatchString(text) },
+		"locale":   func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
 		"date": func(text, _ string, _ reflect.Type) bool {
 			day, err := time.Parse(time.DateOnly, text)
 			return err == nil && day.Year() > 0
@@ -153,6 +172,8 @@ var messages = map[string]string{
 	"email":            "must be an e-mail address",
 	"currency":         "must be an ISO 4217 currency code of three upper-case letters",
 	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",
+	"provider":         "must be 1 to 50 letters, digits, dots, underscores and hyphens",
+	"last4":            "must be four digits",
 	"date":             "must be a day of the calendar: 2026-03-14",
 	"timezone":         "must be the IANA name of a time zone: Europe/Berlin, UTC",
 	"https_url":        "must be an https URL",

@@ -67,6 +67,7 @@ func newWorld(t *testing.T) *world {
 		T: t, db: persistencetest.New(t), log: &logBuffer{}, now: noon,
 		stores: map[string]*shop{}, users: map[string]app.User{}, tokens: map[string]string{},
 	}
+	t.Cleanup(w.checkEvents)
 	w.server = w.serverOn(w.db.DB, func(*Config) {})
 	website := func(domain string, stores ...string) {
 		website, ids, err := w.db.CreateWebsite(t.Context(), noon, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)

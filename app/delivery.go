@@ -114,11 +114,14 @@ type Claim struct {
 
 // ClaimLimits bounds what a relay takes on at once.
 type ClaimLimits struct {
-	Events int           // events that are turned into deliveries
-	Batch  int           // deliveries in all
-	Quick  int           // deliveries of one healthy subscription that may be pending
-	Slow   int           // the same for a failing or slow one
-	Lease  time.Duration // after which another relay may take over what is not marked as started
+	Events    int           // events that are turned into deliveries
+	Batch     int           // deliveries in all of healthy subscriptions
+	SlowBatch int           // the same of failing or slow ones
+	Turn      int           // new deliveries of one subscription; the rest is queued
+	Unproven  int           // deliveries of one subscription that may be pending, and one more for each lately attempted,
+	Quick     int           // up to so many of a healthy one
+	Slow      int           // or so many of a failing or slow one
+	Lease     time.Duration // after which another relay may take over what is not marked as started
 }
 
 // Dispatched is what became of waiting events.
@@ -139,6 +142,12 @@ type WebhookTest struct {
 	StoreID        StoreID        `json:"storeId"`
 	SubscriptionID SubscriptionID `json:"subscriptionId"`
 	EventID        EventID        `json:"eventId"`
+}
+
+// TestPing is the data of test.ping.
+type TestPing struct {
+	SubscriptionID SubscriptionID `json:"webhookId"`
+	Message        string         `json:"message"`
 }
 
 // WebhookTestResult is what became of a test (spec, POST /webhooks/:id/test).

@@ -42,6 +42,7 @@ const (
 	CodeProductUnavailable   Code = "PRODUCT_UNAVAILABLE"
 	CodePriceNotSet          Code = "PRICE_NOT_SET"
 	CodeAmountTooLarge       Code = "AMOUNT_TOO_LARGE"
+	CodeRefundExceedsPayment Code = "REFUND_EXCEEDS_PAYMENT"
 	CodeLimitReached         Code = "LIMIT_REACHED"
 	CodeOutsideBookingWindow Code = "OUTSIDE_BOOKING_WINDOW"
 	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"

@@ -30,6 +30,10 @@ type (
 	ReservationID  string
 	MailID         string
 	ReplayID       string
+	PaymentID      string
+	RefundID       string
+	AddressID      string
+	LoyaltyEntryID string
 )
 
 func (WebsiteID) prefix() string      { return "web" }
@@ -52,6 +56,10 @@ func (ReservationID) prefix() string  { return "res" }
 func (AuditID) prefix() string        { return "aud" }
 func (MailID) prefix() string         { return "mail" }
 func (ReplayID) prefix() string       { return "rpl" }
+func (PaymentID) prefix() string      { return "pay" }
+func (RefundID) prefix() string       { return "ref" }
+func (AddressID) prefix() string      { return "adr" }
+func (LoyaltyEntryID) prefix() string { return "loy" }
 
 // ID is any of the identifier types of this package.
 type ID interface {

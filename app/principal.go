@@ -93,6 +93,9 @@ const (
 	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
 	ManageWebsites     Permission = "Manage websites"              // contract §2
 	ViewAuditTrail     Permission = "View audit trail"             // contract §3
+	RefundPayments     Permission = "Refund payments"              // contract §3
+	WriteCustomers     Permission = "Update customers"             // contract §5
+	WriteAddresses     Permission = "Keep one's own addresses"     // contract §5
 )
 
 // Grant says who has a permission. The zero values grant nothing.
@@ -130,6 +133,9 @@ var Permissions = map[Permission]Grant{
 	SwitchStore:        {Role: RoleStaff},
 	ManageWebsites:     {Platform: true},
 	ViewAuditTrail:     {Role: RoleOwner},
+	RefundPayments:     {Role: RoleManager, Scope: ScopeWriteOrders},
+	WriteCustomers:     {Role: RoleManager, Own: true},
+	WriteAddresses:     {Own: true},
 }
 
 // Principal is whoever makes a request, as its credential and the database tell. What

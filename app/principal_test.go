@@ -37,6 +37,9 @@ var permissionTable = map[app.Permission]struct {
 	app.SwitchStore:        {"OAMS", "", false},
 	app.ManageWebsites:     {"", "", false},
 	app.ViewAuditTrail:     {"O", "", false},
+	app.RefundPayments:     {"OAM", "write:orders", false},
+	app.WriteCustomers:     {"OAM", "", true},
+	app.WriteAddresses:     {"", "", true},
 }
 
 func TestPermissions(t *testing.T) {

@@ -60,17 +60,22 @@ func capped(column string) string {
 	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
 }
 
-// soldQuery adds up what the index orders_by_day holds.
+// soldQuery adds up what the index orders_by_day holds, and refunds on their own day.
 var soldQuery = strings.NewReplacer(
 	"{gross}", capped("subtotal_minor * sold"), "{discount}", capped("discount_minor * sold"), "{tax}", capped("tax_minor * sold"),
-	"{fee}", capped("delivery_fee_minor * sold"), "{items}", capped("item_count * sold"),
+	"{fee}", capped("delivery_fee_minor * sold"), "{refunded}", capped("refunded_minor"), "{items}", capped("item_count * sold"),
 ).Replace(`
-	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, count(*) - sum(sold) AS cancelled_orders,
-		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, 0 AS refunded_minor, {items} AS items_sold
+	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, sum(cancelled) AS cancelled_orders,
+		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, {refunded} AS refunded_minor, {items} AS items_sold
 	FROM (
 		SELECT business_date AS day, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
-			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, item_count
+			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, CASE status WHEN 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
+			subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, item_count
 		FROM orders WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+		UNION ALL
+		SELECT business_date, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END, currency,
+			0, 0, 0, 0, 0, 0, amount_minor, 0
+		FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 	) o GROUP BY day, quarter, currency`)
 
 // Sold returns what a store sold in a period, day by day or, if hours matter, by quarters of

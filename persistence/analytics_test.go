@@ -234,3 +234,28 @@ func TestAmountsThatAreTooLarge(t *testing.T) {
 		t.Errorf("products: %v", err)
 	}
 }
+
+// A refund counts on the day on which it was given, not on the order's.
+func TestSalesCountRefundsOnTheirOwnDay(t *testing.T) {
+	t.Parallel()
+	till := newTill(t)
+	payment, _, err := till.pay(aPayment("pi_1", 1900))
+	must(t, err)
+	for id, at := range map[string]time.Time{"re_1": noon, "re_2": noon.AddDate(0, 0, 1), "re_3": noon.AddDate(0, 0, 1)} {
+		_, err := till.db.RefundPayment(t.Context(), at, till.store, payment.ID, app.NewRefund{AmountMinor: 100, Reason: "cold", ProviderRefundID: id}, app.Actor{}, nil, nil)
+		must(t, err)
+	}
+	for _, hours := range []bool{false, true} {
+		sold, _, _, err := till.db.Sold(t.Context(), till.store, period(t, "2026-03-14", "2026-03-15"), hours)
+		must(t, err)
+		got := map[string][3]int64{}
+		for _, s := range sold {
+			day := s.Day.Format(time.DateOnly)
+			sum := got[day]
+			got[day] = [3]int64{sum[0] + s.Orders, sum[1] + s.CancelledOrders, sum[2] + s.RefundedMinor}
+		}
+		if diff := cmp.Diff(map[string][3]int64{"2026-03-14": {1, 0, 100}, "2026-03-15": {0, 0, 200}}, got); diff != "" {
+			t.Errorf("hours %v: %s", hours, diff)
+		}
+	}
+}

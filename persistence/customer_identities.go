@@ -84,7 +84,7 @@ func claimAccount(ctx context.Context, tx bun.Tx, now time.Time, store app.Store
 			UPDATE customer_sessions SET ended_at = ?0 WHERE store_id = ?1 AND customer_id = ?2 AND ended_at IS NULL
 		), identities AS (
 			DELETE FROM customer_identities WHERE store_id = ?1 AND customer_id = ?2
-		) UPDATE customers SET password_hash = '', email_proven = true, updated_at = ?0 WHERE store_id = ?1 AND id = ?2`,
+		) UPDATE customers SET password_hash = '', email_proven = true WHERE store_id = ?1 AND id = ?2`,
 		now, store, customer).Exec(ctx)
 	return err
 }

@@ -61,7 +61,8 @@ func openStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 // insertCustomer makes a registered customer and tells of it.
 func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in NewCustomer, proven bool) (app.Customer, error) {
 	customer := app.Customer{
-		ID: app.NewID[app.CustomerID](now), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone,
+		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerRegistered, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
+		Phone: in.Phone, Version: 1, CreatedAt: app.At(now), UpdatedAt: app.At(now),
 	}
 	_, err := tx.NewRaw(`INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, password_hash, email_proven, created_at, updated_at)
 		VALUES (?, ?, 'registered', ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -104,13 +105,15 @@ func (db *DB) CustomerLoginByEmail(ctx context.Context, store app.StoreID, email
 
 // loginColumns are what scanLogin reads, of customers c.
 const loginColumns = bun.Safe(`c.id, c.email, c.first_name, c.last_name, c.phone, c.loyalty_points, c.total_orders,
-	c.password_hash, c.email_proven, c.disabled_at IS NOT NULL`)
+	c.store_id, c.kind, c.version, c.created_at, c.updated_at, c.password_hash, c.email_proven, c.disabled_at IS NOT NULL`)
 
 func scanLogin(ctx context.Context, query *bun.RawQuery) (CustomerLogin, error) {
 	var login CustomerLogin
+	var created, updated time.Time
 	c := &login.Customer
 	err := query.Scan(ctx, &c.ID, &c.Email, &c.FirstName, &c.LastName, &c.Phone, &c.LoyaltyPoints, &c.TotalOrders,
-		&login.PasswordHash, &login.emailProven, &login.Disabled)
+		&c.StoreID, &c.Kind, &c.Version, &created, &updated, &login.PasswordHash, &login.emailProven, &login.Disabled)
+	c.CreatedAt, c.UpdatedAt = app.At(created), app.At(updated)
 	return login, err
 }
 

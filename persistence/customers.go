@@ -14,10 +14,11 @@ import (
 // e-mail address, else by phone number; a new guest makes customer.created.
 func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, order app.NewOrder) (app.OrderCustomer, error) {
 	if order.CustomerID != "" {
-		return knownCustomer(ctx, tx, now, store, order.CustomerID)
+		return knownCustomer(ctx, tx, store, order.CustomerID)
 	}
 	guest := app.Customer{
-		ID: app.NewID[app.CustomerID](now), Email: order.Guest.Email, FirstName: order.Guest.Name, Phone: order.Guest.Phone, TotalOrders: 1,
+		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerGuest, Email: order.Guest.Email, FirstName: order.Guest.Name,
+		Phone: order.Guest.Phone, TotalOrders: 1, Version: 1, CreatedAt: app.At(now), UpdatedAt: app.At(now),
 	}
 	var same string
 	switch {
@@ -55,10 +56,10 @@ func customerExists(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Cu
 
 func notACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
 
-func knownCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
+func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
 	var c app.OrderCustomer
-	err := tx.NewRaw(`UPDATE customers SET total_orders = total_orders + 1, updated_at = ? WHERE store_id = ? AND id = ?
-		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, now, store, id).
+	err := tx.NewRaw(`UPDATE customers SET total_orders = total_orders + 1 WHERE store_id = ? AND id = ?
+		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
 		Scan(ctx, &c.ID, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(classify(err)) == app.CodeNotFound {
 		return c, notACustomer()

@@ -145,31 +145,34 @@ const waitingSubscriptions = `waiting (subscription_id, scheduled_for) AS (
 	)`
 
 // ClaimQueued takes queued deliveries that are due, one subscription's after another's in
-// turn, and makes them pending. Only a subscription's oldest are ever looked at, however
-// many wait. The claim is not waited for on disk: a server that loses it finds the
+// turn, and makes them pending: a batch of healthy subscriptions and one of the others.
+// Only a subscription's oldest are ever looked at, however many wait. The claim is not waited for on disk: a server that loses it finds the
 // deliveries queued again, and starting them twice has no effect.
 func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	return db.claim(ctx, claimQueued, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch)
+	return db.claim(ctx, claimQueued, now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven)
 }
 
 const claimQueued = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
-		SELECT due.id, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
-		FROM waiting w JOIN subscription_health h ON h.subscription_id = w.subscription_id
+		SELECT due.id, h.quick, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
+		FROM waiting w
+		JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) h USING (subscription_id)
 		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
 		CROSS JOIN LATERAL (
 			SELECT q.id, q.scheduled_for FROM deliveries q
-			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $1
+			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2
 			ORDER BY q.scheduled_for, q.id
-			LIMIT least($5::bigint, greatest(0, CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $3::bigint ELSE $4::bigint END
+			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
 				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
 			FOR UPDATE SKIP LOCKED
 		) due
-		WHERE w.scheduled_for <= $1
+		WHERE w.scheduled_for <= $2
 	), batch AS (
-		SELECT id FROM turn ORDER BY place, id LIMIT $5::bigint
+		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT $5::bigint)
+		UNION ALL
+		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT $6::bigint)
 	)
-	UPDATE deliveries d SET status = 'pending', lease_until = $2
+	UPDATE deliveries d SET status = 'pending', lease_until = $1
 	FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
 	RETURNING ` + claimColumns
 

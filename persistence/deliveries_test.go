@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-var limits = app.ClaimLimits{Events: 1000, Batch: 100, Quick: 200, Slow: 50, Lease: time.Minute}
+var limits = app.ClaimLimits{Events: 1000, Batch: 100, SlowBatch: 100, Turn: 100, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute}
 
 func (r restaurant) subscribe(t *testing.T, db *persistencetest.Database, store int, events ...app.EventType) app.Subscription {
 	t.Helper()
@@ -92,7 +92,7 @@ func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for range 20 {
-				few := app.ClaimLimits{Events: 5, Batch: 3, Quick: 200, Slow: 50, Lease: time.Minute}
+				few := app.ClaimLimits{Events: 5, Batch: 3, Turn: 3, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute}
 				dispatched, err := db.Dispatch(t.Context(), noon, few)
 				if err != nil {
 					t.Error(err)
@@ -134,7 +134,7 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	_, err = db.Dispatch(t.Context(), noon, noneClaimed)
 	must(t, err)
 
-	claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 3, Quick: 4, Lease: time.Minute})
+	claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 3, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
 	got := map[app.SubscriptionID]int{}
 	for _, c := range claims {
@@ -143,7 +143,7 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	if diff := cmp.Diff(map[app.SubscriptionID]int{busy.ID: 2, quiet.ID: 1}, got); diff != "" {
 		t.Error("not in turn:", diff)
 	}
-	claims, err = db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 100, Quick: 4, Lease: time.Minute})
+	claims, err = db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 100, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
 	if len(claims) != 2 {
 		t.Errorf("%d more claimed, though 2 of 4 were pending", len(claims))
@@ -166,6 +166,40 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	}
 }
 
+// A receiver gets more at once only as it answers, up to the limit, and for as long as that
+// is not long ago.
+func TestMoreIsPendingOfWhoAnswers(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	r.place(t, db, 20)
+	few := app.ClaimLimits{Events: 100, Batch: 100, Turn: 100, Unproven: 3, Quick: 6, Lease: time.Minute}
+	dispatched, err := db.Dispatch(t.Context(), noon, few)
+	must(t, err)
+	pending := dispatched.Claims
+	if len(pending) != 3 {
+		t.Fatalf("%d of one that has answered nothing", len(pending))
+	}
+	for _, step := range []struct {
+		answered int
+		at       time.Time
+		want     int // pending
+	}{
+		{0, noon, 3}, {1, noon, 4}, {4, noon, 6}, {6, noon.Add(2 * time.Hour), 3},
+	} {
+		for range step.answered {
+			attempt(t, db, pending[0].ID, 1, app.AttemptDelivered, time.Millisecond)
+			pending = pending[1:]
+		}
+		claims, err := db.ClaimQueued(t.Context(), step.at, few)
+		must(t, err)
+		if pending = append(pending, claims...); len(pending) != step.want {
+			t.Fatalf("%d pending after %+v", len(pending), step)
+		}
+	}
+}
+
 // Dispatching claims at once what the limits allow, and never past what is queued already.
 func TestDispatchClaimsWithinItsLimits(t *testing.T) {
 	t.Parallel()
@@ -182,12 +216,12 @@ func TestDispatchClaimsWithinItsLimits(t *testing.T) {
 			t.Errorf("claimed %d, queued %d of %d events, want %d and %d", len(got.Claims), got.Queued, got.Events, claims, queued)
 		}
 	}
-	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
-	dispatch(1, limits, 0, 1)                                                                 // one is queued before it
+	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Turn: 100, Unproven: 200, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
+	dispatch(1, limits, 0, 1)                                                                                           // one is queued before it
 	if n := len(claim(t, db)); n != 2 {
 		t.Errorf("%d of 2 queued ones claimed", n)
 	}
-	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
+	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Turn: 100, Unproven: 5, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
 	dispatch(0, limits, 0, 0)
 }
 

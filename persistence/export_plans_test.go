@@ -13,9 +13,9 @@ var Statements = map[string]struct {
 	SQL  string
 	Args int
 }{
-	"Dispatch without limits": {dispatchUnlimited, 6},
-	"Dispatch":                {dispatchLimited, 11},
-	"ClaimQueued":             {claimQueued, 5},
+	"Dispatch without limits": {dispatchUnlimited, 7},
+	"Dispatch":                {dispatchLimited, 12},
+	"ClaimQueued":             {claimQueued, 7},
 	"HasDue":                  {hasDue, 1},
 	"MoveUp":                  {moveIntoRoom, 6},
 	"MoveUp without limit":    {startNow, 4},

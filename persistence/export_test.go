@@ -81,3 +81,24 @@ func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement s
 	})
 	return strings.Join(lines, "\n"), err
 }
+
+// ExplainCustomers returns PostgreSQL's plan for a page of customers.
+func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor) (plan string, err error) {
+	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var lines []string
+		err := tx.NewRaw("EXPLAIN "+listCustomers(tx, &[]customerRow{}, store, own, filter, after, 21).String()).Scan(ctx, &lines)
+		plan = strings.Join(lines, "\n")
+		return err
+	})
+	return plan, err
+}
+
+// FlushReads makes visible to others how many rows each pool has read.
+func (db *DB) FlushReads(ctx context.Context) error {
+	for _, pool := range []*bun.DB{db.app, db.system} {
+		if _, err := pool.ExecContext(ctx, "SELECT pg_stat_force_next_flush()"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

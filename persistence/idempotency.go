@@ -21,6 +21,14 @@ type Once struct {
 	Route      string // method and path
 	Key        string // 1 to 255 visible characters; "" = none given
 	Body       []byte // of the request; another body under the same key is refused
+	Existed    bool   // afterwards: what the request would have created was there before
+}
+
+// found notes whether what the request would have created was there before.
+func (o *Once) found(existed bool) {
+	if o != nil {
+		o.Existed = existed
+	}
 }
 
 // Replayed is returned instead of a result when the request was answered before: Data is
@@ -66,8 +74,8 @@ func runOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 		return none, err
 	}
 	hash := sha256.Sum256(once.Body)
-	_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, now).Exec(ctx)
+	_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, existed, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, once.Existed, now).Exec(ctx)
 	return result, err
 }
 
@@ -85,9 +93,9 @@ func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 		}
 	}
 	var hash, response []byte
-	err := tx.QueryRowContext(ctx, `SELECT body_hash, response FROM idempotency_keys
+	err := tx.QueryRowContext(ctx, `SELECT body_hash, response, existed FROM idempotency_keys
 		WHERE store_id = ? AND credential = ? AND route = ? AND key = ?`, store, o.Credential, o.Route, o.Key).
-		Scan(&hash, &response)
+		Scan(&hash, &response, &o.Existed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

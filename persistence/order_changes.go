@@ -50,6 +50,9 @@ func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.St
 		if err != nil {
 			return err
 		}
+		if err := settlePoints(ctx, tx, now, moved, app.PointsEarned, ""); err != nil {
+			return err
+		}
 		if moved.Status == app.OrderCancelled {
 			if err := undoOrder(ctx, tx, moved, items); err != nil {
 				return err

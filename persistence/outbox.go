@@ -84,14 +84,14 @@ const dispatchUnlimited = `
 		SELECT *, $2::timestamptz AS scheduled_for FROM match
 	), ` + insertDeliveries
 
-// dispatchLimited takes of the oldest events those of the queues in $7, which the
+// dispatchLimited takes of the oldest events those of the queues in $8, which the
 // transaction must have locked in a statement before. It waits for relays that just look
 // at one of them: to skip it would change the order.
 const dispatchLimited = `
 	WITH event AS MATERIALIZED (
 		SELECT e.id, e.store_id, e.type, q.queue, q.plan FROM outbox e JOIN plan_queues q ON q.store_id = e.store_id
 		WHERE e.id IN (SELECT id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1)
-			AND e.dispatched_at IS NULL AND q.queue = ANY ($7::text[])
+			AND e.dispatched_at IS NULL AND q.queue = ANY ($8::text[])
 		ORDER BY e.id FOR UPDATE OF e
 	), remaining AS (
 		SELECT false AS limited
@@ -100,7 +100,7 @@ const dispatchLimited = `
 	), slot AS MATERIALIZED (
 		SELECT wanted.queue, s.place AS turn, s.scheduled_for
 		FROM (SELECT queue, plan, count(*) AS deliveries FROM turn GROUP BY queue, plan ORDER BY queue) wanted,
-			take_plan_slots(wanted.queue, wanted.deliveries, ($11::bigint[])[array_position($10::text[], wanted.plan)], false, $2, $8, $9, NULL) s
+			take_plan_slots(wanted.queue, wanted.deliveries, ($12::bigint[])[array_position($11::text[], wanted.plan)], false, $2, $9, $10, NULL) s
 	), scheduled AS (
 		SELECT turn.*, slot.scheduled_for FROM turn JOIN slot USING (queue, turn)
 	), ` + insertDeliveries
@@ -112,12 +112,22 @@ const matchEvents = `match AS MATERIALIZED (
 			AND s.deleted_at IS NULL AND s.is_active AND event.type = ANY (s.events)
 	)`
 
-// insertDeliveries claims nothing past what is queued and due already.
+// recentAttempts counts a subscription's attempts that have ended and began in the last
+// five seconds before $2, up to $4: as many more may be pending. So a receiver that hangs
+// gets few before that is known, and one that answers many.
+const recentAttempts = `(SELECT count(*) FROM (SELECT FROM attempts a
+		WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s'
+		ORDER BY a.attempted_at DESC LIMIT $4::bigint) recent)`
+
+// insertDeliveries claims nothing past what is queued and due already, nothing of failing or
+// slow subscriptions, and of one of the others only a few: the next one's are not to wait
+// behind its burst.
 const insertDeliveries = `room AS MATERIALIZED (
 		SELECT h.subscription_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick,
-			CASE WHEN EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
-			ELSE CASE WHEN h.failure_count = 0 AND h.slow_seen_at IS NULL THEN $4::bigint ELSE $5::bigint END
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending') END AS free
+			CASE WHEN h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
+				OR EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
+			ELSE least($5::bigint, least($4::bigint, $7::bigint + ` + recentAttempts + `)
+				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending')) END AS free
 		FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
 	), delivery AS (
 		INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
@@ -139,7 +149,7 @@ const insertDeliveries = `room AS MATERIALIZED (
 
 // dispatch runs one of the two statements. It reports whether events with a limit are left.
 func dispatch(ctx context.Context, q queryer, statement string, now time.Time, limits app.ClaimLimits, more ...any) (d app.Dispatched, limited bool, err error) {
-	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Slow, limits.Batch}, more...)
+	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Turn, limits.Batch, limits.Unproven}, more...)
 	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return d, false, err

@@ -20,7 +20,7 @@ import (
 )
 
 // all is a relay's limits that hold nothing back.
-var all = app.ClaimLimits{Events: 100_000, Batch: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute}
+var all = app.ClaimLimits{Events: 100_000, Batch: 100_000, SlowBatch: 100_000, Turn: 100_000, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute}
 
 func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website app.WebsiteID, plan app.Plan) {
 	t.Helper()
@@ -112,7 +112,7 @@ func TestStarterNeverExceedsItsWindows(t *testing.T) {
 	setPlan(t, db, noon, r.website, app.PlanStarter)
 	emit(t, db, events, r.stores...)
 
-	few := app.ClaimLimits{Events: 100, Batch: 150, Quick: 100_000, Slow: 100_000, Lease: 1000 * time.Hour}
+	few := app.ClaimLimits{Events: 100, Batch: 150, Turn: 100, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: 1000 * time.Hour}
 	var clock, claimed, taken atomic.Int64
 	clock.Store(noon.Add(59 * time.Minute).UnixMilli())
 	var lock sync.Mutex

@@ -58,8 +58,9 @@ const (
 	Members       Resource = "memberships" // by the user's id
 	APIKeys       Resource = "api_keys"
 	Replays       Resource = "replays"
-
-	Reservations Resource = "reservations"
+	Reservations  Resource = "reservations"
+	Payments      Resource = "payments"
+	Customers     Resource = "customers"
 )
 
 // idColumn is what a resource's rows are addressed by.

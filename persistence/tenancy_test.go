@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, err)
 	ping, err := db.CreateTest(t.Context(), noon, r.stores[0], subscription.ID)
 	must(t, err)
+	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	till.complete()
+	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	must(t, err)
 	orderOfMine := r.order(t, db, 0)
 	replay, err := db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{
 		SubscriptionID: subscription.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
@@ -42,6 +47,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	reservation, err := db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon),
 	}, nil, nil)
+	must(t, err)
+	ada := customer.Customer.ID
+	address, err := db.AddAddress(t.Context(), noon, r.stores[0], ada, app.Address{}, nil, nil)
 	must(t, err)
 	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
 	must(t, err)
@@ -214,13 +222,53 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			_, err := db.AuthenticateCustomer(t.Context(), customer.ID, customer.Customer.ID, s)
 			return 1, err
 		},
+		"RecordPayment": func(s app.StoreID) (int, error) {
+			_, err := db.RecordPayment(t.Context(), noon, s, till.order.ID, aPayment("pi_1", 1000), nil, nil)
+			return 1, err
+		},
+		"Payments": func(s app.StoreID) (int, error) {
+			all, err := db.Payments(t.Context(), s, till.order.ID, "", persistence.Cursor{}, 10)
+			return len(all), err
+		},
+		"RefundPayment": func(s app.StoreID) (int, error) {
+			_, err := db.RefundPayment(t.Context(), noon, s, payment.ID, app.NewRefund{AmountMinor: 1, Reason: "x", ProviderRefundID: "re_1"}, app.Actor{}, nil, nil)
+			return 1, err
+		},
+		"Customer": func(s app.StoreID) (int, error) { _, err := db.Customer(t.Context(), s, ada); return 1, err },
+		"Customers": func(s app.StoreID) (int, error) {
+			all, err := db.Customers(t.Context(), s, "", app.CustomerFilter{Query: "ada"}, persistence.Cursor{}, 100)
+			return count1(all, func(c app.Customer) bool { return c.ID == ada }), err
+		},
+		"ChangeCustomer": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeCustomer(t.Context(), noon, s, ada, 0, func(c *app.Customer) error { c.LastName += "x"; return nil })
+			return 1, err
+		},
+		"Addresses": func(s app.StoreID) (int, error) {
+			all, err := db.Addresses(t.Context(), s, ada, persistence.Cursor{}, 100)
+			return min(len(all), 1), err
+		},
+		"AddAddress": func(s app.StoreID) (int, error) {
+			_, err := db.AddAddress(t.Context(), noon, s, ada, app.Address{}, nil, nil)
+			return 1, err
+		},
+		"ChangeAddress": func(s app.StoreID) (int, error) {
+			_, err := db.ChangeAddress(t.Context(), noon, s, ada, address.ID, 0, func(a *app.Address) error { a.Notes += "x"; return nil })
+			return 1, err
+		},
+		"DeleteAddress": func(s app.StoreID) (int, error) {
+			return 1, db.DeleteAddress(t.Context(), noon, s, ada, address.ID, 0)
+		},
+		"LoyaltyEntries": func(s app.StoreID) (int, error) {
+			all, err := db.LoyaltyEntries(t.Context(), s, till.order.Customer.ID, persistence.Cursor{}, 10)
+			return len(all), err
+		},
 		"PlaceOrder": func(s app.StoreID) (int, error) {
 			_, err := db.PlaceOrder(t.Context(), noon, s, orderOfMine, nil, asIs)
 			return 1, err
 		},
 	}
 	for name, method := range methods {
-		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued", "DeleteProduct"}, name) { // they change what they find
+		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued", "DeleteProduct", "DeleteAddress"}, name) { // they change what they find
 			if n, err := method(r.stores[0]); err != nil || n != 1 {
 				t.Errorf("%s in its own store: %d, %v", name, n, err)
 			}
@@ -238,6 +286,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	}
 	if _, err := db.Subscription(t.Context(), r.stores[0], subscription.ID); err != nil {
 		t.Errorf("another store has deleted the subscription: %v", err)
+	}
+	if all, err := db.Addresses(t.Context(), r.stores[0], ada, persistence.Cursor{}, 100); err != nil || count1(all, func(a app.Address) bool { return a.ID == address.ID }) != 1 {
+		t.Errorf("another store has deleted the address: %+v, %v", all, err)
 	}
 	if _, err := db.Product(t.Context(), r.stores[0], r.menu[0].ID); err != nil {
 		t.Errorf("another store has deleted the product: %v", err)
@@ -302,7 +353,9 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	}
 	r := open(t, db, "one.example")
 	r.place(t, db, 1)
-	_, err = db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	must(t, err)
+	_, err = db.AddAddress(t.Context(), noon, r.stores[0], customer.Customer.ID, app.Address{}, nil, nil)
 	must(t, err)
 	r.key(t, db, 0, "")
 	_, err = db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{DeliveryStatus: app.DeliveryDeadLetter}, nil, nil)
@@ -312,7 +365,13 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 	r.invite(t, mailing(t, db), "a-token")
 	_, err = db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
 	must(t, err)
-	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
+	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	must(t, err)
+	_, _, err = till.refund(payment.ID, "re_1", 1)
+	must(t, err)
+	till.complete()
+	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "payments", "refunds", "loyalty_entries", "addresses", "products", "customers", "outbox", "store_views", "memberships", "api_keys", "customer_sessions", "customer_identities", "mails", "replays"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test put nothing into %s", table)
 		}

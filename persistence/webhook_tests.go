@@ -10,17 +10,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// testPing is the data of a test.ping.
-type testPing struct {
-	SubscriptionID app.SubscriptionID `json:"webhookId"`
-	Message        string             `json:"message"`
-}
-
 // CreateTest makes the event of a test, which no relay looks at; NOT_FOUND if the store has
 // no such subscription.
 func (db *DB) CreateTest(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID) (app.WebhookTest, error) {
 	now = app.At(now).Time
-	event, err := app.NewEvent(app.EventTestPing, store, now, testPing{id, "This is a test."})
+	event, err := app.NewEvent(app.EventTestPing, store, now, app.TestPing{SubscriptionID: id, Message: "This is a test."})
 	if err != nil {
 		return app.WebhookTest{}, err
 	}

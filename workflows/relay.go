@@ -24,12 +24,16 @@ type RelayStore interface {
 // Settings of a relay, found by experiment: it is the starting of many workflows at once
 // that hurts others.
 const (
-	starters      = 8
+	starters      = 8 // at most so many workflows start at once
+	slowStarters  = 2 // beside them, of failing and slow subscriptions
 	startTimeout  = 10 * time.Second
 	dispatchLimit = 200
-	claimBatch    = 64
-	quickPending  = 200 // first attempts of one healthy subscription in Temporal at once
-	slowPending   = 50  // of a failing or slow one
+	claimBatch    = 64 // deliveries that wait for a starter
+	slowBatch     = 16
+	turn          = 8  // new deliveries of one subscription that go before what is queued
+	unproven      = 16 // first attempts of one subscription in Temporal at once that has answered none lately
+	quickPending  = 200
+	slowPending   = 50 // of a failing or slow one
 	claimLease    = 10 * time.Second
 	drainTimeout  = 5 * time.Second // for the last starts of a relay that ends
 	idlePoll      = time.Second     // when no notification comes
@@ -46,7 +50,10 @@ type Relay struct {
 	now    func() time.Time
 	log    zerolog.Logger
 
-	claims  chan app.Claim
+	// Claims wait for a starter: new ones, behind these what was queued, and apart from
+	// both what goes to failing and slow subscriptions. So a burst holds up only itself.
+	fresh, queued, slow chan app.Claim
+
 	results chan startResult
 	wake    chan struct{}
 }
@@ -61,7 +68,8 @@ type startResult struct {
 func NewRelay(store RelayStore, start func(context.Context, app.Claim) error, listen func(context.Context, func()) error, now func() time.Time, log zerolog.Logger) *Relay {
 	return &Relay{
 		store: store, start: start, listen: listen, now: now, log: log,
-		claims: make(chan app.Claim, claimBatch), results: make(chan startResult, claimBatch), wake: make(chan struct{}, 1),
+		fresh: make(chan app.Claim, claimBatch), queued: make(chan app.Claim, claimBatch), slow: make(chan app.Claim, claimBatch),
+		results: make(chan startResult, claimBatch), wake: make(chan struct{}, 1),
 	}
 }
 
@@ -74,91 +82,130 @@ func (r *Relay) Run(ctx context.Context) {
 	var starting, others sync.WaitGroup
 	others.Go(func() { r.keepListening(ctx) })
 	for range starters {
-		starting.Go(func() { r.starter(draining) })
+		starting.Go(func() { r.starter(draining, r.fresh, r.queued) })
+	}
+	for range slowStarters {
+		starting.Go(func() { r.starter(draining, r.slow, nil) })
 	}
 	others.Go(r.marker)
 	others.Go(func() { r.keepMovingUp(ctx) })
 	r.loop(ctx)
-	close(r.claims)
+	close(r.fresh)
+	close(r.queued)
+	close(r.slow)
 	starting.Wait()
 	close(r.results)
 	others.Wait()
 }
 
-// loop dispatches and claims: again at once while batches are full, soon while
-// deliveries are held back by a limit, else when woken. However many events come, it looks
-// once in idlePoll for deliveries whose time has come.
+// loop dispatches when woken, and looks at what is queued: soon while deliveries are held
+// back by a limit, else once in idlePoll. However many events come, it looks.
 func (r *Relay) loop(ctx context.Context) {
-	pause, heldBack := idlePoll, false
-	looked := r.now()
+	look := outlook{events: true, queue: true}
+	var pause time.Duration
+	var heldBack bool
+	takenOver, queueAt := r.now(), r.now()
 	for ctx.Err() == nil {
-		if r.now().Sub(looked) >= idlePoll {
-			looked, heldBack = r.now(), true
+		if r.now().Sub(takenOver) >= idlePoll {
+			takenOver, look = r.now(), outlook{events: true, queue: true}
 			r.takeOver(ctx)
 		}
-		did, err := r.round(ctx, heldBack)
-		heldBack = did.heldBack
+		did, err := r.round(ctx, look)
+		look = outlook{events: did.eventsLeft}
 		switch {
 		case err != nil && ctx.Err() == nil:
 			r.log.Error().Err(err).Msg("the relay cannot reach the database")
-			pause = idlePoll
-		case did.full:
-			continue
-		case heldBack && did.claimed > 0:
-			pause = heldBackPoll
-		case heldBack:
-			pause = min(2*pause, idlePoll)
-		default:
-			pause = idlePoll
+			queueAt = r.now().Add(idlePoll)
+		case did.looked:
+			switch {
+			case did.moved, did.heldBack && !heldBack:
+				pause = heldBackPoll
+			case did.heldBack:
+				pause = min(2*pause, idlePoll)
+			default:
+				pause = idlePoll
+			}
+			heldBack, queueAt = did.heldBack, r.now().Add(pause)
 		}
-		select {
-		case <-ctx.Done():
-		case <-r.wake:
-		case <-time.After(pause):
+		wait := queueAt.Sub(r.now())
+		if look.events {
+			wait = min(wait, heldBackPoll)
 		}
+		if !did.full {
+			select {
+			case <-ctx.Done():
+			case <-r.wake:
+				look.events = true
+			case <-time.After(wait):
+			}
+		}
+		look.queue = !r.now().Before(queueAt)
 	}
 }
+
+// outlook is what a round looks for.
+type outlook struct{ events, queue bool }
 
 // progress is what one round of a relay did.
 type progress struct {
-	claimed  int
-	full     bool // a batch was full: there is more to do at once
-	heldBack bool // deliveries wait although they are due
+	full       bool // a batch was full: there is more to do at once
+	eventsLeft bool
+	looked     bool // at what is queued
+	moved      bool // some of it was claimed, or would have been
+	heldBack   bool // deliveries are queued although they are due
 }
 
-// round does one step: new events, and what is queued when there are none of these or
-// when some were left waiting before.
-func (r *Relay) round(ctx context.Context, heldBack bool) (progress, error) {
-	free := cap(r.claims) - len(r.claims)
-	if free < cap(r.claims)/2 { // the starters have work; few large batches cost less than many small ones
-		return progress{claimed: 1, heldBack: true}, nil
+// round does one step: new events, and what is queued if it is time to look there, if some
+// was added, or if it was no event that woke the relay. Starters that have enough to do get
+// nothing new: few large batches cost less than many small ones.
+func (r *Relay) round(ctx context.Context, look outlook) (progress, error) {
+	var did progress
+	if look.events {
+		free := cap(r.fresh) - len(r.fresh)
+		if free < cap(r.fresh)/2 {
+			did.eventsLeft = true
+		} else {
+			events, err := r.store.Dispatch(ctx, r.now(), limits(free, 0))
+			for _, claim := range events.Claims {
+				r.fresh <- claim
+			}
+			if err != nil {
+				return did, err
+			}
+			did.full = events.Events >= dispatchLimit
+			did.eventsLeft = did.full
+			look.queue = look.queue || events.Queued > 0 || events.Events == 0
+		}
 	}
-	events, err := r.store.Dispatch(ctx, r.now(), limits(free))
-	r.hand(events.Claims)
-	if err != nil {
-		return progress{}, err
-	}
-	did := progress{claimed: len(events.Claims), full: events.Events >= dispatchLimit, heldBack: events.Queued > 0}
-	free = cap(r.claims) - len(r.claims)
-	if events.Events > 0 && !heldBack || free < cap(r.claims)/2 {
+	if !look.queue {
 		return did, nil
 	}
-	queued, err := r.store.ClaimQueued(ctx, r.now(), limits(free))
-	if err != nil {
-		return progress{}, err
+	return did, r.claimQueued(ctx, &did)
+}
+
+// claimQueued claims as much of what is queued as its starters can take.
+func (r *Relay) claimQueued(ctx context.Context, did *progress) error {
+	did.looked = true
+	quick, slow := cap(r.queued)-len(r.queued), slowBatch-len(r.slow)
+	if quick < cap(r.queued)/2 && slow < slowBatch/2 {
+		did.moved, did.heldBack = true, true
+		return nil
 	}
-	r.hand(queued)
-	did.claimed += len(queued)
-	did.full = did.full || len(queued) == free
-	if !did.full && (heldBack || len(queued) > 0) {
+	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(quick, max(slow, 0)))
+	if err != nil {
+		return err
+	}
+	r.hand(claims)
+	did.moved = len(claims) > 0
+	if did.heldBack = len(claims) >= quick; !did.heldBack {
 		did.heldBack, err = r.store.HasDue(ctx, r.now())
 	}
-	return did, err
+	return err
 }
 
 // takeOver claims what a relay that died has left.
 func (r *Relay) takeOver(ctx context.Context) {
-	claims, err := r.store.ClaimAbandoned(ctx, r.now(), limits(cap(r.claims)-len(r.claims)))
+	claims, err := r.store.ClaimAbandoned(ctx, r.now(), limits(cap(r.queued)-max(len(r.queued), len(r.slow)), 0))
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("the relay cannot take over abandoned deliveries")
 	}
@@ -168,20 +215,33 @@ func (r *Relay) takeOver(ctx context.Context) {
 	r.hand(claims)
 }
 
-func limits(batch int) app.ClaimLimits {
-	return app.ClaimLimits{Events: dispatchLimit, Batch: batch, Quick: quickPending, Slow: slowPending, Lease: claimLease}
-}
-
-func (r *Relay) hand(claims []app.Claim) {
-	for _, claim := range claims {
-		r.claims <- claim
+func limits(batch, slow int) app.ClaimLimits {
+	return app.ClaimLimits{
+		Events: dispatchLimit, Batch: batch, SlowBatch: slow, Turn: turn,
+		Unproven: unproven, Quick: quickPending, Slow: slowPending, Lease: claimLease,
 	}
 }
 
-// starter starts workflows, one at a time. What has been claimed is started also when the
-// relay is about to end.
-func (r *Relay) starter(ctx context.Context) {
-	for claim := range r.claims {
+// hand gives the starters what was queued.
+func (r *Relay) hand(claims []app.Claim) {
+	for _, claim := range claims {
+		if claim.Quick {
+			r.queued <- claim
+		} else {
+			r.slow <- claim
+		}
+	}
+}
+
+// starter starts workflows, one at a time: of those that wait in the second place none
+// while any waits in the first. What has been claimed is started also when the relay is
+// about to end.
+func (r *Relay) starter(ctx context.Context, first, second <-chan app.Claim) {
+	for {
+		claim, ok := next(&first, &second)
+		if !ok {
+			return
+		}
 		limited, cancel := context.WithTimeout(ctx, startTimeout)
 		err := r.start(limited, claim)
 		cancel()
@@ -191,6 +251,32 @@ func (r *Relay) starter(ctx context.Context) {
 		}
 		r.results <- startResult{claim.ID, err}
 	}
+}
+
+// next returns what comes next, false once both channels are closed and empty. It forgets
+// a closed channel.
+func next(first, second *<-chan app.Claim) (claim app.Claim, ok bool) {
+	for !ok && (*first != nil || *second != nil) {
+		select {
+		case claim, ok = <-*first:
+			if !ok {
+				*first = nil
+			}
+			continue
+		default:
+		}
+		select {
+		case claim, ok = <-*first:
+			if !ok {
+				*first = nil
+			}
+		case claim, ok = <-*second:
+			if !ok {
+				*second = nil
+			}
+		}
+	}
+	return claim, ok
 }
 
 // marker writes down which deliveries have started, some time later and many in one

@@ -20,6 +20,7 @@ type queue struct {
 	sync.Mutex
 	events  int // waiting, each for one delivery
 	queued  []app.Claim
+	slow    []app.Claim
 	next    int
 	started []app.DeliveryID
 	failed  []app.DeliveryID
@@ -32,7 +33,7 @@ func newQueue(events int) *queue { return &queue{events: events} }
 
 func (q *queue) claim() app.Claim {
 	q.next++
-	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next))}
+	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next)), Quick: true}
 }
 
 func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d app.Dispatched, err error) {
@@ -67,6 +68,9 @@ func (q *queue) ClaimQueued(_ context.Context, _ time.Time, l app.ClaimLimits) (
 	n := min(l.Batch, len(q.queued))
 	claims := slices.Clone(q.queued[:n])
 	q.queued = q.queued[n:]
+	n = min(l.SlowBatch, len(q.slow))
+	claims = append(claims, q.slow[:n]...)
+	q.slow = q.slow[n:]
 	return claims, nil
 }
 
@@ -91,7 +95,7 @@ func (q *queue) Unclaim(_ context.Context, _ time.Time, ids []app.DeliveryID) er
 func (q *queue) HasDue(context.Context, time.Time) (bool, error) {
 	q.Lock()
 	defer q.Unlock()
-	return len(q.queued) > 0, nil
+	return len(q.queued)+len(q.slow) > 0, nil
 }
 
 func (q *queue) MoveUp(context.Context, time.Time) (bool, error) {
@@ -191,5 +195,66 @@ func TestRelayMovesUpUntilAllHaveMoved(t *testing.T) {
 	q.moves = 3
 	if started := q.run(t, 1, nil); len(started) != 1 || q.moves != 0 {
 		t.Errorf("started %d, %d still to move", len(started), q.moves)
+	}
+}
+
+// While all starters have to do with a backlog, of healthy and of slow subscriptions, a new
+// event's delivery is the next that starts.
+func TestRelayStartsNewDeliveriesBeforeABacklog(t *testing.T) {
+	t.Parallel()
+	q := newQueue(0)
+	for range 500 {
+		q.queued = append(q.queued, app.Claim{ID: "queued", Quick: true})
+		q.slow = append(q.slow, app.Claim{ID: "slow"})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	began, goOn := make(chan app.Claim), make(chan struct{})
+	start := func(_ context.Context, c app.Claim) error {
+		select {
+		case began <- c:
+		case <-ctx.Done():
+			return nil
+		}
+		if c.ID == "slow" {
+			<-ctx.Done() // nobody lets it go on
+			return nil
+		}
+		select {
+		case <-goOn:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	listening := make(chan func())
+	listen := func(ctx context.Context, wake func()) error {
+		listening <- wake
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	r := NewRelay(q, start, listen, time.Now, zerolog.Nop())
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(ctx) })
+	defer running.Wait()
+	defer cancel()
+	wake := <-listening
+	slow := 0
+	for range starters + slowStarters {
+		if c := <-began; c.ID == "slow" {
+			slow++
+		}
+	}
+	if slow != slowStarters {
+		t.Errorf("%d slow ones start beside %d others", slow, starters)
+	}
+	q.Lock()
+	q.events = 1
+	q.Unlock()
+	wake()
+	for len(r.fresh) == 0 {
+		runtime.Gosched()
+	}
+	goOn <- struct{}{}
+	if c := <-began; c.ID != "1" {
+		t.Errorf("%s starts before the new one", c.ID)
 	}
 }

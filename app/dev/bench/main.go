@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -24,8 +26,10 @@ import (
 // options are what the command line says.
 type options struct {
 	events, rounds, stores int
-	rate                   int
+	rate, neighbours       int
+	inFlight, scale        int
 	pace                   time.Duration
+	only                   string
 	json                   bool
 }
 
@@ -35,7 +39,11 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, each of a bare run and one of ours")
 	flag.IntVar(&o.stores, "stores", 10, "stores among which the events are spread, one webhook each")
 	flag.IntVar(&o.rate, "rate", 20, "events per second while latency is measured")
-	flag.DurationVar(&o.pace, "pace", 20*time.Second, "how long latency is measured")
+	flag.DurationVar(&o.pace, "pace", 20*time.Second, "how long latency is measured, each time")
+	flag.IntVar(&o.inFlight, "in-flight", 100, "`attempts` under way when a worker is killed")
+	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` to a receiver that hangs, beside a healthy one")
+	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay, where scale is measured")
+	flag.StringVar(&o.only, "only", "throughput,latency,crash,isolation", "what is measured; there is also scale, which takes long")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	bare := flag.String("bare", "", "internal: be the bare worker, for this Temporal `address`")
 	flag.Parse()
@@ -54,13 +62,15 @@ func main() {
 	}
 }
 
-// report is what was measured.
+// report is what was measured; what was not is left out.
 type report struct {
-	Rounds     []round `json:"rounds"`
-	Ratio      float64 `json:"ratio"` // median of the rounds'
-	LatencyP50 float64 `json:"latencyP50Ms"`
-	LatencyP99 float64 `json:"latencyP99Ms"`
-	Rate       int     `json:"rate"`
+	Rounds    []round      `json:"rounds,omitempty"`
+	Ratio     float64      `json:"ratio,omitempty"` // median of the rounds'
+	Rate      int          `json:"rate"`            // events per second where latency is measured
+	Latency   *percentiles `json:"latency,omitempty"`
+	Crash     *crash       `json:"crash,omitempty"`
+	Isolation *isolation   `json:"isolation,omitempty"`
+	Scale     *scale       `json:"scale,omitempty"`
 }
 
 // round is a bare run and one of ours, one right after the other.
@@ -87,8 +97,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return err
 	}
-	bar := progressbar.NewOptions(o.rounds*2*o.events+int(o.pace.Seconds())*o.rate, progressbar.OptionSetWriter(stderr),
-		progressbar.OptionSetDescription("building"), progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true),
+	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(stderr),
+		progressbar.OptionSetDescription("building"), progressbar.OptionShowCount(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 	programs, err := harness.Build(ctx, dir)
 	if err != nil {
@@ -122,7 +132,53 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return report.print(stdout)
 }
 
+// measure measures what is asked for. What disturbs comes last.
+func (b *bench) measure(ctx context.Context) (r report, err error) {
+	r.Rate = b.rate
+	for _, one := range []struct {
+		name    string
+		measure func() error
+	}{
+		{"throughput", func() error { r.Rounds, r.Ratio, err = b.throughput(ctx); return err }},
+		{"latency", func() error { r.Latency, err = b.latency(ctx); return err }},
+		{"crash", func() error { r.Crash, err = b.crash(ctx); return err }},
+		{"isolation", func() error { r.Isolation, err = b.isolation(ctx); return err }},
+		{"scale", func() error { r.Scale, err = b.scaled(ctx); return err }},
+	} {
+		if slices.Contains(strings.Split(b.only, ","), one.name) {
+			if err := one.measure(); err != nil {
+				return r, fmt.Errorf("%s: %w", one.name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
 func (r report) print(out io.Writer) error {
+	if r.Rounds != nil {
+		if err := r.printRounds(out); err != nil {
+			return err
+		}
+	}
+	if r.Latency != nil {
+		fmt.Fprintf(out, "commit to arrival at %d events/s: %s\n", r.Rate, r.Latency)
+	}
+	if c := r.Crash; c != nil {
+		fmt.Fprintf(out, "worker killed with %d attempts in flight: %d of them and %d others arrived twice, the last %.1f s after the next worker's start\n",
+			c.InFlight, c.Repeated, c.Others, c.Seconds)
+	}
+	if i := r.Isolation; i != nil {
+		fmt.Fprintf(out, "a healthy webhook at %d events/s beside one with %d deliveries that hangs:\n", r.Rate, i.Neighbours)
+		fmt.Fprintf(out, "  undisturbed:                   %s\n  before the other is known:     %s\n  once it is known to be slow:   %s, %.2f and %.2f times undisturbed\n",
+			i.Undisturbed, i.BeforeKnown, i.Known, i.RatioP50, i.RatioP99)
+	}
+	if r.Scale != nil {
+		return r.Scale.print(out)
+	}
+	return nil
+}
+
+func (r report) printRounds(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\t\t\tCPU ms each:\t\t\t\t")
 	fmt.Fprintln(w, "run\tper s\tdoubled\tservice\tTemporal\tPostgreSQL\tsum\tratio\t")
@@ -136,7 +192,6 @@ func (r report) print(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\nratio to the bare limit, median: %.2f\ncommit to arrival at %d events/s: p50 %.1f ms, p99 %.1f ms\n",
-		r.Ratio, r.Rate, r.LatencyP50, r.LatencyP99)
+	_, err := fmt.Fprintf(out, "\nratio to the bare limit, median: %.2f\n", r.Ratio)
 	return err
 }

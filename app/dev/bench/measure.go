@@ -3,17 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +43,7 @@ type store struct {
 	id      app.StoreID
 	view    app.StoreViewID
 	product app.ProductID
+	webhook app.SubscriptionID
 }
 
 func newBench(ctx context.Context, o options, programs harness.Programs, infra *harness.Infra, bar *progressbar.ProgressBar) (*bench, error) {
@@ -58,11 +56,15 @@ func newBench(ctx context.Context, o options, programs harness.Programs, infra *
 	if b.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()}); err != nil {
 		return nil, err
 	}
-	if b.receiver, err = newReceiver(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"], func() { bar.Add(1) }); err != nil {
+	if b.receiver, err = b.newReceiver(); err != nil {
 		return nil, err
 	}
-	if err := b.seed(ctx); err != nil {
-		return nil, err
+	for i := range o.stores {
+		s, err := b.open(ctx, fmt.Sprintf("bench-%d.example", i), b.receiver)
+		if err != nil {
+			return nil, err
+		}
+		b.stores = append(b.stores, s)
 	}
 	return b, b.startBare(infra.Ready.TemporalAddress)
 }
@@ -70,46 +72,38 @@ func newBench(ctx context.Context, o options, programs harness.Programs, infra *
 func (b *bench) close() {
 	b.bareIn.Close()
 	b.bare.Wait()
-	b.receiver.server.CloseClientConnections()
-	b.receiver.server.Close()
+	b.receiver.close()
 	b.db.Close()
 }
 
-// seed opens the stores, each with one product and one webhook.
-func (b *bench) seed(ctx context.Context) error {
+// open opens a store with one product, and one webhook of a receiver.
+func (b *bench) open(ctx context.Context, domain string, to *receiver) (store, error) {
 	now := time.Now()
-	for i := range b.options.stores {
-		domain := fmt.Sprintf("bench-%d.example", i)
-		_, ids, err := b.db.CreateWebsite(ctx, now, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
-			persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
-		if err != nil {
-			return err
-		}
-		user := persistence.NewUser{Email: "owner@" + domain, Name: "Owner", PasswordHash: "-", Roles: map[app.StoreID]app.Role{ids[0]: app.RoleOwner}}
-		owner, err := b.db.CreateUser(ctx, now, user)
-		if err != nil {
-			return err
-		}
-		session, err := b.db.StartSession(ctx, now, app.Actor{}, app.User{ID: owner}, "", time.Hour)
-		if err != nil {
-			return err
-		}
-		product, err := b.db.CreateProduct(ctx, now, ids[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
-		if err != nil {
-			return err
-		}
-		_, err = b.db.CreateSubscription(ctx, now, ids[0], app.Actor{}, app.NewSubscription{
-			URL: b.receiver.url, Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
-		}, nil, nil)
-		if err != nil {
-			return err
-		}
-		b.stores = append(b.stores, store{ids[0], session.Stores[0].StoreViews[0].ID, product.ID})
+	_, ids, err := b.db.CreateWebsite(ctx, now, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
+		persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
+	if err != nil {
+		return store{}, err
 	}
-	return nil
+	user := persistence.NewUser{Email: "owner@" + domain, Name: "Owner", PasswordHash: "-", Roles: map[app.StoreID]app.Role{ids[0]: app.RoleOwner}}
+	owner, err := b.db.CreateUser(ctx, now, user)
+	if err != nil {
+		return store{}, err
+	}
+	session, err := b.db.StartSession(ctx, now, app.Actor{}, app.User{ID: owner}, "", time.Hour)
+	if err != nil {
+		return store{}, err
+	}
+	product, err := b.db.CreateProduct(ctx, now, ids[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
+	if err != nil {
+		return store{}, err
+	}
+	webhook, err := b.db.CreateSubscription(ctx, now, ids[0], app.Actor{}, app.NewSubscription{
+		URL: to.url, Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
+	}, nil, nil)
+	return store{ids[0], session.Stores[0].StoreViews[0].ID, product.ID, webhook.ID}, err
 }
 
-// place places the i-th order and returns its id.
+// place places the i-th order, in one of the stores, and returns its id.
 func (b *bench) place(ctx context.Context, i int) (app.OrderID, error) {
 	s := b.stores[i%len(b.stores)]
 	order, err := b.db.PlaceOrder(ctx, time.Now(), s.id, app.NewOrder{
@@ -137,29 +131,26 @@ func (b *bench) startBare(address string) (err error) {
 	return b.bare.Start()
 }
 
-func (b *bench) measure(ctx context.Context) (report, error) {
-	r := report{Rate: b.rate}
+// throughput alternates between bare runs and ours, and returns the rounds with the median
+// of their ratios.
+func (b *bench) throughput(ctx context.Context) (rounds []round, ratio float64, err error) {
 	var ratios []float64
 	for i := range b.rounds {
 		b.bar.Describe(fmt.Sprintf("bare limit, round %d", i+1))
 		bare, err := b.runBare(i)
 		if err != nil {
-			return r, err
+			return nil, 0, err
 		}
 		b.bar.Describe(fmt.Sprintf("deliveries, round %d", i+1))
 		ours, err := b.runOurs(ctx)
 		if err != nil {
-			return r, err
+			return nil, 0, err
 		}
-		r.Rounds = append(r.Rounds, round{bare, ours, ours.PerSecond / bare.PerSecond})
+		rounds = append(rounds, round{bare, ours, ours.PerSecond / bare.PerSecond})
 		ratios = append(ratios, ours.PerSecond/bare.PerSecond)
 	}
 	slices.Sort(ratios)
-	r.Ratio = ratios[(len(ratios)-1)/2]
-	b.bar.Describe("latency")
-	var err error
-	r.LatencyP50, r.LatencyP99, err = b.latency(ctx)
-	return r, err
+	return rounds, ratios[(len(ratios)-1)/2], nil
 }
 
 func (b *bench) runBare(round int) (figures, error) {
@@ -186,7 +177,7 @@ func (b *bench) runOurs(ctx context.Context) (figures, error) {
 	if err := b.placeAll(ctx); err != nil {
 		return figures{}, err
 	}
-	b.receiver.reset(b.events)
+	b.receiver.expect(b.events)
 	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
 	if err != nil {
 		return figures{}, err
@@ -232,122 +223,29 @@ func (b *bench) placeAll(ctx context.Context) error {
 	return <-failed
 }
 
-// latency places orders at an even pace and returns the median and the 99th percentile of
-// the time from each commit to its arrival, in milliseconds.
-func (b *bench) latency(ctx context.Context) (p50, p99 float64, err error) {
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer worker.Kill()
-	n := int(b.pace.Seconds()) * b.rate
-	b.receiver.reset(n)
-	committed := map[app.OrderID]time.Time{}
-	tick := time.NewTicker(time.Second / time.Duration(b.rate))
-	defer tick.Stop()
-	for i := range n {
-		<-tick.C
-		id, err := b.place(ctx, i)
-		if err != nil {
-			return 0, 0, err
+// burst commits n events of a store at once, without their orders: here it is the
+// deliveries that count.
+func (b *bench) burst(ctx context.Context, s store, n int) error {
+	const most = 5000 // in one transaction
+	for ; n > 0; n -= most {
+		var ids, bodies []string
+		var at []time.Time
+		for range min(n, most) {
+			now := time.Now()
+			event, err := app.NewEvent(app.EventOrderCreated, s.id, now, map[string]string{"id": string(app.NewID[app.OrderID](now)), "note": strings.Repeat(".", 800)})
+			if err != nil {
+				return err
+			}
+			ids, bodies, at = append(ids, string(event.ID)), append(bodies, string(event.Body)), append(at, now)
 		}
-		committed[id] = time.Now()
+		_, err := b.db.System().DB.ExecContext(ctx, `
+			WITH event AS (
+				INSERT INTO outbox (id, store_id, type, body, occurred_at)
+				SELECT e.id, $1, $2, e.body, e.at FROM unnest($3::text[], $4::text[], $5::timestamptz[]) AS e (id, body, at) RETURNING id
+			) SELECT pg_notify('comanda_outbox', '') FROM event LIMIT 1`, s.id, app.EventOrderCreated, ids, bodies, at)
+		if err != nil {
+			return err
+		}
 	}
-	if err := b.receiver.wait(ctx, b.receiver.complete); err != nil {
-		return 0, 0, err
-	}
-	var ms []float64
-	for id, at := range b.receiver.arrivals() {
-		ms = append(ms, float64(at.Sub(committed[id]).Microseconds())/1000)
-	}
-	slices.Sort(ms)
-	return ms[len(ms)/2], ms[len(ms)*99/100], nil
-}
-
-// receiver is an HTTPS server that answers at once and notes what arrives when.
-type receiver struct {
-	server *httptest.Server
-	url    string
-	tick   func()
-
-	lock            sync.Mutex
-	arrived         map[app.OrderID]time.Time
-	expected, twice int
-	first, complete chan struct{}
-}
-
-func newReceiver(cert, key string, tick func()) (*receiver, error) {
-	certificate, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, err
-	}
-	r := &receiver{tick: tick}
-	r.reset(0)
-	r.server = httptest.NewUnstartedServer(r)
-	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	r.server.StartTLS()
-	r.url = r.server.URL
-	return r, nil
-}
-
-// ServeHTTP notes an arrival.
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	now := time.Now()
-	var event struct{ Data struct{ ID app.OrderID } }
-	if err := json.NewDecoder(request.Body).Decode(&event); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if _, known := r.arrived[event.Data.ID]; known {
-		r.twice++
-		return
-	}
-	r.arrived[event.Data.ID] = now
-	r.tick()
-	if len(r.arrived) == 1 {
-		close(r.first)
-	}
-	if len(r.arrived) == r.expected {
-		close(r.complete)
-	}
-}
-
-func (r *receiver) reset(expected int) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.arrived, r.expected, r.twice = map[app.OrderID]time.Time{}, expected, 0
-	r.first, r.complete = make(chan struct{}), make(chan struct{})
-}
-
-func (r *receiver) wait(ctx context.Context, done chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(5 * time.Minute):
-		return fmt.Errorf("only %d of %d events have arrived", r.count(), r.expected)
-	}
-}
-
-func (r *receiver) count() int {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return len(r.arrived)
-}
-
-func (r *receiver) doubled() int {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return r.twice
-}
-
-func (r *receiver) arrivals() map[app.OrderID]time.Time {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return r.arrived
+	return nil
 }

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -50,13 +52,23 @@ type Infra struct {
 
 // StartInfra starts PostgreSQL and Temporal on free ports, with their data in a directory.
 func (p Programs) StartInfra(ctx context.Context, data string) (*Infra, error) {
-	process, err := start(p.Dev, nil, "--infra", "--port", "0", "--data", data)
+	return p.StartInfraOn(ctx, 0, data, nil)
+}
+
+// StartInfraOn does so on the ports from a given one on, and with settings: DATABASE_URL
+// names a PostgreSQL that runs already.
+func (p Programs) StartInfraOn(ctx context.Context, port int, data string, settings map[string]string) (*Infra, error) {
+	ready := filepath.Join(data, "ready.json")
+	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+		return nil, err
+	}
+	process, err := start(p.Dev, settings, "--infra", "--port", strconv.Itoa(port), "--data", data)
 	if err != nil {
 		return nil, err
 	}
 	infra := &Infra{Process: process}
 	err = process.await(ctx, func() bool {
-		text, err := os.ReadFile(filepath.Join(data, "ready.json"))
+		text, err := os.ReadFile(ready)
 		return err == nil && json.Unmarshal(text, &infra.Ready) == nil
 	})
 	if err != nil {
@@ -149,6 +161,16 @@ func (p *Process) await(ctx context.Context, ready func() bool) error {
 
 // Output returns what the process has printed so far.
 func (p *Process) Output() string { return p.out.String() }
+
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // Kill ends the process as a crash would.
 func (p *Process) Kill() {

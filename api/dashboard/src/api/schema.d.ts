@@ -546,6 +546,179 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/customers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the store's customers, the newest first; for a customer, the one
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["customers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a customer
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["customer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change members of a customer's profile; null clears those that it need not have (RFC 7396)
+         * @description For users with the role MANAGER or a higher one and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeCustomer"];
+        trace?: never;
+    };
+    "/customers/{id}/addresses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a customer's addresses, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["addresses"];
+        put?: never;
+        /**
+         * Add an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        post: operations["addAddress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customers/{id}/addresses/{addressId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an address of one's own
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        delete: operations["deleteAddress"];
+        options?: never;
+        head?: never;
+        /**
+         * Change members of an address of one's own; null clears those that it need not have (RFC 7396)
+         * @description For customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         */
+        patch: operations["changeAddress"];
+        trace?: never;
+    };
+    "/customers/{id}/loyalty": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List how a customer's loyalty points came about, the newest first
+         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["loyalty"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/deliveries": {
         parameters: {
             query?: never;
@@ -729,6 +902,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/orders/{id}/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an order's payments with their refunds, the newest first
+         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         */
+        get: operations["payments"];
+        put?: never;
+        /**
+         * Record what a payment provider did about an order
+         * @description For every user of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         */
+        post: operations["recordPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/orders/{id}/status": {
         parameters: {
             query?: never;
@@ -812,6 +1027,38 @@ export interface paths {
         get: operations["watchOrders"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/payments/{id}/refunds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that a payment provider gave back some of a payment
+         * @description For users with the role MANAGER or a higher one and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund is more than is left of the payment
+         */
+        post: operations["refundPayment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1159,6 +1406,32 @@ export interface paths {
          *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
          */
         patch: operations["changeReservationStatus"];
+        trace?: never;
+    };
+    "/reservations/seats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how many seats are taken over a day
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["seatsOfDay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/settings": {
@@ -1603,7 +1876,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/customers": {
+    "/webhooks/event-types": {
         parameters: {
             query?: never;
             header?: never;
@@ -1611,239 +1884,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's customers, the newest first; for a customer, the one
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
+         * List the types of events, each with its JSON Schema and an example
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
          *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
          */
-        get: operations["customers"];
+        get: operations["eventTypes"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/customers/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show a customer
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["customer"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Change members of a customer's profile; null clears those that it need not have (RFC 7396)
-         * @description For users with the role MANAGER or a higher one and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         */
-        patch: operations["changeCustomer"];
-        trace?: never;
-    };
-    "/customers/{id}/addresses": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List a customer's addresses, the newest first
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["addresses"];
-        put?: never;
-        /**
-         * Add an address of one's own
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
-         */
-        post: operations["addAddress"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/customers/{id}/addresses/{addressId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Delete an address of one's own
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         */
-        delete: operations["deleteAddress"];
-        options?: never;
-        head?: never;
-        /**
-         * Change members of an address of one's own; null clears those that it need not have (RFC 7396)
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         */
-        patch: operations["changeAddress"];
-        trace?: never;
-    };
-    "/customers/{id}/loyalty": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List how a customer's loyalty points came about, the newest first
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["loyalty"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/orders/{id}/payments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List an order's payments with their refunds, the newest first
-         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["payments"];
-        put?: never;
-        /**
-         * Record what a payment provider did about an order
-         * @description For every user of the store and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
-         */
-        post: operations["recordPayment"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/payments/{id}/refunds": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Record that a payment provider gave back some of a payment
-         * @description For users with the role MANAGER or a higher one and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund is more than is left of the payment
-         */
-        post: operations["refundPayment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1890,6 +1942,44 @@ export interface components {
             password: string;
             /** Format: password */
             token: string;
+        };
+        AddAddressRequest: {
+            /** @example Berlin */
+            city: string;
+            /** @example DE */
+            country: string;
+            /** @description Takes that from the address which was. The first address is the default in any case. */
+            isDefault?: boolean;
+            /** @example Home */
+            label?: string;
+            /** @example Torstraße 1 */
+            line1: string;
+            line2?: string;
+            /** @example Ring twice. */
+            notes?: string;
+            /** @example 10119 */
+            postalCode?: string;
+            region?: string;
+        };
+        /** @description Address is where a customer wants orders delivered. One of a customer's is the default. */
+        Address: {
+            city: string;
+            country: string;
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            isDefault: boolean;
+            /** @description what the customer calls it */
+            label?: string;
+            line1: string;
+            line2?: string;
+            notes?: string;
+            postalCode?: string;
+            region?: string;
+            /** Format: date-time */
+            updatedAt: string;
+            /** Format: int64 */
+            version: number;
         };
         ApiKey: {
             /** Format: date-time */
@@ -2050,9 +2140,29 @@ export interface components {
             /** @description none = of all of the store's */
             webhookId?: string;
         };
+        ChangeAddressRequest: {
+            city?: string;
+            country?: string;
+            /** @description true takes that from the address which was; the default itself cannot be made none. */
+            isDefault?: boolean;
+            label?: null | string;
+            line1?: string;
+            line2?: null | string;
+            notes?: null | string;
+            postalCode?: null | string;
+            region?: null | string;
+        };
         ChangeBillingRequest: {
             /** @enum {string} */
             plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        };
+        ChangeCustomerRequest: {
+            /** @example Ada */
+            firstName?: string;
+            /** @example Lovelace */
+            lastName?: null | string;
+            /** @example +4915112345678 */
+            phone?: null | string;
         };
         ChangeOrderStatusRequest: {
             /**
@@ -2391,6 +2501,17 @@ export interface components {
             /** @description the HTTP status */
             statusCode: number;
         };
+        EventTypeEntry: {
+            description: string;
+            /** @description such a body */
+            example: Record<string, never>;
+            /** @enum {string} */
+            name: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description JSON Schema, draft 2020-12, of the body that is delivered; members may be added */
+            schema: Record<string, never>;
+            /** @description whether a webhook can ask for it */
+            subscribable: boolean;
+        };
         Failure: {
             error: components["schemas"]["Error"];
             /**
@@ -2481,6 +2602,23 @@ export interface components {
         };
         LogoutCustomer: {
             message: string;
+        };
+        /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
+        LoyaltyEntry: {
+            /** Format: date-time */
+            createdAt: string;
+            id: string;
+            /** @enum {string} */
+            kind: "EARNED" | "REVERSED" | "RESTORED";
+            /** @description as in the order */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description below 0 for REVERSED
+             */
+            points: number;
+            /** @description for REVERSED */
+            refundId?: string;
         };
         Me: {
             /** @description the active store; absent for platform administrators */
@@ -2700,6 +2838,32 @@ export interface components {
             total: number;
             totalPages: number;
         };
+        /** @description Payment is what a provider did about an order, as we were told. */
+        Payment: {
+            /** Format: int64 */
+            amountMinor: number;
+            cardLast4?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the order's */
+            currency: string;
+            /** @description the provider's, of a failed payment */
+            errorCode?: string;
+            id: string;
+            /** @description as in the order */
+            orderId: string;
+            paymentMethod: string;
+            /** @description in upper case */
+            provider: string;
+            /** Format: int64 */
+            refundedMinor: number;
+            /** @description the oldest first */
+            refunds: components["schemas"]["Refund"][];
+            /** @enum {string} */
+            status: "SUCCEEDED" | "FAILED";
+            storeId: string;
+            transactionId: string;
+        };
         PeriodMeta: {
             /** @description YYYY-MM-DD */
             from: string;
@@ -2837,9 +3001,76 @@ export interface components {
             };
             statusCode: number;
         };
+        RecordPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units. It may be less or more than what is left to pay.
+             * @example 2150
+             */
+            amountMinor: number;
+            /** @example 4242 */
+            cardLast4?: string;
+            /**
+             * @description The order's.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description The provider's, for FAILED, and only then.
+             * @example card_declined
+             */
+            errorCode?: string;
+            /** @example card */
+            paymentMethod: string;
+            /**
+             * @description In any case; kept in upper case.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description What FAILED counts nothing.
+             * @enum {string}
+             */
+            status: "SUCCEEDED" | "FAILED";
+            /**
+             * @description The provider's. It is recorded once: the same payment again is answered with the first, another one refused.
+             * @example pi_3MtwBwLkdIwHu7ix28a3tqPa
+             */
+            transactionId: string;
+        };
         Refresh: {
             /** @description a JWT, for the Authorization header */
             accessToken: string;
+        };
+        /** @description Refund is money of a payment that a provider gave back. */
+        Refund: {
+            /** Format: int64 */
+            amountMinor: number;
+            /** @description YYYY-MM-DD in the store's zone: the day in whose books it counts */
+            businessDate: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description the payment's */
+            currency: string;
+            id: string;
+            paymentId: string;
+            providerRefundId: string;
+            reason: string;
+        };
+        RefundPaymentRequest: {
+            /**
+             * Format: int64
+             * @description In minor units of the payment's currency: at most what is left of the payment.
+             * @example 950
+             */
+            amountMinor: number;
+            /**
+             * @description It is recorded once for a payment: the same refund again is answered with the first, another one refused.
+             * @example re_3MtwBwLkdIwHu7ix0fc0a6Nn
+             */
+            providerRefundId: string;
+            /** @example The pizza was cold. */
+            reason: string;
         };
         RegisterCustomerRequest: {
             /**
@@ -3043,6 +3274,24 @@ export interface components {
             /** Format: int64 */
             taxMinor: number;
         };
+        /** @description SeatsOfDay is how many of a store's seats are taken over a day. */
+        SeatsOfDay: {
+            /** @description YYYY-MM-DD in the store's zone */
+            date: string;
+            /** @description the most that are taken at once */
+            peak: number;
+            seats: number;
+            /** @description the first is at the day's beginning, then each change */
+            taken: components["schemas"]["SeatsTaken"][];
+            /** @description IANA name of the store's */
+            timezone: string;
+        };
+        /** @description SeatsTaken is how many seats are taken from a time on, until the next. */
+        SeatsTaken: {
+            /** Format: date-time */
+            from: string;
+            seats: number;
+        };
         /** @description SentRequest is what was sent. */
         SentRequest: {
             /** @description null once it is no longer kept */
@@ -3245,174 +3494,6 @@ export interface components {
              * @description null unless suspended
              */
             suspendedAt: string | null;
-        };
-        AddAddressRequest: {
-            /** @example Berlin */
-            city: string;
-            /** @example DE */
-            country: string;
-            /** @description Takes that from the address which was. The first address is the default in any case. */
-            isDefault?: boolean;
-            /** @example Home */
-            label?: string;
-            /** @example Torstraße 1 */
-            line1: string;
-            line2?: string;
-            /** @example Ring twice. */
-            notes?: string;
-            /** @example 10119 */
-            postalCode?: string;
-            region?: string;
-        };
-        /** @description Address is where a customer wants orders delivered. One of a customer's is the default. */
-        Address: {
-            city: string;
-            country: string;
-            /** Format: date-time */
-            createdAt: string;
-            id: string;
-            isDefault: boolean;
-            /** @description what the customer calls it */
-            label?: string;
-            line1: string;
-            line2?: string;
-            notes?: string;
-            postalCode?: string;
-            region?: string;
-            /** Format: date-time */
-            updatedAt: string;
-            /** Format: int64 */
-            version: number;
-        };
-        ChangeAddressRequest: {
-            city?: string;
-            country?: string;
-            /** @description true takes that from the address which was; the default itself cannot be made none. */
-            isDefault?: boolean;
-            label?: null | string;
-            line1?: string;
-            line2?: null | string;
-            notes?: null | string;
-            postalCode?: null | string;
-            region?: null | string;
-        };
-        ChangeCustomerRequest: {
-            /** @example Ada */
-            firstName?: string;
-            /** @example Lovelace */
-            lastName?: null | string;
-            /** @example +4915112345678 */
-            phone?: null | string;
-        };
-        /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
-        LoyaltyEntry: {
-            /** Format: date-time */
-            createdAt: string;
-            id: string;
-            /** @enum {string} */
-            kind: "EARNED" | "REVERSED" | "RESTORED";
-            /** @description as in the order */
-            orderId: string;
-            /**
-             * Format: int64
-             * @description below 0 for REVERSED
-             */
-            points: number;
-            /** @description for REVERSED */
-            refundId?: string;
-        };
-        /** @description Payment is what a provider did about an order, as we were told. */
-        Payment: {
-            /** Format: int64 */
-            amountMinor: number;
-            cardLast4?: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** @description the order's */
-            currency: string;
-            /** @description the provider's, of a failed payment */
-            errorCode?: string;
-            id: string;
-            /** @description as in the order */
-            orderId: string;
-            paymentMethod: string;
-            /** @description in upper case */
-            provider: string;
-            /** Format: int64 */
-            refundedMinor: number;
-            /** @description the oldest first */
-            refunds: components["schemas"]["Refund"][];
-            /** @enum {string} */
-            status: "SUCCEEDED" | "FAILED";
-            storeId: string;
-            transactionId: string;
-        };
-        RecordPaymentRequest: {
-            /**
-             * Format: int64
-             * @description In minor units. It may be less or more than what is left to pay.
-             * @example 2150
-             */
-            amountMinor: number;
-            /** @example 4242 */
-            cardLast4?: string;
-            /**
-             * @description The order's.
-             * @example EUR
-             */
-            currency: string;
-            /**
-             * @description The provider's, for FAILED, and only then.
-             * @example card_declined
-             */
-            errorCode?: string;
-            /** @example card */
-            paymentMethod: string;
-            /**
-             * @description In any case; kept in upper case.
-             * @example STRIPE
-             */
-            provider: string;
-            /**
-             * @description What FAILED counts nothing.
-             * @enum {string}
-             */
-            status: "SUCCEEDED" | "FAILED";
-            /**
-             * @description The provider's. It is recorded once: the same payment again is answered with the first, another one refused.
-             * @example pi_3MtwBwLkdIwHu7ix28a3tqPa
-             */
-            transactionId: string;
-        };
-        /** @description Refund is money of a payment that a provider gave back. */
-        Refund: {
-            /** Format: int64 */
-            amountMinor: number;
-            /** @description YYYY-MM-DD in the store's zone: the day in whose books it counts */
-            businessDate: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** @description the payment's */
-            currency: string;
-            id: string;
-            paymentId: string;
-            providerRefundId: string;
-            reason: string;
-        };
-        RefundPaymentRequest: {
-            /**
-             * Format: int64
-             * @description In minor units of the payment's currency: at most what is left of the payment.
-             * @example 950
-             */
-            amountMinor: number;
-            /**
-             * @description It is recorded once for a payment: the same refund again is answered with the first, another one refused.
-             * @example re_3MtwBwLkdIwHu7ix0fc0a6Nn
-             */
-            providerRefundId: string;
-            /** @example The pizza was cold. */
-            reason: string;
         };
     };
     responses: {
@@ -4443,6 +4524,343 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    customers: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                kind?: "registered" | "guest";
+                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
+                q?: string;
+                /** @description Profile or addresses changed at that time or later. */
+                updatedSince?: string;
+                limit?: number;
+                /** @description nextCursor of the page before, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    customer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeCustomer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the customer must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeCustomerRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Customer"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addresses: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    addAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    deleteAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changeAddress: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the address must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                id: string;
+                addressId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeAddressRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Address"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    loyalty: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["LoyaltyEntry"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     deliveries: {
         parameters: {
             query?: {
@@ -4742,6 +5160,111 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    payments: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    recordPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecordPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Payment"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     changeOrderStatus: {
         parameters: {
             query?: never;
@@ -4851,6 +5374,70 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    refundPayment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RefundPaymentRequest"];
+            };
+        };
+        responses: {
+            /** @description It was there already, exactly so: this is it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            /** @description Done. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Refund"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
             422: components["responses"]["422"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
@@ -5519,6 +6106,44 @@ export interface operations {
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    seatsOfDay: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description A day in the store's time zone. */
+                date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SeatsOfDay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -6287,20 +6912,9 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
-    customers: {
+    eventTypes: {
         parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                kind?: "registered" | "guest";
-                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
-                q?: string;
-                /** @description Profile or addresses changed at that time or later. */
-                updatedSince?: string;
-                limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
-                cursor?: string;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -6315,8 +6929,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        data: components["schemas"]["Customer"][];
-                        meta: components["schemas"]["CursorMeta"];
+                        data: components["schemas"]["EventTypeEntry"][];
+                        meta: components["schemas"]["TotalMeta"];
                         /**
                          * @description always true
                          * @constant
@@ -6328,467 +6942,6 @@ export interface operations {
             400: components["responses"]["400"];
             401: components["responses"]["401"];
             403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    customer: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Customer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    changeCustomer: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The version, in double quotes, that the customer must still have. */
-                "If-Match"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeCustomerRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Customer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    addresses: {
-        parameters: {
-            query?: {
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    addAddress: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AddAddressRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    deleteAddress: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The version, in double quotes, that the address must still have. */
-                "If-Match"?: string;
-            };
-            path: {
-                id: string;
-                addressId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            204: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    changeAddress: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The version, in double quotes, that the address must still have. */
-                "If-Match"?: string;
-            };
-            path: {
-                id: string;
-                addressId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeAddressRequest"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    loyalty: {
-        parameters: {
-            query?: {
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["LoyaltyEntry"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    payments: {
-        parameters: {
-            query?: {
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    recordPayment: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RecordPaymentRequest"];
-            };
-        };
-        responses: {
-            /** @description It was there already, exactly so: this is it. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            /** @description Done. */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    refundPayment: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RefundPaymentRequest"];
-            };
-        };
-        responses: {
-            /** @description It was there already, exactly so: this is it. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Refund"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            /** @description Done. */
-            201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Refund"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };

@@ -16,26 +16,6 @@ export const statuses: Record<Status, { label: string; tone: Tone; deed: string 
 export const holdsSeats = (reservation: Pick<Reservation, "status">) => reservation.status === "PENDING" || reservation.status === "CONFIRMED";
 
 
-/** How many guests are there from a time on, until the next step's. */
-export type Step = { at: number; guests: number };
-
-/** How many seats are held over the time: one step for each change, none twice at one time. */
-export function seatsHeld(reservations: Pick<Reservation, "status" | "startAt" | "endAt" | "partySize">[]): Step[] {
-  const changes = new Map<number, number>();
-  for (const one of reservations.filter(holdsSeats)) {
-    changes.set(Date.parse(one.startAt), (changes.get(Date.parse(one.startAt)) ?? 0) + one.partySize);
-    changes.set(Date.parse(one.endAt), (changes.get(Date.parse(one.endAt)) ?? 0) - one.partySize);
-  }
-  let guests = 0;
-  return [...changes]
-    .sort(([a], [b]) => a - b)
-    .map(([at, change]) => ({ at, guests: (guests += change) }))
-    .filter((step, i, all) => step.guests !== (all[i - 1]?.guests ?? 0));
-}
-
-/** The most guests at once. */
-export const peakOf = (steps: Step[]) => Math.max(0, ...steps.map((step) => step.guests));
-
 /** The day that it is in a zone, as YYYY-MM-DD. */
 export const dayIn = (zone: string, at: Date) => new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }).format(at);
 

@@ -11,7 +11,7 @@ import { Field, Input, Textarea } from "@/ui/field";
 import { Badge, Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type Reservation, type Status, dayAfter, dayIn, holdsSeats, peakOf, seatsHeld, statuses } from "./day";
+import { type Reservation, type Status, dayAfter, dayIn, holdsSeats, statuses } from "./day";
 import { ReserveDialog } from "./form";
 import { Seats } from "./seats";
 
@@ -30,7 +30,7 @@ async function reservationsOf(date: string, signal: AbortSignal) {
 }
 
 export function ReservationsPage() {
-  const { timezone, locale, atLeast } = useSession();
+  const { timezone, locale } = useSession();
   const navigate = useNavigate();
   const today = dayIn(timezone, new Date());
   const { day = today } = route.useSearch();
@@ -39,11 +39,14 @@ export function ReservationsPage() {
     queryFn: ({ signal }) => reservationsOf(day, signal),
     refetchInterval: 30_000,
   });
-  const settings = useQuery({ queryKey: ["settings"], queryFn: () => data(api.GET("/settings")), enabled: atLeast("ADMIN") });
+  const seats = useQuery({
+    queryKey: ["reservations", day, "seats"],
+    queryFn: () => data(api.GET("/reservations/seats", { params: { query: { date: day } } })),
+    refetchInterval: 30_000,
+  });
   const [taking, setTaking] = useState(false);
   const [cancelling, setCancelling] = useState<Reservation | null>(null);
   const show = (next: string) => void navigate({ to: "/reservations", search: next === today ? {} : { day: next } });
-  const steps = seatsHeld(reservations.data ?? []);
   const heading = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
   const guests = (reservations.data ?? []).filter(holdsSeats).reduce((sum, one) => sum + one.partySize, 0);
   const take = (
@@ -78,8 +81,19 @@ export function ReservationsPage() {
       )}
       {reservations.data && reservations.data.length > 0 && (
         <div className="grid gap-4">
-          <Card title="Seats" actions={<Peak guests={guests} peak={peakOf(steps)} seats={settings.data?.seats} />}>
-            <Seats steps={steps} seats={settings.data?.seats} />
+          <Card
+            title="Seats"
+            actions={
+              seats.data && (
+                <span className="text-sm">
+                  {guests === 1 ? "1 guest" : `${guests} guests`}, at most <strong className="tabular-nums">{seats.data.peak}</strong> at once on{" "}
+                  {seats.data.seats === 1 ? "1 seat" : `${seats.data.seats} seats`}
+                </span>
+              )
+            }
+          >
+            <Failure error={seats.error} retry={() => void seats.refetch()} />
+            {seats.data && <Seats of={seats.data} />}
           </Card>
           <ul className="grid gap-2">
             {reservations.data.map((one) => (
@@ -91,14 +105,6 @@ export function ReservationsPage() {
       {taking && <ReserveDialog day={day < today ? today : day} onClose={() => setTaking(false)} onReserved={show} />}
       {cancelling && <CancelDialog reservation={cancelling} onClose={() => setCancelling(null)} />}
     </>
-  );
-}
-
-function Peak({ guests, peak, seats }: { guests: number; peak: number; seats: number | undefined }) {
-  return (
-    <span className="text-sm">
-      {guests} guests, at most <strong className="tabular-nums">{peak}</strong> at once{seats !== undefined && ` on ${seats} seats`}
-    </span>
   );
 }
 

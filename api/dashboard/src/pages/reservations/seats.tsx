@@ -1,17 +1,21 @@
 import { Area, AreaChart, CartesianGrid, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 
+import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 
-import { type Step, peakOf } from "./day";
-
 /** The seats that are taken over the day, and how many there are. */
-export function Seats({ steps, seats }: { steps: Step[]; seats: number | undefined }) {
-  const { locale, timezone } = useSession();
-  if (steps.length === 0) return <p className="text-sm text-muted-foreground">No seats are held.</p>;
+export function Seats({ of: { taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {
+  const { locale } = useSession();
+  if (peak === 0) return <p className="text-sm text-muted-foreground">No seats are taken.</p>;
   const clock = (at: number) => new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: timezone }).format(at);
-  const most = Math.max(peakOf(steps), seats ?? 0);
+  const most = Math.max(peak, seats);
+  const steps = taken.map((step) => ({ at: Date.parse(step.from), seats: step.seats }));
+  // What is shown begins and ends with the guests, not with the night.
   const quarter = 15 * 60_000;
-  const shown = [{ at: steps[0]!.at - quarter, guests: 0 }, ...steps, { at: steps.at(-1)!.at + quarter, guests: 0 }];
+  const from = steps.findIndex((step) => step.seats > 0);
+  const last = steps.at(-1)!;
+  const first = steps[from]!;
+  const shown = [{ at: from > 0 ? first.at - quarter : first.at, seats: from > 0 ? 0 : first.seats }, ...steps.slice(from), { ...last, at: last.at + quarter }];
   return (
     <>
       <div className="h-44" aria-hidden>
@@ -33,15 +37,15 @@ export function Seats({ steps, seats }: { steps: Step[]; seats: number | undefin
               labelFormatter={(at) => clock(Number(at))}
               contentStyle={{ background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 }}
             />
-            {seats !== undefined && <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />}
-            <Area type="stepAfter" dataKey="guests" name="Seats taken" stroke="var(--series-1)" fill="var(--series-1)" fillOpacity={0.25} isAnimationActive={false} />
+            <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />
+            <Area type="stepAfter" dataKey="seats" name="Seats taken" stroke="var(--series-1)" fill="var(--series-1)" fillOpacity={0.25} isAnimationActive={false} />
           </AreaChart>
         </ResponsiveContainer>
       </div>
       <ol className="sr-only">
         {steps.map((step) => (
           <li key={step.at}>
-            From {clock(step.at)}: {step.guests} seats taken
+            From {clock(step.at)}: {step.seats} seats taken
           </li>
         ))}
       </ol>

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+type addressesIn struct {
+	ID     app.CustomerID `path:"id"`
+	Limit  int            `query:"limit" default:"20" validate:"min=1,max=100"`
+	Cursor string         `query:"cursor" validate:"max=512" description:"nextCursor of the page before."`
+}
+
+func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[app.Address, cursorMeta], error) {
+	none := list[app.Address, cursorMeta]{}
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return none, err
+	}
+	if err := c.isOwn(in.ID); err != nil {
+		return none, err
+	}
+	found, err := s.db.Addresses(ctx, c.principal.StoreID, in.ID, timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, func(a app.Address) string { return timePosition(a.CreatedAt, string(a.ID)) }), err
+}
+
+type addAddressIn struct {
+	ID         app.CustomerID `path:"id"`
+	Label      string         `json:"label" validate:"max=50" example:"Home"`
+	Line1      string         `json:"line1" validate:"required,notblank,max=200" example:"Torstraße 1"`
+	Line2      string         `json:"line2" validate:"max=200"`
+	City       string         `json:"city" validate:"required,notblank,max=100" example:"Berlin"`
+	Region     string         `json:"region" validate:"max=100"`
+	PostalCode string         `json:"postalCode" validate:"max=20" example:"10119"`
+	Country    string         `json:"country" validate:"required,iso3166_1_alpha2" example:"DE"`
+	Notes      string         `json:"notes" validate:"max=500" example:"Ring twice."`
+	IsDefault  bool           `json:"isDefault" description:"Takes that from the address which was. The first address is the default in any case."`
+}
+
+func (s *Server) addAddress(ctx context.Context, c *call, in addAddressIn) (app.Address, error) {
+	if err := c.isOwn(in.ID); err != nil {
+		return app.Address{}, err
+	}
+	address := app.Address{
+		Label: in.Label, IsDefault: in.IsDefault,
+		DeliveryAddress: app.DeliveryAddress{
+			Line1: in.Line1, Line2: in.Line2, City: in.City, Region: in.Region, PostalCode: in.PostalCode, Country: in.Country, Notes: in.Notes,
+		},
+	}
+	answer := func(added app.Address) any { return stored{added} }
+	return s.db.AddAddress(ctx, c.now, c.principal.StoreID, in.ID, address, c.once, answer)
+}
+
+type changeAddressIn struct {
+	ID         app.CustomerID   `path:"id"`
+	AddressID  app.AddressID    `path:"addressId"`
+	IfMatch    etag             `header:"If-Match" description:"The version, in double quotes, that the address must still have."`
+	Label      nullable[string] `json:"label" validate:"omitempty,max=50"`
+	Line1      *string          `json:"line1" validate:"omitempty,notblank,max=200"`
+	Line2      nullable[string] `json:"line2" validate:"omitempty,max=200"`
+	City       *string          `json:"city" validate:"omitempty,notblank,max=100"`
+	Region     nullable[string] `json:"region" validate:"omitempty,max=100"`
+	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,max=20"`
+	Country    *string          `json:"country" validate:"omitempty,iso3166_1_alpha2"`
+	Notes      nullable[string] `json:"notes" validate:"omitempty,max=500"`
+	IsDefault  *bool            `json:"isDefault" description:"true takes that from the address which was; the default itself cannot be made none."`
+}
+
+func (in changeAddressIn) apply(a *app.Address) error {
+	patchOrClear(&a.Label, in.Label)
+	patch(&a.Line1, in.Line1)
+	patchOrClear(&a.Line2, in.Line2)
+	patch(&a.City, in.City)
+	patchOrClear(&a.Region, in.Region)
+	patchOrClear(&a.PostalCode, in.PostalCode)
+	patch(&a.Country, in.Country)
+	patchOrClear(&a.Notes, in.Notes)
+	patch(&a.IsDefault, in.IsDefault)
+	return nil
+}
+
+func (s *Server) changeAddress(ctx context.Context, c *call, in changeAddressIn) (app.Address, error) {
+	if err := c.isOwn(in.ID); err != nil {
+		return app.Address{}, err
+	}
+	return s.db.ChangeAddress(ctx, c.now, c.principal.StoreID, in.ID, in.AddressID, in.IfMatch.version(), in.apply)
+}
+
+type deleteAddressIn struct {
+	ID        app.CustomerID `path:"id"`
+	AddressID app.AddressID  `path:"addressId"`
+	IfMatch   etag           `header:"If-Match" description:"The version, in double quotes, that the address must still have."`
+}
+
+func (s *Server) deleteAddress(ctx context.Context, c *call, in deleteAddressIn) (nothing, error) {
+	if err := c.isOwn(in.ID); err != nil {
+		return nothing{}, err
+	}
+	return nothing{}, s.db.DeleteAddress(ctx, c.now, c.principal.StoreID, in.ID, in.AddressID, in.IfMatch.version())
+}

@@ -1,0 +1,368 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// paymentBody is a valid payment of a transaction that there has never been.
+func paymentBody() object {
+	return object{
+		"provider": "STRIPE", "transactionId": app.NewID[app.PaymentID](noon), "status": "SUCCEEDED", "amountMinor": 950, "currency": "EUR",
+		"paymentMethod": "card", "cardLast4": "4242",
+	}
+}
+
+// refundBody is a valid refund that there has never been.
+func refundBody(amount int64) object {
+	return object{"amountMinor": amount, "reason": "cold", "providerRefundId": app.NewID[app.RefundID](noon)}
+}
+
+// pay makes a payment of a shop's order.
+func (w *world) pay(s *shop, amount int64) app.Payment {
+	w.Helper()
+	payment, err := w.db.RecordPayment(w.Context(), w.now, s.id, s.order.ID, app.NewPayment{
+		Provider: "STRIPE", TransactionID: string(app.NewID[app.PaymentID](noon)), Status: app.PaymentSucceeded, AmountMinor: amount,
+		Currency: "EUR", PaymentMethod: "card",
+	}, nil, nil)
+	w.must(err)
+	return payment
+}
+
+// eventOf returns the data of the newest event of a type, and how many there are of it.
+func (w *world) eventOf(store string, t app.EventType) (object, int) {
+	w.Helper()
+	told := w.told(store, t)
+	if len(told) == 0 {
+		return nil, 0
+	}
+	var data object
+	w.read(told[len(told)-1], &data)
+	return data, len(told)
+}
+
+func TestPayAndRefund(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.stores["own"]
+	path := "/orders/" + string(s.order.ID)
+	order := func() (o orderOut) {
+		t.Helper()
+		w.do("GET", path, w.token("STAFF", s.id), nil).ok(200, &o)
+		return o
+	}
+	var payment app.Payment
+	w.now = noon.Add(time.Minute)
+	w.do("POST", path+"/payments", w.tokens["STAFF"], altered(paymentBody(), object{"provider": "stripe", "transactionId": "pi_1"})).ok(201, &payment)
+	want := app.Payment{
+		ID: payment.ID, StoreID: s.id, OrderNumber: "1", Provider: "STRIPE", TransactionID: "pi_1", Status: app.PaymentSucceeded, AmountMinor: 950,
+		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242", Refunds: []app.Refund{}, CreatedAt: app.At(w.now),
+	}
+	if diff := cmp.Diff(want, payment); diff != "" {
+		t.Error(diff)
+	}
+	event, n := w.eventOf("own", app.EventPaymentSucceeded)
+	if diff := cmp.Diff(object{
+		"orderId": "1", "amountMinor": 950., "currency": "EUR", "provider": "STRIPE", "transactionId": "pi_1", "paymentMethod": "card", "cardLast4": "4242",
+	}, event); diff != "" || n != 1 {
+		t.Error(n, diff)
+	}
+	if o := order(); o.PaidMinor != 950 || o.PaymentStatus != app.PaymentPartiallyPaid || o.Version != 2 || o.UpdatedAt != app.At(w.now) {
+		t.Errorf("%+v", o)
+	}
+
+	// What failed counts nothing.
+	w.now = w.now.Add(time.Second)
+	failed := altered(paymentBody(), object{"status": "FAILED", "errorCode": "card_declined", "cardLast4": nil})
+	w.do("POST", path+"/payments", w.tokens["STAFF"], failed).ok(201, &payment)
+	if event, n := w.eventOf("own", app.EventPaymentFailed); n != 1 || cmp.Diff(object{"orderId": "1", "errorCode": "card_declined", "provider": "STRIPE"}, event) != "" {
+		t.Error(n, event)
+	}
+	if o := order(); o.PaidMinor != 950 || o.Version != 2 {
+		t.Errorf("%+v", o)
+	}
+	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["MANAGER"], refundBody(1)).refused(app.CodeRefundExceedsPayment, "amountMinor")
+
+	w.now = w.now.Add(time.Second)
+	// More than the order's total, and to an order that is cancelled: the money has moved.
+	w.exec("UPDATE orders SET status = 'CANCELLED', cancellation_reason = 'x' WHERE id = $1", s.order.ID)
+	w.do("POST", path+"/payments", w.key("own", app.ScopeWriteOrders), altered(paymentBody(), object{"amountMinor": 2000})).ok(201, &payment)
+	if o := order(); o.PaidMinor != 2950 || o.PaymentStatus != app.PaymentPaid {
+		t.Errorf("%+v", o)
+	}
+
+	refunds := "/payments/" + string(payment.ID) + "/refunds"
+	w.now = noon.Add(36 * time.Hour)
+	manager, staff := w.token("MANAGER", s.id), w.token("STAFF", s.id)
+	for i, step := range []struct {
+		amount int64
+		status app.PaymentStatus
+		total  int64
+		kind   string
+	}{{500, app.PaymentPartiallyRefunded, 500, "PARTIAL"}, {1500, app.PaymentPartiallyRefunded, 2000, "FULL"}} {
+		var refund app.Refund
+		id := fmt.Sprint("re_", i)
+		w.now = w.now.Add(time.Second)
+		w.do("POST", refunds, manager, altered(refundBody(step.amount), object{"providerRefundId": id})).ok(201, &refund)
+		want := app.Refund{
+			ID: refund.ID, PaymentID: payment.ID, AmountMinor: step.amount, Currency: "EUR", Reason: "cold", ProviderRefundID: id,
+			BusinessDate: "2026-03-16", CreatedAt: app.At(w.now),
+		}
+		if diff := cmp.Diff(want, refund); diff != "" {
+			t.Error(diff)
+		}
+		event, n := w.eventOf("own", app.EventPaymentRefunded)
+		if diff := cmp.Diff(object{
+			"orderId": "1", "amountMinor": float64(step.amount), "currency": "EUR", "reason": "cold", "type": step.kind, "totalRefundedMinor": float64(step.total),
+			"provider": "STRIPE", "transactionId": payment.TransactionID,
+		}, event); diff != "" || n != i+1 {
+			t.Error(n, diff)
+		}
+		if o := order(); o.RefundedMinor != step.total || o.PaymentStatus != step.status {
+			t.Errorf("%+v", o)
+		}
+		w.do("POST", refunds, manager, refundBody(2000-step.total+1)).refused(app.CodeRefundExceedsPayment, "amountMinor")
+	}
+	var listed []app.Payment
+	w.do("GET", path+"/payments", staff, nil).ok(200, &listed)
+	if len(listed) != 3 || listed[2].ID != want.ID || listed[0].RefundedMinor+listed[1].RefundedMinor != 2000 || len(listed[0].Refunds)+len(listed[1].Refunds) != 2 {
+		t.Errorf("%+v", listed)
+	}
+}
+
+// TestRepeatedPayments: what was recorded already is answered with 200 and has no effect.
+func TestRepeatedPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.stores["own"]
+	path := "/orders/" + string(s.order.ID) + "/payments"
+	body := paymentBody()
+	key := header("Idempotency-Key", "k1")
+	var first app.Payment
+	original := w.do("POST", path, w.tokens["STAFF"], body, key).ok(201, &first)
+	if again := w.do("POST", path, w.tokens["STAFF"], body, key).ok(201, nil); again.Body.String() != original.Body.String() {
+		t.Errorf("%s", again.Body)
+	}
+	for range 2 { // with another key, whose answer is kept as it was
+		var again app.Payment
+		w.do("POST", path, w.tokens["STAFF"], body, header("Idempotency-Key", "k2")).ok(200, &again)
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Error(diff)
+		}
+	}
+	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"provider": "stripe"})).ok(200, nil)
+	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"amountMinor": 1}), key).refused(app.CodeIdempotencyKeyReused)
+	for name, value := range map[string]any{"amountMinor": 951, "paymentMethod": "cash", "cardLast4": "0000", "status": "FAILED"} {
+		other := altered(body, object{name: value})
+		if name == "status" {
+			other["errorCode"] = "x"
+		}
+		w.do("POST", path, w.tokens["STAFF"], other).refused(app.CodeConflict)
+	}
+	second := w.orderOf("own", w.addCustomer("own", "ada@example.com").Customer.ID)
+	w.do("POST", "/orders/"+string(second.ID)+"/payments", w.tokens["STAFF"], body).refused(app.CodeConflict)
+	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"provider": "PAYPAL"})).ok(201, nil)
+
+	refunds := "/payments/" + string(first.ID) + "/refunds"
+	refund := refundBody(100)
+	var made app.Refund
+	w.do("POST", refunds, w.tokens["OWNER"], refund, key).ok(201, &made)
+	for _, change := range [][]string{nil, {"k1"}, {"k3"}, {"k3"}} {
+		status := 200
+		var again app.Refund
+		if len(change) == 0 {
+			w.do("POST", refunds, w.tokens["OWNER"], refund).ok(status, &again)
+		} else {
+			if change[0] == "k1" {
+				status = 201
+			}
+			w.do("POST", refunds, w.tokens["OWNER"], refund, header("Idempotency-Key", change[0])).ok(status, &again)
+		}
+		if diff := cmp.Diff(made, again); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for name, value := range map[string]any{"amountMinor": 101, "reason": "late"} {
+		w.do("POST", refunds, w.tokens["OWNER"], altered(refund, object{name: value})).refused(app.CodeConflict)
+	}
+	// The same id of another payment is another refund.
+	w.do("POST", "/payments/"+string(w.pay(s, 500).ID)+"/refunds", w.tokens["OWNER"], refund).ok(201, nil)
+	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 3, app.EventPaymentRefunded: 2, app.EventPaymentFailed: 0} {
+		if n := len(w.told("own", event)); n != want {
+			t.Errorf("%d events %s instead of %d", n, event, want)
+		}
+	}
+}
+
+func TestBadPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.stores["own"]
+	path := "/orders/" + string(s.order.ID) + "/payments"
+	null := json.RawMessage("null")
+	for name, c := range map[string]struct {
+		change object
+		paths  string
+	}{
+		"nothing paid":             {object{"amountMinor": 0}, "amountMinor"},
+		"less than nothing":        {object{"amountMinor": -1}, "amountMinor"},
+		"a fraction":               {object{"amountMinor": 9.5}, "amountMinor"},
+		"an amount of text":        {object{"amountMinor": "950"}, "amountMinor"},
+		"too large":                {object{"amountMinor": app.MaxAmountMinor + 1}, "amountMinor"},
+		"beyond 64 bits":           {object{"amountMinor": json.RawMessage("9223372036854775808")}, "amountMinor"},
+		"no such currency":         {object{"currency": "XXX"}, "currency"},
+		"another currency":         {object{"currency": "USD"}, "currency"},
+		"no such status":           {object{"status": "PENDING"}, "status"},
+		"an error of a success":    {object{"errorCode": "x"}, "errorCode"},
+		"a failure without error":  {object{"status": "FAILED"}, "errorCode"},
+		"a failure, blank error":   {object{"status": "FAILED", "errorCode": " "}, "errorCode"},
+		"a long error":             {object{"status": "FAILED", "errorCode": strings.Repeat("é", 101)}, "errorCode"},
+		"three digits":             {object{"cardLast4": "424"}, "cardLast4"},
+		"a whole card number":      {object{"cardLast4": "4242424242424242"}, "cardLast4"},
+		"digits of another script": {object{"cardLast4": "٤٢٤٢"}, "cardLast4"},
+		"last4 a number":           {object{"cardLast4": 4242}, "cardLast4"},
+		"last4 null":               {object{"cardLast4": null}, "cardLast4"},
+		"a blank transaction":      {object{"transactionId": " \u00a0"}, "transactionId"},
+		"a long transaction":       {object{"transactionId": strings.Repeat("x", 256)}, "transactionId"},
+		"NUL":                      {object{"transactionId": "a\x00b"}, "transactionId"},
+		"a provider in Greek":      {object{"provider": "ΣTRIPE"}, "provider"},
+		"a provider of two words":  {object{"provider": "PAY PAL"}, "provider"},
+		"a long provider":          {object{"provider": strings.Repeat("X", 51)}, "provider"},
+		"a blank method":           {object{"paymentMethod": " "}, "paymentMethod"},
+		"a long method":            {object{"paymentMethod": strings.Repeat("x", 51)}, "paymentMethod"},
+		"an unknown member":        {object{"cvc": "123"}, "cvc"},
+	} {
+		a := w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), c.change))
+		a.what = name
+		a.refused(app.CodeValidationFailed, c.paths)
+	}
+	for _, name := range []string{"provider", "transactionId", "status", "amountMinor", "currency", "paymentMethod"} {
+		w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{name: nil})).refused(app.CodeValidationFailed, name)
+	}
+	refunds := "/payments/" + string(w.pay(s, 1000).ID) + "/refunds"
+	for name, c := range map[string]struct {
+		change object
+		paths  string
+	}{
+		"nothing":            {object{"amountMinor": 0}, "amountMinor"},
+		"less than nothing":  {object{"amountMinor": -1}, "amountMinor"},
+		"too large":          {object{"amountMinor": app.MaxAmountMinor + 1}, "amountMinor"},
+		"no reason":          {object{"reason": nil}, "reason"},
+		"a blank reason":     {object{"reason": "\t"}, "reason"},
+		"a long reason":      {object{"reason": strings.Repeat("字", 501)}, "reason"},
+		"10 kB of reason":    {object{"reason": strings.Repeat("x", 10_000)}, "reason"},
+		"NUL":                {object{"reason": "a\x00"}, "reason"},
+		"no id":              {object{"providerRefundId": nil}, "providerRefundId"},
+		"a long id":          {object{"providerRefundId": strings.Repeat("x", 256)}, "providerRefundId"},
+		"a currency":         {object{"currency": "EUR"}, "currency"},
+		"the payment's name": {object{"paymentId": "pay_1"}, "paymentId"},
+	} {
+		a := w.do("POST", refunds, w.tokens["MANAGER"], altered(refundBody(1), c.change))
+		a.what = "refund with " + name
+		a.refused(app.CodeValidationFailed, c.paths)
+	}
+	w.do("POST", refunds, w.tokens["MANAGER"], refundBody(app.MaxAmountMinor)).refused(app.CodeRefundExceedsPayment)
+	// All payments together, too, are an integer that any JSON reader keeps.
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor})).refused(app.CodeAmountTooLarge)
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor - 1000})).ok(201, nil)
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": 1})).refused(app.CodeAmountTooLarge)
+	// Nothing of what was refused is left behind.
+	if n := w.text("SELECT count(*)::text FROM payments WHERE store_id = $1", s.id); n != "2" {
+		t.Errorf("%s payments", n)
+	}
+	for _, reason := range []string{strings.Repeat("字", 500), "🧀 <b>&amp;", "بارد", "'; DROP TABLE refunds; --"} {
+		var refund app.Refund
+		w.now = w.now.Add(time.Second)
+		w.do("POST", refunds, w.tokens["MANAGER"], altered(refundBody(1), object{"reason": reason, "providerRefundId": reason[:min(9, len(reason))]})).ok(201, &refund)
+		if event, _ := w.eventOf("own", app.EventPaymentRefunded); refund.Reason != reason || event["reason"] != reason {
+			t.Errorf("%q became %q and %q", reason, refund.Reason, event["reason"])
+		}
+	}
+}
+
+// TestPaymentPages: pages of one, of that order alone; customers see those of own orders.
+func TestPaymentPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := *w.stores["own"]
+	ada, bob := w.addCustomer("own", "ada@example.com"), w.addCustomer("own", "bob@example.com")
+	s.order = w.orderOf("own", ada.Customer.ID)
+	other := w.orderOf("own", bob.Customer.ID)
+	path := "/orders/" + string(s.order.ID) + "/payments"
+	var want, got []app.PaymentID
+	for range 3 {
+		w.now = w.now.Add(time.Second)
+		want = append(want, w.pay(&s, 10).ID)
+	}
+	slices.Reverse(want)
+	next := path + "?limit=1"
+	for range 3 {
+		var page []app.Payment
+		a := w.do("GET", next, ada.AccessToken, nil).ok(200, &page)
+		for _, p := range page {
+			got = append(got, p.ID)
+		}
+		cursor, _ := a.body.Meta["nextCursor"].(string)
+		if cursor != "" {
+			w.do("GET", "/orders/"+string(other.ID)+"/payments?limit=1&cursor="+cursor, bob.AccessToken, nil).refused(app.CodeValidationFailed, "cursor")
+		}
+		next = path + "?limit=1&cursor=" + cursor
+		if (cursor == "") != (len(got) == 3) {
+			t.Errorf("after %d: %v", len(got), a.body.Meta)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	unknown := w.do("GET", "/orders/ord_none/payments", bob.AccessToken, nil).refused(app.CodeNotFound).same()
+	if a := w.do("GET", path, bob.AccessToken, nil).refused(app.CodeNotFound); a.same() != unknown {
+		t.Errorf("another's: %s", a.Body)
+	}
+	w.do("GET", path+"?limit=101", ada.AccessToken, nil).refused(app.CodeValidationFailed, "limit")
+}
+
+// TestOneKeyTenTimes: the same POST ten times at once has one effect.
+func TestOneKeyTenTimes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	payment := w.pay(w.stores["own"], 1000)
+	for path, body := range map[string]object{
+		"/orders/" + string(w.stores["own"].order.ID) + "/payments": paymentBody(),
+		"/payments/" + string(payment.ID) + "/refunds":              refundBody(400),
+	} {
+		answers := make(chan *answer, 10)
+		for range cap(answers) {
+			go func() {
+				answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
+			}()
+		}
+		made := ""
+		for range cap(answers) {
+			switch a := <-answers; {
+			case a.Code != 201:
+				a.refused(app.CodeIdempotencyKeyInUse)
+			case made == "":
+				made = a.dataID()
+			case a.dataID() != made:
+				t.Errorf("%s made two", path)
+			}
+		}
+		if made == "" {
+			t.Errorf("%s made none", path)
+		}
+	}
+	var order orderOut
+	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), w.tokens["OWNER"], nil).ok(200, &order)
+	if order.PaidMinor != 1950 || order.RefundedMinor != 400 {
+		t.Errorf("paid %d, refunded %d", order.PaidMinor, order.RefundedMinor)
+	}
+}

@@ -1,0 +1,176 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// addressRow is an address as its table holds it. Addresses are changed under the lock of
+// their customer.
+type addressRow struct {
+	bun.BaseModel `bun:"table:addresses,alias:a"`
+
+	ID         app.AddressID
+	StoreID    app.StoreID
+	CustomerID app.CustomerID
+	Label      string
+	Address    app.DeliveryAddress `bun:"type:jsonb"`
+	IsDefault  bool
+	Version    int64
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+func (r addressRow) address() app.Address {
+	return app.Address{
+		ID: r.ID, Label: r.Label, DeliveryAddress: r.Address, IsDefault: r.IsDefault, Version: r.Version,
+		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+	}
+}
+
+// Addresses lists a customer's addresses, the newest first, at most limit of them, from after
+// the one named (its zero value = from the start). It returns NOT_FOUND if the store has no
+// such customer.
+func (db *DB) Addresses(ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int) ([]app.Address, error) {
+	var rows []addressRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if err := hasCustomer(ctx, tx, store, customer); err != nil {
+			return err
+		}
+		rows = nil
+		q := tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.customer_id = ?", store, customer).
+			OrderExpr("a.created_at DESC, a.id DESC").Limit(int64(limit))
+		if after.ID != "" {
+			q.Where("(a.created_at, a.id) < (?, ?)", after.At, after.ID)
+		}
+		return q.Scan(ctx)
+	})
+	addresses := make([]app.Address, len(rows))
+	for i, row := range rows {
+		addresses[i] = row.address()
+	}
+	return addresses, err
+}
+
+// AddAddress adds an address of a customer, the first one as the default whatever it says,
+// and tells of it: customer.updated. It returns NOT_FOUND, LIMIT_REACHED, and what
+// Idempotency-Keys can lead to; render makes the answer that is stored for once.
+func (db *DB) AddAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, in app.Address, once *Once, render func(app.Address) any) (app.Address, error) {
+	now = app.At(now).Time
+	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Address, error) {
+		owner, err := lockCustomer(ctx, tx, store, customer)
+		if err != nil {
+			return app.Address{}, err
+		}
+		n, err := tx.NewSelect().TableExpr("addresses").Where("store_id = ? AND customer_id = ?", store, customer).Count(ctx)
+		if err != nil {
+			return app.Address{}, err
+		}
+		if n >= app.MaxAddresses {
+			return app.Address{}, app.Errorf(app.CodeLimitReached, "a customer has at most %d addresses", app.MaxAddresses)
+		}
+		row := addressRow{
+			ID: app.NewID[app.AddressID](now), StoreID: store, CustomerID: customer, Label: in.Label, Address: in.DeliveryAddress,
+			IsDefault: in.IsDefault || n == 0, Version: 1, CreatedAt: now, UpdatedAt: now,
+		}
+		if row.IsDefault {
+			if err := noDefault(ctx, tx, now, store, customer); err != nil {
+				return app.Address{}, err
+			}
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return app.Address{}, err
+		}
+		return row.address(), tellOfAddresses(ctx, tx, now, owner)
+	}, render)
+}
+
+// ChangeAddress changes an address of a customer as change does and tells of it:
+// customer.updated. Nothing changed changes nothing; what becomes the default takes that from
+// the one that was. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any),
+// VALIDATION_FAILED when no default would be left, and what change returns.
+func (db *DB) ChangeAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, id app.AddressID, version int64, change func(*app.Address) error) (app.Address, error) {
+	now = app.At(now).Time
+	var changed app.Address
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		owner, before, err := lockAddress(ctx, tx, store, customer, id, version)
+		if err != nil {
+			return err
+		}
+		changed = before
+		if err := change(&changed); err != nil || changed == before {
+			return err
+		}
+		if before.IsDefault && !changed.IsDefault {
+			return app.Invalid("isDefault", "cannot be taken from the default; give it to another address")
+		}
+		if changed.IsDefault && !before.IsDefault {
+			if err := noDefault(ctx, tx, now, store, customer); err != nil {
+				return err
+			}
+		}
+		changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
+		row := addressRow{Label: changed.Label, Address: changed.DeliveryAddress, IsDefault: changed.IsDefault, Version: changed.Version, UpdatedAt: now}
+		if _, err := tx.NewUpdate().Model(&row).Column("label", "address", "is_default", "version", "updated_at").
+			Where("store_id = ? AND customer_id = ? AND id = ?", store, customer, id).Exec(ctx); err != nil {
+			return err
+		}
+		return tellOfAddresses(ctx, tx, now, owner)
+	})
+	return changed, err
+}
+
+// DeleteAddress deletes an address of a customer and tells of it: customer.updated. After the
+// default, the oldest that is left is the default. It returns NOT_FOUND, also the second
+// time, or VERSION_MISMATCH (version 0 is any).
+func (db *DB) DeleteAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, id app.AddressID, version int64) error {
+	now = app.At(now).Time
+	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		owner, address, err := lockAddress(ctx, tx, store, customer, id, version)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.NewRaw("DELETE FROM addresses WHERE store_id = ? AND customer_id = ? AND id = ?", store, customer, id).Exec(ctx); err != nil {
+			return err
+		}
+		if address.IsDefault {
+			_, err := tx.NewRaw(`UPDATE addresses SET is_default = true, version = version + 1, updated_at = ?0 WHERE store_id = ?1 AND customer_id = ?2
+				AND id = (SELECT id FROM addresses WHERE store_id = ?1 AND customer_id = ?2 ORDER BY created_at, id LIMIT 1)`, now, store, customer).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return tellOfAddresses(ctx, tx, now, owner)
+	})
+}
+
+// lockAddress locks a customer and returns it with one of its addresses.
+func lockAddress(ctx context.Context, tx bun.Tx, store app.StoreID, customer app.CustomerID, id app.AddressID, version int64) (app.Customer, app.Address, error) {
+	owner, err := lockCustomer(ctx, tx, store, customer)
+	if err != nil {
+		return owner, app.Address{}, err
+	}
+	var row addressRow
+	err = tx.NewSelect().Model(&row).Where("a.store_id = ? AND a.customer_id = ? AND a.id = ?", store, customer, id).Scan(ctx)
+	if err == nil {
+		err = checkVersion(version, row.Version)
+	}
+	return owner, row.address(), err
+}
+
+// noDefault makes room for another default among the addresses of a locked customer.
+func noDefault(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, customer app.CustomerID) error {
+	_, err := tx.NewRaw("UPDATE addresses SET is_default = false, version = version + 1, updated_at = ? WHERE store_id = ? AND customer_id = ? AND is_default",
+		now, store, customer).Exec(ctx)
+	return err
+}
+
+// tellOfAddresses tells that something has changed among the addresses of a locked customer.
+func tellOfAddresses(ctx context.Context, tx bun.Tx, now time.Time, owner app.Customer) error {
+	_, err := tellOfCustomer(ctx, tx, now, owner, []string{"addresses"})
+	return err
+}

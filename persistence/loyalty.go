@@ -1,0 +1,88 @@
+package persistence
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// loyaltyRow is a line of the ledger of loyalty points as its table holds it.
+type loyaltyRow struct {
+	bun.BaseModel `bun:"table:loyalty_entries,alias:l"`
+
+	ID          app.LoyaltyEntryID
+	StoreID     app.StoreID
+	CustomerID  app.CustomerID
+	OrderID     app.OrderID
+	OrderNumber int64        `bun:",scanonly"`
+	RefundID    app.RefundID `bun:",nullzero"`
+	Kind        app.LoyaltyKind
+	Points      int64
+	CreatedAt   time.Time
+}
+
+// settlePoints brings what a locked order has earned its customer to what it is worth by
+// now, by a line of that kind in the ledger; nothing, if it is worth that already. Call it
+// whenever the order's status or money has changed; refund is for PointsReversed.
+func settlePoints(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID) error {
+	if order.Status != app.OrderCompleted {
+		return nil
+	}
+	var points int64
+	err := tx.NewRaw("SELECT coalesce(sum(points), 0)::bigint FROM loyalty_entries WHERE store_id = ? AND order_id = ?", order.StoreID, order.ID).Scan(ctx, &points)
+	change := order.LoyaltyPoints() - points
+	if err != nil || change == 0 {
+		return err
+	}
+	row := loyaltyRow{
+		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: order.Customer.ID, OrderID: order.ID,
+		RefundID: refund, Kind: kind, Points: change, CreatedAt: now,
+	}
+	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return err
+	}
+	_, err = tx.NewRaw("UPDATE customers SET loyalty_points = loyalty_points + ? WHERE store_id = ? AND id = ?", change, order.StoreID, order.Customer.ID).Exec(ctx)
+	return err
+}
+
+// LoyaltyEntries lists the lines of a customer's ledger, the newest first, at most limit of
+// them, from after the one named (its zero value = from the start). It returns NOT_FOUND if
+// the store has no such customer.
+func (db *DB) LoyaltyEntries(ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int) ([]app.LoyaltyEntry, error) {
+	entries := []app.LoyaltyEntry{}
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if err := hasCustomer(ctx, tx, store, customer); err != nil {
+			return err
+		}
+		var rows []loyaltyRow
+		q := tx.NewSelect().Model(&rows).ColumnExpr("l.*, o.number AS order_number").Join("JOIN orders o ON o.store_id = l.store_id AND o.id = l.order_id").
+			Where("l.store_id = ? AND l.customer_id = ?", store, customer).OrderExpr("l.created_at DESC, l.id DESC").Limit(int64(limit))
+		if after.ID != "" {
+			q.Where("(l.created_at, l.id) < (?, ?)", after.At, after.ID)
+		}
+		if err := q.Scan(ctx); err != nil {
+			return err
+		}
+		entries = make([]app.LoyaltyEntry, len(rows))
+		for i, r := range rows {
+			entries[i] = app.LoyaltyEntry{
+				ID: r.ID, Kind: r.Kind, Points: r.Points, OrderNumber: strconv.FormatInt(r.OrderNumber, 10), RefundID: r.RefundID, CreatedAt: app.At(r.CreatedAt),
+			}
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// hasCustomer returns NOT_FOUND if a store has no customer of that id.
+func hasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
+	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
+	if err == nil && !known {
+		err = app.NotFound()
+	}
+	return err
+}
