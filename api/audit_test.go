@@ -403,7 +403,7 @@ func TestRefusedDeedsLeaveNone(t *testing.T) {
 		if rt.method == "GET" || !rt.byAccessToken() || app.Permissions[rt.permission].Role == "" {
 			continue
 		}
-		if rt.permission != app.EndOwnTenantLogin && rt.permission != app.SwitchStore && rt.permission != app.WriteOrders {
+		if rt.permission != app.EndOwnTenantLogin && rt.permission != app.SwitchStore && rt.permission != app.WriteOrders && rt.permission != app.WriteReservations {
 			w.attempt(rt, "own", owner).refused(app.CodeInsufficientRole) // STAFF by now
 		}
 		if strings.Contains(rt.path, "{id}") {

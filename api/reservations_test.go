@@ -265,7 +265,13 @@ func TestRacingReservationStatus(t *testing.T) {
 	w := newWorld(t)
 	r := w.reserve(nil)
 	path := "/reservations/" + string(r.ID) + "/status"
+	// None is served before two wait for each other.
 	race := func(statuses ...string) map[int]int {
+		blocker, err := w.db.System().BeginTx(t.Context(), nil)
+		w.must(err)
+		defer blocker.Rollback()
+		_, err = blocker.ExecContext(t.Context(), "SELECT FROM reservations WHERE id = ? FOR UPDATE", r.ID)
+		w.must(err)
 		codes := make(chan int, 20)
 		var wait sync.WaitGroup
 		for i := range cap(codes) {
@@ -273,6 +279,11 @@ func TestRacingReservationStatus(t *testing.T) {
 				codes <- w.do("PATCH", path, w.tokens["OWNER"], object{"status": statuses[i%len(statuses)]}).Code
 			})
 		}
+		for waiting := 0; waiting == 0; { // the first in the queue waits for the blocker, the others for the row
+			w.must(w.db.System().DB.QueryRowContext(t.Context(),
+				"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'reservations'::regclass").Scan(&waiting))
+		}
+		w.must(blocker.Rollback())
 		wait.Wait()
 		close(codes)
 		counts := map[int]int{}

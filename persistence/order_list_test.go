@@ -29,12 +29,12 @@ func TestListsOfManyOrdersStayOnIndexes(t *testing.T) {
 		SELECT 'cus_' || n, $1, 'guest', n || '@example.com', now(), now() FROM generate_series(0, 9999) n`, store)
 	exec(t, db, `INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id, customer_name, customer_email, customer_phone,
 			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency, paid_minor, refunded_minor, note, delivery_address,
-			business_date, created_at, updated_at)
+			item_count, business_date, created_at, updated_at)
 		SELECT 'ord_' || lpad(n::text, 8, '0'), $1, n, 'view', CASE WHEN n % 1000 = 0 THEN 'RECEIVED' WHEN n % 50 = 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
 			CASE WHEN n <= 10 THEN 'DINE_IN' ELSE 'PICKUP' END, CASE WHEN n <= 10 THEN 'PHONE' ELSE 'WEB' END, 'cus_' || n % 10000,
 			chr(97 + n % 26) || 'da Number' || n, n || '@example.com', '+49' || 1000000 + n, 100, 0, 0, 0, true, 100, 'EUR',
 			CASE WHEN n <= 500 THEN 100 ELSE 0 END, 0, '', NULL,
-			'2026-01-01'::date + n / 1000, '2026-01-01'::timestamptz + n * interval '1 minute', '2026-01-01'::timestamptz + n * interval '1 minute'
+			1, '2026-01-01'::date + n / 1000, '2026-01-01'::timestamptz + n * interval '1 minute', '2026-01-01'::timestamptz + n * interval '1 minute'
 		FROM generate_series(1, $2::int) n`, store, orders)
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
 	must(t, err)
