@@ -31,8 +31,8 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <>
-      <div className="mb-4 grid gap-2 sm:grid-cols-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
-        <SearchField label="Number, name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
+      <div className="mb-4 grid grid-cols-2 gap-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
+        <SearchField className="col-span-2 lg:col-span-1" label="Number, name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
         <Filter label="Status" all="Any status" value={status} options={statuses} onChange={(next) => set({ status: next })} />
         <Filter label="Fulfilment" all="Any way" value={filters.fulfillmentType} options={fulfillments} onChange={(next) => set({ fulfillmentType: next })} />
         <Filter label="Placed through" all="Any channel" value={filters.source} options={sources} onChange={(next) => set({ source: next })} />

@@ -46,8 +46,8 @@ export function ProductsPage() {
   return (
     <>
       <PageHeader title="Products" about={`The menu, with its prices in ${currency}.`} actions={create} />
-      <div className="mb-4 grid gap-2 sm:grid-cols-[2fr_1fr_1fr]">
-        <SearchField label="Name or SKU" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
+      <div className="mb-4 grid grid-cols-2 gap-2 sm:grid-cols-[2fr_1fr_1fr]">
+        <SearchField className="col-span-2 sm:col-span-1" label="Name or SKU" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
         <Filter label="Category" all="Any category" value={filters.category} options={categories} onChange={(category) => set({ category })} />
         <Filter label="Availability" all="Available or not" value={available} options={{ yes: "Available", no: "Not available" }} onChange={(next) => set({ available: next })} />
       </div>

@@ -20,7 +20,7 @@ export function Seats({ of: { taken, seats, peak, timezone } }: { of: components
     <>
       <div className="h-44" aria-hidden>
         <ResponsiveContainer width="100%" height="100%">
-          <AreaChart data={shown} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
+          <AreaChart data={shown} accessibilityLayer={false} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
             <CartesianGrid vertical={false} stroke="var(--border)" />
             <XAxis
               dataKey="at"
