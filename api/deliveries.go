@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
@@ -13,6 +14,7 @@ type deliveriesIn struct {
 	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
 	Status    app.DeliveryStatus `query:"status" validate:"omitempty,enum"`
+	Reason    string             `query:"reason" validate:"omitempty,max=1000" description:"Exactly that one."`
 	From      *app.Time          `query:"from" description:"Made at that time or later."`
 	To        *app.Time          `query:"to" description:"Made before that time."`
 	Limit     int                `query:"limit" default:"20" validate:"min=1,max=100"`
@@ -35,7 +37,7 @@ func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list
 		return list[app.Delivery, cursorMeta]{}, err
 	}
 	filter := persistence.DeliveryFilter{
-		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, From: in.From, To: in.To,
+		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, Reason: in.Reason, From: in.From, To: in.To,
 	}
 	found, err := s.db.Deliveries(ctx, c.principal.StoreID, filter, app.DeliveryID(after), in.Limit+1)
 	return paged(s, c, found, in.Limit, func(d app.Delivery) string { return string(d.ID) }), err
@@ -46,7 +48,11 @@ type deliveryIn struct {
 }
 
 func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
-	return s.db.Delivery(ctx, c.principal.StoreID, in.ID)
+	d, err := s.db.Delivery(ctx, c.principal.StoreID, in.ID)
+	if err == nil && s.workflowURL != "" {
+		d.WorkflowURL = s.workflowURL + url.PathEscape(app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
+	}
+	return d, err
 }
 
 // replayDelivery queues the delivery; a relay hands it to its workflow.

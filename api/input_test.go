@@ -258,7 +258,7 @@ func TestBadQueries(t *testing.T) {
 		w.do("GET", "/products?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)
 	}
 	for query, at := range map[string]string{
-		"status=lost": "status", "status=DELIVERED": "status", "eventType=order.eaten": "eventType", "webhookId=%27": "webhookId", "eventId=": "eventId", "from=x": "from",
+		"status=lost": "status", "status=DELIVERED": "status", "eventType=order.eaten": "eventType", "webhookId=%27": "webhookId", "reason=": "reason", "reason=%00": "reason", "eventId=": "eventId", "from=x": "from",
 		"from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z": "to", "from=2026-01-02T00:00:00Z&to=2026-01-02T01:00:00%2B01:00": "to",
 	} {
 		w.do("GET", "/deliveries?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)

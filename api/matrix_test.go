@@ -69,6 +69,7 @@ var permitted = map[string]string{
 	"GET /replays/{id}":                     "OWNER ADMIN",
 	"POST /replays/{id}/cancel":             "OWNER ADMIN",
 
+	"GET /dead-letters":                         "OWNER ADMIN",
 	"PATCH /webhooks/{id}":                      "OWNER ADMIN",
 	"DELETE /webhooks/{id}":                     "OWNER ADMIN",
 	"POST /webhooks/{id}/test":                  "OWNER ADMIN",
@@ -343,6 +344,7 @@ var scoped = map[string]string{
 	"GET /replays/{id}":                     "webhooks:manage",
 	"POST /replays/{id}/cancel":             "webhooks:manage",
 
+	"GET /dead-letters":                         "webhooks:manage",
 	"PATCH /webhooks/{id}":                      "webhooks:manage",
 	"DELETE /webhooks/{id}":                     "webhooks:manage",
 	"POST /webhooks/{id}/test":                  "webhooks:manage",

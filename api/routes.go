@@ -113,6 +113,7 @@ func routes() []route {
 			handle((*Server).cancelReplay, app.CodeConflict)},
 
 		{get, "/deliveries", app.ManageWebhooks, "", !once, 200, "List the store's deliveries, the newest first", handle((*Server).deliveries)},
+		{get, "/dead-letters", app.ManageWebhooks, "", !once, 200, "Count the store's dead letters by webhook and reason", handle((*Server).deadLetters)},
 		{get, "/deliveries/{id}", app.ManageWebhooks, deliveries, !once, 200, "Show a delivery", handle((*Server).delivery)},
 		{post, "/deliveries/{id}/replay", app.ManageWebhooks, deliveries, !once, 202, "Deliver once more what has ended",
 			handle((*Server).replayDelivery, app.CodeDeliveryInProgress, app.CodePayloadErased, app.CodeConflict)},

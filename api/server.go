@@ -39,6 +39,8 @@ type Config struct {
 	RateLimit      int                       // requests to log in, from one address in any RateWindow; 0 = 10
 	RateWindow     time.Duration             // 0 = 60 s
 	Tester         Tester                    // of webhooks
+	WatchdogDays   int                       // with failed attempts, after which a webhook is deactivated
+	WorkflowURL    string                    // before a workflow's id: its page in Temporal's UI; "" = unknown
 	CORSOrigins    []string                  // whose pages may use the API, as browsers write origins
 	Providers      map[app.Provider]Provider // of social logins; those without client ids are not offered
 	ProviderCAs    *x509.CertPool            // nil = the system's
@@ -72,6 +74,9 @@ type Server struct {
 	watched   *orderFeed
 	heartbeat time.Duration   // of streams
 	words     map[string]bool // of the paths that it serves
+
+	watchdogDays int
+	workflowURL  string
 }
 
 // New makes a server. It panics when its metrics are registered already, or an origin is
@@ -85,7 +90,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		db: c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, cursors: newCursors(c.Keyring),
+		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, watchdogDays: c.WatchdogDays, workflowURL: c.WorkflowURL, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures), stopping: c.Stopping, heartbeat: heartbeat,

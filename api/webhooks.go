@@ -31,9 +31,16 @@ type webhooksIn struct {
 	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
 }
 
-func (s *Server) webhooks(ctx context.Context, c *call, _ webhooksIn) (list[app.Subscription, totalMeta], error) {
+// webhooksMeta is the meta of the list of webhooks, which is always whole.
+type webhooksMeta struct {
+	Total        int           `json:"total"`
+	WatchdogDays int           `json:"watchdogDays"` // how many failingDays it takes for a webhook to be deactivated
+	RequestID    app.RequestID `json:"requestId"`
+}
+
+func (s *Server) webhooks(ctx context.Context, c *call, _ webhooksIn) (list[app.Subscription, webhooksMeta], error) {
 	all, err := s.db.Subscriptions(ctx, c.principal.StoreID)
-	return list[app.Subscription, totalMeta]{all, totalMeta{len(all), c.exchange.id}}, err
+	return list[app.Subscription, webhooksMeta]{all, webhooksMeta{len(all), s.watchdogDays, c.exchange.id}}, err
 }
 
 type webhookIn struct {

@@ -26,12 +26,28 @@ type Delivery struct {
 	EventID        EventID        `json:"eventId"`
 	EventType      EventType      `json:"eventType"`
 	Status         DeliveryStatus `json:"status"`
-	Reason         string         `json:"reason,omitempty"` // why it is a dead letter or cancelled, when no attempt tells
+	Reason         string         `json:"reason,omitempty"` // why it is a dead letter or cancelled; the last attempt's error when nothing else ended it
 	Attempts       int            `json:"attempts"`         // made so far, replays included
 	ScheduledFor   Time           `json:"scheduledFor"`
 	NextRetryAt    *Time          `json:"nextRetryAt,omitempty"`
 	CreatedAt      Time           `json:"createdAt"`
 	EndedAt        *Time          `json:"endedAt,omitempty"`
+	WorkflowURL    string         `json:"workflowUrl,omitempty"` // its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set
+}
+
+// DeadLetters counts the dead letters of a subscription that have one reason.
+type DeadLetters struct {
+	SubscriptionID SubscriptionID `json:"webhookId"`
+	Reason         string         `json:"reason"`
+	Count          int64          `json:"count"`
+	OldestAt       Time           `json:"oldestAt"` // when the first of these deliveries was made
+	NewestAt       Time           `json:"newestAt"` // when the last of them was
+}
+
+// DeliveryWorkflowID returns the id of the workflow that brings an event to a
+// subscription.
+func DeliveryWorkflowID(event EventID, subscription SubscriptionID) string {
+	return "delivery/" + string(event) + "/" + string(subscription)
 }
 
 // Reasons of a delivery that ended without an attempt that tells why.

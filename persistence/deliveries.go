@@ -40,7 +40,20 @@ type DeliveryFilter struct {
 	EventID        app.EventID
 	EventType      app.EventType
 	Status         app.DeliveryStatus
+	Reason         string
 	From, To       *app.Time // of their creation: From included, To not
+}
+
+// A dead letter that no more than its last attempt a made one has that one's error as its
+// reason.
+const (
+	lastAttempt    = "LEFT JOIN attempts AS a ON d.status = 'dead_letter' AND d.reason = '' AND a.delivery_id = d.id AND a.number = d.attempts"
+	deliveryReason = "coalesce(nullif(d.reason, ''), a.error, '')"
+)
+
+// selectDeliveries reads deliveryRow.
+func selectDeliveries(tx bun.Tx, model any) *bun.SelectQuery {
+	return tx.NewSelect().Model(model).ExcludeColumn("reason").ColumnExpr(deliveryReason + " AS reason").Join(lastAttempt)
 }
 
 // Deliveries lists a store's deliveries, the newest first, at most limit of them, from
@@ -49,7 +62,7 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 	var rows []deliveryRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		q := tx.NewSelect().Model(&rows).Where("d.store_id = ?", store).OrderExpr("d.id DESC").Limit(int64(limit))
+		q := selectDeliveries(tx, &rows).Where("d.store_id = ?", store).OrderExpr("d.id DESC").Limit(int64(limit))
 		if after != "" {
 			q.Where("d.id < ?", after)
 		}
@@ -64,6 +77,9 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 		}
 		if filter.Status != "" {
 			q.Where("d.status = ?", filter.Status)
+		}
+		if filter.Reason != "" {
+			q.Where(deliveryReason+" = ?", filter.Reason)
 		}
 		if filter.From != nil {
 			q.Where("d.created_at >= ?", filter.From.Time)
@@ -84,7 +100,7 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
+		return selectDeliveries(tx, &row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
 	})
 	return row.delivery(), err
 }

@@ -43,12 +43,6 @@ var (
 	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
 )
 
-// DeliveryWorkflowID returns the id of the workflow that brings an event to a
-// subscription.
-func DeliveryWorkflowID(event app.EventID, subscription app.SubscriptionID) string {
-	return "delivery/" + string(event) + "/" + string(subscription)
-}
-
 // workflowTaskTimeout bounds how long a first attempt waits after the death of its
 // worker; longer attempts renew it (heartbeats).
 const workflowTaskTimeout = 10 * time.Second
@@ -73,7 +67,7 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay, Policy: c.policy,
 	}
 	options := client.StartWorkflowOptions{
-		ID:                  DeliveryWorkflowID(claim.EventID, claim.SubscriptionID),
+		ID:                  app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID),
 		TaskQueue:           TaskQueue,
 		WorkflowTaskTimeout: workflowTaskTimeout,
 		StaticSummary:       fmt.Sprintf("%s for %s", claim.EventType, claim.SubscriptionID),

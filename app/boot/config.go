@@ -78,6 +78,8 @@ type Config struct {
 
 	SMTPURL app.Secret `env:"COMANDA_SMTP_URL"` // the API orders mails, a worker sends them
 
+	TemporalUIURL string `env:"COMANDA_TEMPORAL_UI_URL"` // "" = clients are not told where it is
+
 	Google   provider `envPrefix:"COMANDA_GOOGLE_"`
 	Apple    provider `envPrefix:"COMANDA_APPLE_"`
 	Facebook provider `envPrefix:"COMANDA_FACEBOOK_"`
@@ -323,6 +325,9 @@ func (c *Config) checkAPI(fault func(string, error)) {
 			fault("COMANDA_"+strings.ToUpper(string(name))+"_JWKS_URL", errors.New("must be an https URL"))
 		}
 	}
+	if ui, err := url.Parse(c.TemporalUIURL); c.TemporalUIURL != "" && (err != nil || ui.Scheme != "https" && ui.Scheme != "http" || ui.Host == "" || ui.RawQuery != "" || ui.Fragment != "") {
+		fault("COMANDA_TEMPORAL_UI_URL", errors.New("must be an http or https URL"))
+	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
@@ -333,6 +338,15 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	case len(c.TrustedProxies) == 0:
 		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("must be set, or COMANDA_TRUSTED_PROXIES, where a proxy speaks HTTPS for us"))
 	}
+}
+
+// workflowURL returns what stands before a workflow's id in the address of its page in
+// Temporal's UI, "" if that is not known.
+func (c *Config) workflowURL() string {
+	if c.TemporalUIURL == "" {
+		return ""
+	}
+	return strings.TrimRight(c.TemporalUIURL, "/") + "/namespaces/" + url.PathEscape(namespaceOf(c.temporal)) + "/workflows/"
 }
 
 // certPool returns the system's authorities with those of a file; nil when there is no file.

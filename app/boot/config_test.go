@@ -62,6 +62,7 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"a short log":                         {with("COMANDA_LOG_RETENTION", "719h"), []string{"COMANDA_LOG_RETENTION: must not be shorter than"}},
 		"a long day":                          {with("COMANDA_WATCHDOG_DAY", "2161h"), []string{"COMANDA_LOG_RETENTION: must not be shorter than"}},
 		"no day":                              {with("COMANDA_WATCHDOG_DAY", "0", "COMANDA_WATCHDOG_DAYS", "0"), []string{"COMANDA_WATCHDOG_DAY: must be a positive duration", "COMANDA_WATCHDOG_DAYS: must be from 1 to 365"}},
+		"a UI nowhere":                        {with("COMANDA_TEMPORAL_UI_URL", "localhost:8080"), []string{"COMANDA_TEMPORAL_UI_URL: must be an http or https URL"}},
 		"half a certificate":                  {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 		"no window":                           {with("COMANDA_PLAN_WINDOW", "0s"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
 		"a broken window":                     {with("COMANDA_PLAN_WINDOW", "1500ms"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},

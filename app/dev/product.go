@@ -90,11 +90,12 @@ func (s *Stack) settings(o Options, d databases, files localca.Files) (map[strin
 		"COMANDA_EGRESS_CA_FILE": trusted,
 	}
 	defaults := map[string]string{
-		"COMANDA_BASE_URL":     s.ports.url("https", apiPort),
-		"COMANDA_TLS_CERT":     files.Cert,
-		"COMANDA_TLS_KEY":      files.Key,
-		"COMANDA_SECRET_KEYS":  key,
-		"COMANDA_EGRESS_ALLOW": "127.0.0.0/8,::1/128",
+		"COMANDA_BASE_URL":        s.ports.url("https", apiPort),
+		"COMANDA_TEMPORAL_UI_URL": s.ports.url("http", uiPort),
+		"COMANDA_TLS_CERT":        files.Cert,
+		"COMANDA_TLS_KEY":         files.Key,
+		"COMANDA_SECRET_KEYS":     key,
+		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
 	}
 	return o.settings(decided, defaults), nil
 }

@@ -5,6 +5,7 @@ import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
+import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
 import { LoginPage } from "@/session/login";
@@ -91,6 +92,20 @@ const reservations = createRoute({
   component: lazily(() => import("@/pages/reservations/page"), "ReservationsPage"),
 });
 
+const webhook = createRoute({
+  getParentRoute: () => inside,
+  path: "/webhooks/$id",
+  validateSearch: webhookSearch,
+  component: lazily(() => import("@/pages/webhooks/detail"), "WebhookPage"),
+});
+
+const deadLetters = createRoute({
+  getParentRoute: () => inside,
+  path: "/dead-letters",
+  validateSearch: deadLettersSearch,
+  component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
+});
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
@@ -103,6 +118,9 @@ const routeTree = root.addChildren([
     page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
     page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
+    page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
+    webhook,
+    deadLetters,
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

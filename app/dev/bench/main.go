@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
@@ -88,6 +89,11 @@ type figures struct {
 	Doubled   int     `json:"doubled"`
 }
 
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	dir, err := os.MkdirTemp("", "comanda-bench-*")
 	if err != nil {
@@ -99,7 +105,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	}
 	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(stderr),
 		progressbar.OptionSetDescription("building"), progressbar.OptionShowCount(),
-		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+		progressbar.OptionSetVisibility(isTerminal(stderr)), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 	programs, err := harness.Build(ctx, dir)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func checkFastLane(t *testing.T, d app.Delivery) {
 
 func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
 	t.Helper()
-	return historyNamed(t, workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
+	return historyNamed(t, app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
 }
 
 // historyNamed returns the history of a workflow as it is, nil when there is no workflow yet.
@@ -173,7 +173,7 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 	r.subscribe(h)
 	r.order()
 	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
-	id := workflows.DeliveryWorkflowID(dead.EventID, dead.SubscriptionID)
+	id := app.DeliveryWorkflowID(dead.EventID, dead.SubscriptionID)
 	eventually(t, "the workflow is a dead letter", func() error {
 		value, err := the.temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
 		if err != nil {

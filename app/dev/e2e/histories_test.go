@@ -45,7 +45,7 @@ func TestHistories(t *testing.T) {
 		}},
 		"cancelled": {9, func(r *restaurant) {
 			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
-			must(t, the.temporal.CancelWorkflow(t.Context(), workflows.DeliveryWorkflowID(d.EventID, d.SubscriptionID), ""))
+			must(t, the.temporal.CancelWorkflow(t.Context(), app.DeliveryWorkflowID(d.EventID, d.SubscriptionID), ""))
 			d = r.delivery("cancelled", withStatus(app.DeliveryCancelled))
 			if d.Reason != app.ReasonCancelled {
 				t.Errorf("cancelled because %q", d.Reason)

@@ -719,6 +719,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/dead-letters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the store's dead letters by webhook and reason
+         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["deadLetters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/deliveries": {
         parameters: {
             query?: never;
@@ -2437,6 +2464,23 @@ export interface components {
              */
             returningCustomers: number;
         };
+        /** @description DeadLetters counts the dead letters of a subscription that have one reason. */
+        DeadLetters: {
+            /** Format: int64 */
+            count: number;
+            /**
+             * Format: date-time
+             * @description when the last of them was
+             */
+            newestAt: string;
+            /**
+             * Format: date-time
+             * @description when the first of these deliveries was made
+             */
+            oldestAt: string;
+            reason: string;
+            webhookId: string;
+        };
         /** @description Delivery is one event on its way to one subscription. */
         Delivery: {
             /** @description made so far, replays included */
@@ -2451,13 +2495,15 @@ export interface components {
             id: string;
             /** Format: date-time */
             nextRetryAt?: string;
-            /** @description why it is a dead letter or cancelled, when no attempt tells */
+            /** @description why it is a dead letter or cancelled; the last attempt's error when nothing else ended it */
             reason?: string;
             /** Format: date-time */
             scheduledFor: string;
             /** @enum {string} */
             status: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
             webhookId: string;
+            /** @description its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set */
+            workflowUrl?: string;
         };
         /** @description DeliveryAddress is where an order goes. */
         DeliveryAddress: {
@@ -3479,6 +3525,12 @@ export interface components {
             responseTimeMs: number;
             /** @description 0 = no response */
             statusCode: number;
+        };
+        WebhooksMeta: {
+            requestId: string;
+            total: number;
+            /** @description how many failingDays it takes for a webhook to be deactivated */
+            watchdogDays: number;
         };
         /** @description Website is a tenant: stores under one name, with one plan. */
         Website: {
@@ -4861,6 +4913,47 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    deadLetters: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description Deliveries made at that time or later. */
+                from?: string;
+                /** @description Deliveries made before that time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["DeadLetters"][];
+                        meta: components["schemas"]["TotalMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     deliveries: {
         parameters: {
             query?: {
@@ -4870,6 +4963,8 @@ export interface operations {
                 eventId?: string;
                 eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
                 status?: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+                /** @description Exactly that one. */
+                reason?: string;
                 /** @description Made at that time or later. */
                 from?: string;
                 /** @description Made before that time. */
@@ -6401,7 +6496,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         data: components["schemas"]["Webhook"][];
-                        meta: components["schemas"]["TotalMeta"];
+                        meta: components["schemas"]["WebhooksMeta"];
                         /**
                          * @description always true
                          * @constant

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 
 import { Button } from "./button";
 import { cn } from "./cn";
+import { useFocusReturn } from "./focus";
 
 type Props = {
   open: boolean;
@@ -16,11 +17,13 @@ type Props = {
 
 /** A dialog over the page. Escape and a click beside it close it. */
 export function Dialog({ open, onClose, title, description, wide, children }: Props) {
+  const focus = useFocusReturn();
   return (
     <Radix.Root open={open} onOpenChange={(next) => next || onClose()}>
       <Radix.Portal>
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
+          {...focus}
           className={cn(
             "fixed inset-x-0 bottom-0 z-50 mx-auto max-h-[92dvh] w-full overflow-y-auto rounded-t-lg border bg-surface p-5 shadow-lg sm:top-1/2 sm:bottom-auto sm:-translate-y-1/2 sm:rounded-lg",
             wide ? "sm:max-w-3xl" : "sm:max-w-lg",

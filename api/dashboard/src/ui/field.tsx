@@ -64,7 +64,7 @@ export function SelectField({ label, hint, error, className, children, ...props 
 export function Checkbox({ label, className, ...props }: { label: ReactNode } & ComponentProps<"input">) {
   return (
     <label className={cn("flex items-start gap-2 text-sm", className)}>
-      <input type="checkbox" className="mt-0.5 size-4 accent-primary" {...props} />
+      <input type="checkbox" className="mt-0.5 size-4 shrink-0 accent-primary" {...props} />
       <span>{label}</span>
     </label>
   );

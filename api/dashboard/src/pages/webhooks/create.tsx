@@ -1,0 +1,90 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+
+import { ApiError, api, data, idempotencyKey } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Dialog, DialogActions } from "@/ui/dialog";
+import { TextField } from "@/ui/field";
+import { Failure } from "@/ui/page";
+
+import { type EventType, webhooksKey } from "./data";
+import { EventPicker } from "./events";
+import { madeSecret } from "./secret";
+import { OwnSecret, ShownSecret } from "./secret-field";
+import { TestResult, useTest } from "./ping";
+
+/** Creates a webhook, shows its secret, and tries it out. */
+export function CreateDialog({ onClose }: { onClose: () => void }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const [once] = useState(idempotencyKey);
+  const [{ secret, own }, setSecret] = useState(madeSecret);
+  const [events, setEvents] = useState<EventType[]>([]);
+  const create = useMutation({
+    mutationFn: (url: string) => data(api.POST("/webhooks", { body: { url, events, secret }, params: { header: { "Idempotency-Key": once } } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+  });
+  const test = useTest(create.data?.id ?? "");
+  function submit(event: FormEvent<HTMLFormElement>) {
+    event.preventDefault();
+    create.mutate(String(new FormData(event.currentTarget).get("url")).trim());
+  }
+  const created = create.data;
+  if (created) {
+    return (
+      <Dialog
+        open
+        onClose={onClose}
+        title="Your webhook is ready"
+        description={
+          own
+            ? "Every delivery is signed with the secret that you gave. Does your server know it?"
+            : "Give your server this secret: every delivery is signed with it. It is shown this once; when it is lost, rotate it."
+        }
+      >
+        {!own && <ShownSecret secret={secret} />}
+        <TestResult test={test} />
+        <DialogActions>
+          <Button variant="outline" onClick={() => void navigate({ to: "/webhooks/$id", params: { id: created.id } })}>
+            Open its page
+          </Button>
+          <Button variant="outline" busy={test.isPending} onClick={() => test.mutate()}>
+            Send a test
+          </Button>
+          <Button onClick={onClose}>Done</Button>
+        </DialogActions>
+      </Dialog>
+    );
+  }
+  const refused = create.error instanceof ApiError ? create.error : undefined;
+  return (
+    <Dialog open wide onClose={onClose} title="Create a webhook">
+      <form onSubmit={submit} className="grid gap-4">
+        <TextField
+          label="URL"
+          name="url"
+          type="url"
+          required
+          maxLength={2048}
+          pattern="https://.*"
+          title="An address that begins with https://"
+          placeholder="https://example.com/hooks/comanda"
+          hint="Where your server takes POST requests. https only."
+          error={refused?.at("url")}
+        />
+        <EventPicker chosen={events} onChange={setEvents} error={refused?.at("events")} />
+        <OwnSecret own={own} onChange={setSecret} error={refused?.at("secret")} />
+        <Failure error={create.error} />
+        <DialogActions>
+          <Button variant="outline" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" busy={create.isPending} disabled={events.length === 0}>
+            Create
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,254 @@
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, Suspense, lazy, useState } from "react";
+
+import { Button } from "@/ui/button";
+import { Choice } from "@/ui/choice";
+import { Dialog, DialogActions } from "@/ui/dialog";
+import { formatMs } from "@/ui/duration";
+import { Time } from "@/ui/format";
+import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
+import { useToast } from "@/ui/toast";
+import { ApiError } from "@/api/client";
+
+import { AttemptSheet } from "./attempt";
+import { Attempts } from "./attempts";
+import { DeleteDialog, EditDialog, RotateDialog, SwitchOffDialog, useChange } from "./change";
+import { type Webhook, spans, useEventTypes, useStats, useWebhook, useWebhooks } from "./data";
+import { healthOf } from "./health";
+import { ReplayDialog, Replays } from "./replay";
+import { useShown } from "./show";
+import { Snippets } from "./snippets";
+import { HealthBadge } from "./status";
+import { TestResult, useTest } from "./ping";
+
+const Plots = lazy(() => import("./plots").then((module) => ({ default: module.Plots })));
+
+type Open = "test" | "replay" | "edit" | "rotate" | "off" | "delete" | null;
+
+/** One webhook: how it does, what was sent, and what can be done about it. */
+export function WebhookPage() {
+  const {
+    id,
+    search: { attempt },
+    show,
+  } = useShown();
+  const webhook = useWebhook(id);
+  const all = useWebhooks();
+  const catalogue = useEventTypes();
+  const [open, setOpen] = useState<Open>(null);
+  const close = () => setOpen(null);
+  const shown = webhook.data;
+  if (webhook.error instanceof ApiError && webhook.error.status === 404) {
+    return (
+      <Empty title="There is no such webhook in this store">
+        <Link to="/webhooks" className="text-primary underline">
+          To the webhooks
+        </Link>
+      </Empty>
+    );
+  }
+  if (!shown) return webhook.error ? <Failure error={webhook.error} retry={() => void webhook.refetch()} /> : <Loading />;
+  const eventTypes = (catalogue.data ?? []).map((type) => type.name);
+  return (
+    <div className="grid gap-5 [&>*]:min-w-0">
+      <div className="-mb-5">
+        <Link to="/webhooks" className="text-sm text-muted-foreground hover:text-foreground">
+          ← Webhooks
+        </Link>
+        <PageHeader
+          title={<span className="break-all">{shown.url}</span>}
+          actions={
+            <>
+              <Button onClick={() => setOpen("test")}>Send a test</Button>
+              <Button variant="outline" onClick={() => setOpen("replay")}>
+                Replay…
+              </Button>
+              <Button variant="outline" onClick={() => setOpen("edit")}>
+                Edit
+              </Button>
+            </>
+          }
+        />
+      </div>
+      <Failure error={webhook.error} retry={() => void webhook.refetch()} />
+      <Trouble webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
+      <Numbers webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
+      <Replays webhookId={id} />
+      <Attempts eventTypes={eventTypes} onTest={() => setOpen("test")} />
+      <Facts webhook={shown} onOpen={setOpen} />
+      <Snippets url={shown.url} />
+      {attempt && (
+        <AttemptSheet webhookId={id} id={attempt} onClose={() => show({ attempt: undefined })} />
+      )}
+      {open === "test" && <TestDialog webhook={shown} onClose={close} />}
+      {open === "replay" && <ReplayDialog webhooks={all.data?.data ?? [shown]} webhookId={id} onClose={close} />}
+      {open === "edit" && <EditDialog webhook={shown} onClose={close} />}
+      {open === "rotate" && <RotateDialog webhook={shown} onClose={close} />}
+      {open === "off" && <SwitchOffDialog webhook={shown} onClose={close} />}
+      {open === "delete" && <DeleteDialog webhook={shown} onClose={close} />}
+    </div>
+  );
+}
+
+/** What is wrong with a webhook and will not go away by itself. */
+function Trouble({ webhook, days }: { webhook: Webhook; days: number }) {
+  const toast = useToast();
+  const change = useChange(webhook);
+  if (!webhook.isActive) {
+    return (
+      <div role="alert" className="flex flex-wrap items-center justify-between gap-3 rounded-md border border-warning/50 p-3 text-sm">
+        <p>
+          This webhook is switched off: new events are not sent here.
+          {webhook.failureCount > 0 && ` Its last ${webhook.failureCount.toLocaleString("en")} attempts have failed; repair the receiver first, then replay its dead letters.`}
+        </p>
+        <Button
+          size="small"
+          busy={change.isPending}
+          onClick={() =>
+            change.mutate(
+              { isActive: true },
+              { onSuccess: () => toast("The webhook is switched on"), onError: (error) => toast(error.message, { bad: true }) },
+            )
+          }
+        >
+          Switch on
+        </Button>
+      </div>
+    );
+  }
+  if (webhook.failureCount === 0 || !webhook.failingSince) return null;
+  return (
+    <div role="alert" className="rounded-md border border-warning/50 p-3 text-sm">
+      The receiver has been failing since <Time at={webhook.failingSince} />.
+      {days > 0 && ` After ${days} days with failures and no success between them the webhook is switched off; ${webhook.failingDays} of these have passed.`}
+    </div>
+  );
+}
+
+function Numbers({ webhook, days }: { webhook: Webhook; days: number }) {
+  const { search, show } = useShown();
+  const { span = "24h" } = search;
+  const stats = useStats(webhook.id, span);
+  const totals = stats.data?.totals;
+  return (
+    <Card
+      title="Deliveries"
+      actions={
+        <Choice
+          label="Span of time"
+          value={span}
+          options={spans}
+          onChange={(next) => show({ span: next === "24h" ? undefined : next }, { replace: true })}
+        />
+      }
+    >
+      <dl className="mb-5 grid grid-cols-2 gap-4 sm:grid-cols-4 lg:grid-cols-7">
+        <Figure name="Health">
+          <HealthBadge health={healthOf(webhook, days)} />
+        </Figure>
+        <Figure name="Delivered">{totals?.delivered.toLocaleString("en")}</Figure>
+        <Figure name="Failed attempts">{totals?.failed.toLocaleString("en")}</Figure>
+        <Figure name="Dead letters">{totals?.deadLetter.toLocaleString("en")}</Figure>
+        <Figure name="Retrying now">{stats.data?.retryingNow.toLocaleString("en")}</Figure>
+        <Figure name="Response p50">{totals && formatMs(totals.p50Ms)}</Figure>
+        <Figure name="Response p99">{totals && formatMs(totals.p99Ms)}</Figure>
+      </dl>
+      <Failure error={stats.error} retry={() => void stats.refetch()} />
+      <div className="min-h-56">
+        {stats.data && (
+          <Suspense fallback={<Loading />}>
+            <Plots stats={stats.data} onChoose={(from, to) => show({ from, to, page: undefined }, { replace: true })} />
+          </Suspense>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+const Figure = ({ name, children }: { name: string; children: ReactNode }) => (
+  <div className="grid content-start gap-1">
+    <dt className="text-xs text-muted-foreground">{name}</dt>
+    <dd className="text-lg font-semibold tabular-nums">{children ?? "…"}</dd>
+  </div>
+);
+
+function Facts({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) => void }) {
+  return (
+    <Card title="Settings">
+      <dl className="grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr] [&_dt]:text-muted-foreground">
+        <dt>Events</dt>
+        <dd className="flex flex-wrap gap-1.5">
+          {webhook.events.map((name) => (
+            <code key={name} className="rounded bg-muted px-1.5 py-0.5 text-xs">
+              {name}
+            </code>
+          ))}
+        </dd>
+        <dt>Created</dt>
+        <dd>
+          <Time at={webhook.createdAt} />
+        </dd>
+        <dt>Last changed</dt>
+        <dd>
+          <Time at={webhook.updatedAt} />
+        </dd>
+        <dt>Last delivery</dt>
+        <dd>
+          <Time at={webhook.lastDeliveryAt} />
+        </dd>
+        {webhook.previousSecretExpiresAt && Date.parse(webhook.previousSecretExpiresAt) > Date.now() && (
+          <>
+            <dt>Old secret</dt>
+            <dd>
+              signs as well until <Time at={webhook.previousSecretExpiresAt} />
+            </dd>
+          </>
+        )}
+        <dt>Id</dt>
+        <dd>
+          <code className="text-xs break-all">{webhook.id}</code>
+        </dd>
+      </dl>
+      <div className="mt-4 flex flex-wrap gap-2 border-t pt-4">
+        <Button variant="outline" size="small" onClick={() => onOpen("rotate")}>
+          Rotate the secret
+        </Button>
+        {webhook.isActive && (
+          <Button variant="outline" size="small" onClick={() => onOpen("off")}>
+            Switch off
+          </Button>
+        )}
+        <Button variant="danger" size="small" onClick={() => onOpen("delete")}>
+          Delete
+        </Button>
+      </div>
+    </Card>
+  );
+}
+
+function TestDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
+  const test = useTest(webhook.id);
+  const { show } = useShown();
+  return (
+    <Dialog open onClose={onClose} title="Send a test" description="One signed test.ping, now, without retries. It counts neither for the plan nor for the watchdog.">
+      <p className="text-sm break-all text-muted-foreground">To {webhook.url}</p>
+      <TestResult test={test} />
+      <DialogActions>
+        {test.data && (
+          <Button
+            variant="outline"
+            onClick={() => {
+              show({ eventId: test.data.eventId, status: undefined, eventType: undefined, from: undefined, to: undefined, page: undefined });
+              onClose();
+            }}
+          >
+            Show its attempt
+          </Button>
+        )}
+        <Button busy={test.isPending} onClick={() => test.mutate()}>
+          {test.data ? "Send another" : "Send"}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

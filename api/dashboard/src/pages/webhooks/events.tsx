@@ -1,0 +1,63 @@
+import { useId } from "react";
+
+import { Button } from "@/ui/button";
+import { Checkbox } from "@/ui/field";
+import { Failure, Loading } from "@/ui/page";
+
+import { type EventType, isSubscribable, useEventTypes } from "./data";
+
+/** Chooses types of events from the catalogue. */
+export function EventPicker({ chosen, onChange, error }: { chosen: EventType[]; onChange: (events: EventType[]) => void; error?: string }) {
+  const catalogue = useEventTypes();
+  const id = useId();
+  const all = (catalogue.data ?? []).filter(isSubscribable);
+  const groupOf = (name: string) => name.split(".")[0]!;
+  const toggle = (names: EventType[], on: boolean) => onChange(on ? [...new Set([...chosen, ...names])] : chosen.filter((name) => !names.includes(name)));
+  return (
+    <fieldset className="grid gap-2" aria-describedby={error ? id : undefined}>
+      <legend className="mb-1 text-sm font-medium">Events</legend>
+      <Failure error={catalogue.error} retry={() => void catalogue.refetch()} />
+      {catalogue.isPending && <Loading />}
+      {all.length > 0 && (
+        <>
+          <div className="flex items-center gap-2 text-xs text-muted-foreground">
+            <span className="mr-auto" role="status">
+              {chosen.length} of {all.length} chosen
+            </span>
+            <Button variant="outline" size="small" onClick={() => toggle(all.map((type) => type.name), true)}>
+              All
+            </Button>
+            <Button variant="outline" size="small" onClick={() => onChange([])}>
+              None
+            </Button>
+          </div>
+          <div className="grid gap-4 rounded-md border p-3 sm:grid-cols-2">
+            {[...new Set(all.map((type) => groupOf(type.name)))].map((group) => (
+              <div key={group} className="grid content-start gap-2">
+                <p className="text-xs font-semibold text-muted-foreground capitalize">{group}</p>
+                {all.filter((type) => groupOf(type.name) === group).map((type) => (
+                  <Checkbox
+                    key={type.name}
+                    checked={chosen.includes(type.name)}
+                    onChange={(event) => toggle([type.name], event.target.checked)}
+                    label={
+                      <>
+                        <code className="text-xs">{type.name}</code>
+                        <span className="block text-xs text-muted-foreground">{type.description}</span>
+                      </>
+                    }
+                  />
+                ))}
+              </div>
+            ))}
+          </div>
+        </>
+      )}
+      {error && (
+        <p id={id} className="text-xs text-danger">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}

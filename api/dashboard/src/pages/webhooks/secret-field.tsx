@@ -1,0 +1,40 @@
+import { CopyButton } from "@/ui/copy";
+import { Checkbox, TextField } from "@/ui/field";
+
+import { type ChosenSecret, madeSecret } from "./secret";
+
+/** A secret, this once. */
+export const ShownSecret = ({ secret }: { secret: string }) => (
+  <div className="flex items-center gap-3 rounded-md border bg-muted p-3">
+    <code className="min-w-0 flex-1 text-sm break-all" data-testid="secret">
+      {secret}
+    </code>
+    <CopyButton text={secret} label="Copy the secret" />
+  </div>
+);
+
+/** Takes a secret that somebody has already, instead of the one made here. */
+export function OwnSecret({ own, onChange, error }: { own: boolean; onChange: (chosen: ChosenSecret) => void; error?: string }) {
+  return (
+    <div className="grid gap-2">
+      <Checkbox
+        checked={own}
+        onChange={(event) => onChange(event.target.checked ? { secret: "", own: true } : madeSecret())}
+        label="Use a secret of my own, instead of one made by this browser"
+      />
+      {own && (
+        <TextField
+          label="Secret"
+          type="password"
+          autoComplete="off"
+          required
+          minLength={32}
+          maxLength={256}
+          hint="32 to 256 characters."
+          error={error}
+          onChange={(event) => onChange({ secret: event.target.value, own: true })}
+        />
+      )}
+    </div>
+  );
+}

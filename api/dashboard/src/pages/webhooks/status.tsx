@@ -1,0 +1,30 @@
+import { Badge, type Tone } from "@/ui/page";
+
+import type { AttemptStatus, Delivery } from "./data";
+import { type Health } from "./health";
+
+const looks: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {
+  delivered: ["good", "delivered"],
+  failed: ["bad", "failed"],
+  retrying: ["warn", "retrying"],
+  dead_letter: ["bad", "dead letter"],
+  queued: ["neutral", "queued"],
+  pending: ["accent", "pending"],
+  cancelled: ["neutral", "cancelled"],
+};
+
+/** Where an attempt or a delivery stands. */
+export const StatusBadge = ({ status }: { status: keyof typeof looks }) => (
+  <Badge tone={looks[status][0]} className="whitespace-nowrap">
+    {looks[status][1]}
+  </Badge>
+);
+
+export const HealthBadge = ({ health }: { health: Health }) => (
+  <span className="grid justify-items-start gap-0.5">
+    <Badge tone={health.tone} className="whitespace-nowrap">
+      {health.label}
+    </Badge>
+    {health.detail && <span className="text-xs font-normal text-muted-foreground">{health.detail}</span>}
+  </span>
+);

@@ -1,0 +1,46 @@
+package persistence
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// deadLettersRow is one group of dead letters.
+type deadLettersRow struct {
+	SubscriptionID app.SubscriptionID
+	Reason         string
+	Count          int64
+	OldestAt       time.Time
+	NewestAt       time.Time
+}
+
+// DeadLetters counts a store's dead letters made from a time on, up to but without another
+// (nil = whenever), by subscription and reason, the largest group first.
+func (db *DB) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.Time) ([]app.DeadLetters, error) {
+	var rows []deadLettersRow
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		q := tx.NewSelect().TableExpr("deliveries AS d").Join(lastAttempt).
+			ColumnExpr("d.subscription_id").ColumnExpr(deliveryReason+" AS reason").ColumnExpr("count(*) AS count").
+			ColumnExpr("min(d.created_at) AS oldest_at").ColumnExpr("max(d.created_at) AS newest_at").
+			Where("d.store_id = ? AND d.status = 'dead_letter'", store).GroupExpr("1, 2").OrderExpr("3 DESC, 1, 2")
+		if from != nil {
+			q.Where("d.created_at >= ?", from.Time)
+		}
+		if to != nil {
+			q.Where("d.created_at < ?", to.Time)
+		}
+		return q.Scan(ctx, &rows)
+	})
+	groups := make([]app.DeadLetters, len(rows))
+	for i, row := range rows {
+		groups[i] = app.DeadLetters{
+			SubscriptionID: row.SubscriptionID, Reason: row.Reason, Count: row.Count, OldestAt: app.At(row.OldestAt), NewestAt: app.At(row.NewestAt),
+		}
+	}
+	return groups, err
+}
