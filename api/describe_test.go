@@ -110,6 +110,11 @@ func codesOf(rt route) []app.Code {
 	return codes
 }
 
+// streamed says what comes of GET /orders/stream.
+const streamed = `Each change is an event "order" whose data is ` + "`" + `{"id","orderId","status","version"}` + "`" + `: read the order to see it. ` +
+	`A comment comes every 15 seconds. As long as the stream goes on it has left nothing out; it ends when the access token expires, the session ends or the client ` +
+	`is too slow: then read what has changed (GET /orders?updatedSince=) and begin anew. A login or API key has at most 10 at once.`
+
 const (
 	schemasAt   = "#/components/schemas/"
 	responsesAt = "#/components/responses/"
@@ -225,12 +230,17 @@ func describeRoute(reflector *openapi31.Reflector, rt route) error {
 			Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" description:"Repeating a request with its key and body within 24 hours has the first one's answer and no further effect."`
 		}{})
 	}
-	if rt.endpoint.answer != nil {
-		reflector.InlineDefinition(rt.endpoint.answer)
+	answer, contentType := rt.endpoint.answer, ""
+	if _, stream := answer.(eventStream); stream {
+		answer, contentType = "", "text/event-stream"
+		text += "\n\n" + streamed
 	}
-	oc.AddRespStructure(rt.endpoint.answer, openapi.WithHTTPStatus(rt.status), func(cu *openapi.ContentUnit) { cu.Description = "Done." })
+	if answer != nil {
+		reflector.InlineDefinition(answer)
+	}
+	oc.AddRespStructure(answer, openapi.WithHTTPStatus(rt.status), func(cu *openapi.ContentUnit) { cu.Description, cu.ContentType = "Done.", contentType })
 	if rt.endpoint.repeats {
-		oc.AddRespStructure(rt.endpoint.answer, openapi.WithHTTPStatus(http.StatusOK), func(cu *openapi.ContentUnit) {
+		oc.AddRespStructure(answer, openapi.WithHTTPStatus(http.StatusOK), func(cu *openapi.ContentUnit) {
 			cu.Description = "It was there already, exactly so: this is it."
 		})
 	}

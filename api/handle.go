@@ -128,6 +128,10 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		x.WriteHeader(rt.status)
 		return
 	}
+	if stream, ok := answer.(eventStream); ok {
+		stream(x)
+		return
+	}
 	body, err := encode(answer)
 	if err != nil {
 		s.refuse(x, r, err)

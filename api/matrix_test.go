@@ -50,6 +50,7 @@ var permitted = map[string]string{
 	"GET /products":                 "OWNER ADMIN MANAGER STAFF",
 	"GET /orders":                   "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /orders/quote":            "OWNER ADMIN MANAGER STAFF",
+	"GET /orders/stream":            "OWNER ADMIN MANAGER STAFF",
 	"PATCH /orders/{id}/status":     "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}/history":      "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /products":                "OWNER ADMIN MANAGER",
@@ -78,6 +79,7 @@ var permitted = map[string]string{
 
 	"POST /reservations":                           "OWNER ADMIN MANAGER STAFF",
 	"GET /reservations":                            "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations/seats":                      "OWNER ADMIN MANAGER STAFF",
 	"GET /reservations/{id}":                       "OWNER ADMIN MANAGER STAFF",
 	"PATCH /reservations/{id}/status":              "OWNER ADMIN MANAGER STAFF",
 	"GET /analytics/summary":                       "OWNER ADMIN",
@@ -134,6 +136,9 @@ func (w *world) attempt(rt route, store, token string) *answer {
 func query(rt route) string {
 	if strings.HasPrefix(rt.path, "/analytics/") {
 		return "?from=2026-03-14&to=2026-03-14"
+	}
+	if rt.path == "/reservations/seats" {
+		return "?date=2026-03-14"
 	}
 	return ""
 }
@@ -353,11 +358,13 @@ var scoped = map[string]string{
 	"DELETE /products/{id}":     "write:products",
 	"GET /orders":               "read:orders write:orders",
 	"POST /orders/quote":        "write:orders",
+	"GET /orders/stream":        "read:orders write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
 
 	"POST /reservations":              "write:reservations",
 	"GET /reservations":               "read:reservations write:reservations",
+	"GET /reservations/seats":         "read:reservations write:reservations",
 	"GET /reservations/{id}":          "read:reservations write:reservations",
 	"PATCH /reservations/{id}/status": "write:reservations",
 	"GET /analytics/summary":          "read:analytics",

@@ -112,3 +112,12 @@ func (s *Server) changeReservationStatus(ctx context.Context, c *call, in change
 	r, err := s.db.ChangeReservationStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
 	return reservationFor(c.principal, r), err
 }
+
+type seatsIn struct {
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	Date    string      `query:"date" validate:"required,date" description:"A day in the store's time zone."`
+}
+
+func (s *Server) seatsOfDay(ctx context.Context, c *call, in seatsIn) (app.SeatsOfDay, error) {
+	return s.db.SeatsOfDay(ctx, c.principal.StoreID, in.Date)
+}

@@ -474,3 +474,34 @@ func TestBadReservations(t *testing.T) {
 		"customer": object{"name": strings.Repeat("🍝", 200)}, "notes": strings.Repeat("é", 1000), "durationMinutes": 1440, "partySize": 50,
 	})
 }
+
+// TestSeatsOfDay counts who holds seats, also since the day before, in the store's zone.
+func TestSeatsOfDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec("DELETE FROM reservations")
+	w.exec("UPDATE stores SET seats = 20")
+	evening := w.reserve(object{"partySize": 4, "startAt": "2026-03-20T19:00:00+01:00", "durationMinutes": 120})
+	w.reserve(object{"partySize": 2, "startAt": "2026-03-20T20:00:00+01:00", "durationMinutes": 60})
+	w.reserve(object{"partySize": 3, "startAt": "2026-03-19T23:30:00+01:00", "durationMinutes": 60})
+	cancelled := w.reserve(object{"partySize": 9, "startAt": "2026-03-20T19:00:00+01:00"})
+	w.do("PATCH", "/reservations/"+string(cancelled.ID)+"/status", w.tokens["STAFF"], object{"status": "CANCELLED"}).ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(evening.ID)+"/status", w.tokens["STAFF"], object{"status": "CONFIRMED"}).ok(200, nil)
+	at := func(hour, minute int) app.Time { return app.At(time.Date(2026, 3, 20, hour, minute, 0, 0, time.UTC)) }
+	want := app.SeatsOfDay{
+		Date: "2026-03-20", Timezone: "Europe/Berlin", Seats: 20, Peak: 6,
+		Taken: []app.SeatsTaken{{From: at(-1, 0), Seats: 3}, {From: at(-1, 30), Seats: 0}, {From: at(18, 0), Seats: 4}, {From: at(19, 0), Seats: 6}, {From: at(20, 0), Seats: 0}},
+	}
+	var day app.SeatsOfDay
+	w.do("GET", "/reservations/seats?date=2026-03-20", w.tokens["STAFF"], nil).ok(200, &day)
+	if diff := cmp.Diff(want, day); diff != "" {
+		t.Error(diff)
+	}
+	w.do("GET", "/reservations/seats?date=2026-03-20", w.tokens["FOREIGN"], nil).ok(200, &day)
+	if day.Peak != 0 {
+		t.Errorf("another store has %+v", day)
+	}
+	for _, date := range []string{"", "?date=2026-02-30", "?date=today"} {
+		w.do("GET", "/reservations/seats"+date, w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "date")
+	}
+}

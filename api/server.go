@@ -48,6 +48,7 @@ type Config struct {
 	Metrics        prometheus.Registerer // nil = none
 	Now            func() time.Time      // nil = time.Now
 	Timeout        time.Duration         // of one request; 0 = 15 s
+	Stopping       <-chan struct{}       // ends the streams once it is closed; nil = never
 }
 
 // Server answers on the public address.
@@ -69,6 +70,9 @@ type Server struct {
 	timeout   time.Duration
 	router    http.Handler
 	failures  *background
+	stopping  <-chan struct{}
+	watched   *orderFeed
+	heartbeat time.Duration   // of streams
 	words     map[string]bool // of the paths that it serves
 
 	watchdogDays int
@@ -89,8 +93,9 @@ func New(c Config) *Server {
 		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, watchdogDays: c.WatchdogDays, workflowURL: c.WorkflowURL, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
-		failures: newBackground(maxFailures),
+		failures: newBackground(maxFailures), stopping: c.Stopping, heartbeat: heartbeat,
 	}
+	s.watched = newOrderFeed(s.db.ListenOrders, func(err error) { s.log.Warn().Err(err).Msg("orders can no longer be watched; streams begin anew") })
 	table := routes()
 	s.cors = newCORS(c.CORSOrigins, table, s.origins)
 	s.router = s.newRouter(table)
@@ -107,11 +112,12 @@ type exchange struct {
 	log       zerolog.Logger
 	start     time.Time
 	client    netip.Addr
-	route     *route        // nil as long as none has matched
-	principal app.Principal // zero as long as none is known
-	website   app.WebsiteID // whose page asks; "" unless its domain is all that lets it
-	status    int           // 0 as long as no answer has begun
-	code      app.Code      // of a refusal
+	route     *route          // nil as long as none has matched
+	principal app.Principal   // zero as long as none is known
+	website   app.WebsiteID   // whose page asks; "" unless its domain is all that lets it
+	status    int             // 0 as long as no answer has begun
+	code      app.Code        // of a refusal
+	open      context.Context // done when the client has gone, however long that takes
 }
 
 // Unwrap serves http.ResponseController.
@@ -134,7 +140,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.now()
-	x := &exchange{ResponseWriter: w, id: app.NewID[app.RequestID](start), start: start, client: s.clientAddr(r)}
+	x := &exchange{ResponseWriter: w, id: app.NewID[app.RequestID](start), start: start, client: s.clientAddr(r), open: r.Context()}
 	x.log = s.log.With().Str("requestId", string(x.id)).Logger()
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()

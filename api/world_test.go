@@ -116,6 +116,9 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: 168 * time.Hour,
 		TrustedProxies: proxies, RateLimit: 1000, Tester: &w.tester, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
 	}
+	stopped := make(chan struct{}) // so that streams end as soon as they begin
+	close(stopped)
+	config.Stopping = stopped
 	change(&config)
 	server := New(config)
 	w.Cleanup(server.Close)
@@ -270,6 +273,9 @@ func (w *world) doOn(server http.Handler, method, path, token string, body any, 
 	server.ServeHTTP(a, r)
 	checkHeaders(a)
 	if a.Code == http.StatusNoContent && a.Body.Len() == 0 {
+		return a
+	}
+	if a.Code == http.StatusOK && a.Header().Get("Content-Type") == "text/event-stream" {
 		return a
 	}
 	if a.Header().Get("Content-Type") != "application/json" {

@@ -245,3 +245,13 @@ func PaymentStatusOf(total, paid, refunded int64) PaymentStatus {
 	}
 	return PaymentUnpaid
 }
+
+// OrderNotice says that an order is new or has changed, and no more than those who see it
+// may know anyway.
+type OrderNotice struct {
+	StoreID StoreID     `json:"storeId"`
+	ID      OrderID     `json:"id"`
+	Number  string      `json:"orderId"`
+	Status  OrderStatus `json:"status"`
+	Version int64       `json:"version"`
+}

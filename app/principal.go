@@ -73,6 +73,7 @@ const (
 	ViewOrders         Permission = "View orders"
 	WriteOrders        Permission = "Create/update orders"
 	CancelOrders       Permission = "Cancel orders"
+	WatchOrders        Permission = "Watch orders" // GET /orders/stream
 	ViewProducts       Permission = "View products"
 	WriteProducts      Permission = "Create/update products"
 	DeleteProducts     Permission = "Delete products"
@@ -125,6 +126,7 @@ var Permissions = map[Permission]Grant{
 	ViewReservations:   {Role: RoleStaff, Scope: ScopeReadReservations},
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
+	WatchOrders:        {Role: RoleStaff, Scope: ScopeReadOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
 	EndCustomerLogin:   {Own: true},
 	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},

@@ -30,6 +30,7 @@ var permissionTable = map[app.Permission]struct {
 	app.ViewReservations:   {"OAMS", "read:reservations", false},
 	app.WriteReservations:  {"OAMS", "write:reservations", false},
 	app.DiscountOrders:     {"OAM", "write:orders", false},
+	app.WatchOrders:        {"OAMS", "read:orders", false},
 	app.ViewOwnTenantLogin: {"OAMS", "", false},
 	app.EndCustomerLogin:   {"", "", true},
 	app.EndOwnTenantLogin:  {"OAMS", "", false},

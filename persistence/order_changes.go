@@ -116,7 +116,10 @@ func remember(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, eve
 		OrderID: order.ID, StoreID: order.StoreID, Version: order.Version, FromStatus: order.PreviousStatus, ToStatus: order.Status,
 		Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event, At: order.UpdatedAt.Time,
 	}).Exec(ctx)
-	return err
+	if err != nil {
+		return err
+	}
+	return announce(ctx, tx, order)
 }
 
 // OrderHistory returns what became of an order, the oldest first, NOT_FOUND if the store has

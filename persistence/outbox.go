@@ -179,23 +179,31 @@ func dispatch(ctx context.Context, q queryer, statement string, now time.Time, l
 // Listen calls wake for each notification that there is work for a relay, and once when it
 // has begun to listen. It returns when the connection breaks or ctx is done.
 func (db *DB) Listen(ctx context.Context, wake func()) error {
+	return db.listen(ctx, roleSystem, outboxChannel, wake, func(string) { wake() })
+}
+
+// listen calls began once it listens to a channel, then heard with each notification's
+// payload. It returns when the connection breaks or ctx is done.
+func (db *DB) listen(ctx context.Context, role, channel string, began func(), heard func(payload string)) error {
 	config, err := pgx.ParseConfig(db.url)
 	if err != nil {
 		return err
 	}
-	config.RuntimeParams["role"] = roleSystem
-	config.RuntimeParams["application_name"] = "comanda_relay"
+	config.RuntimeParams["role"] = role
+	config.RuntimeParams["application_name"] = channel
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return classify(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "LISTEN "+outboxChannel); err != nil {
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	for wake(); ; wake() {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
+	for began(); ; {
+		notification, err := conn.WaitForNotification(ctx)
+		if err != nil {
 			return err
 		}
+		heard(notification.Payload)
 	}
 }

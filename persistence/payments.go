@@ -234,6 +234,10 @@ func saveMoney(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, k
 	if err != nil {
 		return err
 	}
+	order.Version++
+	if err := announce(ctx, tx, order); err != nil {
+		return err
+	}
 	return settlePoints(ctx, tx, now, order, kind, refund)
 }
 

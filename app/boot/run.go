@@ -80,7 +80,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
 			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{}), Log: log, Metrics: metrics, Now: time.Now,
-			WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(),
+			WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err

@@ -1,6 +1,10 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { customersSearch } from "@/pages/customers/search";
+import { ordersSearch } from "@/pages/orders/search";
+import { productsSearch } from "@/pages/products/search";
+import { reservationsSearch } from "@/pages/reservations/search";
 import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
@@ -60,6 +64,34 @@ const lazily = (load: () => Promise<Record<string, unknown>>, name: string) => l
 const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
   createRoute({ getParentRoute: () => inside, path, component: lazily(load, name) });
 
+const orders = createRoute({
+  getParentRoute: () => inside,
+  path: "/orders",
+  validateSearch: ordersSearch,
+  component: lazily(() => import("@/pages/orders/page"), "OrdersPage"),
+});
+
+const products = createRoute({
+  getParentRoute: () => inside,
+  path: "/products",
+  validateSearch: productsSearch,
+  component: lazily(() => import("@/pages/products/page"), "ProductsPage"),
+});
+
+const customers = createRoute({
+  getParentRoute: () => inside,
+  path: "/customers",
+  validateSearch: customersSearch,
+  component: lazily(() => import("@/pages/customers/page"), "CustomersPage"),
+});
+
+const reservations = createRoute({
+  getParentRoute: () => inside,
+  path: "/reservations",
+  validateSearch: reservationsSearch,
+  component: lazily(() => import("@/pages/reservations/page"), "ReservationsPage"),
+});
+
 const webhook = createRoute({
   getParentRoute: () => inside,
   path: "/webhooks/$id",
@@ -78,6 +110,13 @@ const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
     createRoute({ getParentRoute: () => inside, path: "/", component: First }),
+    orders,
+    products,
+    customers,
+    reservations,
+    page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
+    page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
+    page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
     page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,

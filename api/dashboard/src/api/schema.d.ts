@@ -1032,6 +1032,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/orders/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Hear of changes of the store's orders as they happen (server-sent events)
+         * @description For every user of the store and API keys with the scope read:orders.
+         *
+         *     Each change is an event "order" whose data is `{"id","orderId","status","version"}`: read the order to see it. A comment comes every 15 seconds. As long as the stream goes on it has left nothing out; it ends when the access token expires, the session ends or the client is too slow: then read what has changed (GET /orders?updatedSince=) and begin anew. A login or API key has at most 10 at once.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         */
+        get: operations["watchOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/payments/{id}/refunds": {
         parameters: {
             query?: never;
@@ -1405,6 +1433,32 @@ export interface paths {
          *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
          */
         patch: operations["changeReservationStatus"];
+        trace?: never;
+    };
+    "/reservations/seats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show how many seats are taken over a day
+         * @description For every user of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["seatsOfDay"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/settings": {
@@ -3265,6 +3319,24 @@ export interface components {
             refundedMinor: number;
             /** Format: int64 */
             taxMinor: number;
+        };
+        /** @description SeatsOfDay is how many of a store's seats are taken over a day. */
+        SeatsOfDay: {
+            /** @description YYYY-MM-DD in the store's zone */
+            date: string;
+            /** @description the most that are taken at once */
+            peak: number;
+            seats: number;
+            /** @description the first is at the day's beginning, then each change */
+            taken: components["schemas"]["SeatsTaken"][];
+            /** @description IANA name of the store's */
+            timezone: string;
+        };
+        /** @description SeatsTaken is how many seats are taken from a time on, until the next. */
+        SeatsTaken: {
+            /** Format: date-time */
+            from: string;
+            seats: number;
         };
         /** @description SentRequest is what was sent. */
         SentRequest: {
@@ -5375,6 +5447,33 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    watchOrders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            422: components["responses"]["422"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     refundPayment: {
         parameters: {
             query?: never;
@@ -6102,6 +6201,44 @@ export interface operations {
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    seatsOfDay: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                /** @description A day in the store's time zone. */
+                date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["SeatsOfDay"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };

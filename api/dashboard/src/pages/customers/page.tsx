@@ -1,0 +1,80 @@
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+
+import { api } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Filter } from "@/ui/filter";
+import { Time } from "@/ui/format";
+import { More, useList } from "@/ui/more";
+import { Badge, Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { SearchField } from "@/ui/search";
+
+import { type Customer, nameOf } from "./name";
+import { type CustomersSearch, kinds } from "./search";
+
+const route = getRouteApi("/inside/customers");
+
+export function CustomersPage() {
+  const filters = route.useSearch();
+  const navigate = useNavigate();
+  const customers = useList<Customer>(["customers", "list", filters], (cursor) => api.GET("/customers", { params: { query: { ...filters, cursor, limit: 50 } } }));
+  const set = (change: CustomersSearch) => void navigate({ to: "/customers", search: { ...filters, ...change }, replace: true });
+  const filtered = filters.q !== undefined || filters.kind !== undefined;
+  return (
+    <>
+      <PageHeader title="Customers" about="Who has registered in the shop, and who has ordered as a guest. The two are kept apart." />
+      <div className="mb-4 grid gap-2 sm:grid-cols-[2fr_1fr]">
+        <SearchField label="Name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
+        <Filter label="Kind" all="Everybody" value={filters.kind} options={kinds} onChange={(kind) => set({ kind })} />
+      </div>
+      <Failure error={customers.error} retry={() => void customers.refetch()} className="mb-4" />
+      {customers.isPending && <Loading />}
+      {customers.data && customers.rows.length === 0 && (
+        <Empty title={filtered ? "Nobody fits" : "No customers yet"}>
+          {filtered ? (
+            <Button variant="outline" onClick={() => void navigate({ to: "/customers" })}>
+              Show all
+            </Button>
+          ) : (
+            <p>They come by themselves: with their first order, or when they register in your shop.</p>
+          )}
+        </Empty>
+      )}
+      {customers.rows.length > 0 && (
+        <Table label="Customers">
+          <thead>
+            <tr>
+              <th>Name</th>
+              <th>Kind</th>
+              <th>Phone</th>
+              <th className="text-right!">Orders</th>
+              <th className="text-right!">Points</th>
+              <th>Since</th>
+            </tr>
+          </thead>
+          <tbody>
+            {customers.rows.map((customer) => (
+              <tr key={customer.id} className="hover:bg-muted/50">
+                <td className="max-w-72">
+                  <Link to="/customers/$id" params={{ id: customer.id }} className="block truncate font-medium text-primary underline-offset-4 hover:underline">
+                    {nameOf(customer)}
+                  </Link>
+                  <span className="block truncate text-xs text-muted-foreground">{customer.email}</span>
+                </td>
+                <td>
+                  <Badge tone={customer.kind === "registered" ? "accent" : "neutral"}>{kinds[customer.kind]}</Badge>
+                </td>
+                <td className="whitespace-nowrap tabular-nums">{customer.phone}</td>
+                <td className="text-right tabular-nums">{customer.totalOrders}</td>
+                <td className="text-right tabular-nums">{customer.loyaltyPoints}</td>
+                <td>
+                  <Time at={customer.createdAt} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+      <More list={customers} />
+    </>
+  );
+}

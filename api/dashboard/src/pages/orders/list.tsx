@@ -1,0 +1,100 @@
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+
+import { api } from "@/api/client";
+import { Button } from "@/ui/button";
+import { Checkbox, Input } from "@/ui/field";
+import { Filter } from "@/ui/filter";
+import { Money, Time } from "@/ui/format";
+import { More, useList } from "@/ui/more";
+import { Badge, Empty, Failure, Loading, Table } from "@/ui/page";
+import { SearchField } from "@/ui/search";
+
+import type { OrdersSearch } from "./search";
+import { type Order, fulfillments, payments, sources, statusTone, statuses } from "./status";
+
+const route = getRouteApi("/inside/orders");
+
+/** All orders, the newest first, searched and filtered. */
+export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
+  const { view: _, ...filters } = route.useSearch();
+  const navigate = useNavigate();
+  const { day, status, refund, ...same } = filters;
+  const orders = useList<Order>(
+    ["orders", "list", filters],
+    (cursor) =>
+      api.GET("/orders", {
+        params: { query: { ...same, status: status && [status], businessDate: day, needsRefund: refund, cursor, limit: 50 } },
+      }),
+    { refetchInterval },
+  );
+  const set = (change: Partial<OrdersSearch>) => void navigate({ to: "/orders", search: { view: "all", ...filters, ...change }, replace: true });
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <>
+      <div className="mb-4 grid grid-cols-2 gap-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
+        <SearchField className="col-span-2 lg:col-span-1" label="Number, name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
+        <Filter label="Status" all="Any status" value={status} options={statuses} onChange={(next) => set({ status: next })} />
+        <Filter label="Fulfilment" all="Any way" value={filters.fulfillmentType} options={fulfillments} onChange={(next) => set({ fulfillmentType: next })} />
+        <Filter label="Placed through" all="Any channel" value={filters.source} options={sources} onChange={(next) => set({ source: next })} />
+        <Input type="date" aria-label="Day in the books" value={day ?? ""} onChange={(event) => set({ day: event.target.value || undefined })} />
+        <Checkbox label="To refund" className="h-9 items-center whitespace-nowrap" checked={refund ?? false} onChange={(event) => set({ refund: event.target.checked || undefined })} />
+      </div>
+      <Failure error={orders.error} retry={() => void orders.refetch()} className="mb-4" />
+      {orders.isPending && <Loading />}
+      {orders.data && orders.rows.length === 0 && (
+        <Empty title={filtered ? "No order fits" : "No orders yet"}>
+          {filtered && (
+            <Button variant="outline" onClick={() => void navigate({ to: "/orders", search: { view: "all" } })}>
+              Show all
+            </Button>
+          )}
+        </Empty>
+      )}
+      {orders.rows.length > 0 && (
+        <Table label="Orders">
+          <thead>
+            <tr>
+              <th>Order</th>
+              <th>Status</th>
+              <th>Customer</th>
+              <th>Placed</th>
+              <th>Payment</th>
+              <th className="text-right!">Total</th>
+            </tr>
+          </thead>
+          <tbody>
+            {orders.rows.map((order) => (
+              <tr key={order.id} className="hover:bg-muted/50">
+                <td>
+                  <Link to="/orders/$id" params={{ id: order.id }} className="font-medium text-primary underline-offset-4 hover:underline">
+                    #{order.orderId}
+                  </Link>
+                  <span className="block text-xs whitespace-nowrap text-muted-foreground">
+                    {fulfillments[order.fulfillmentType]} · {sources[order.source]}
+                  </span>
+                </td>
+                <td>
+                  <Badge tone={statusTone(order.status)}>{statuses[order.status]}</Badge>
+                </td>
+                <td className="max-w-56">
+                  <span className="block truncate">{order.customer.name}</span>
+                  <span className="block truncate text-xs text-muted-foreground">{order.customer.phone || order.customer.email}</span>
+                </td>
+                <td>
+                  <Time at={order.createdAt} />
+                </td>
+                <td>
+                  <Badge tone={payments[order.paymentStatus].tone}>{payments[order.paymentStatus].label}</Badge>
+                </td>
+                <td className="text-right">
+                  <Money minor={order.totalMinor} currency={order.currency} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+      <More list={orders} />
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Plus, Radio, RefreshCw } from "lucide-react";
+
+import { Button } from "@/ui/button";
+import { Choice } from "@/ui/choice";
+import { PageHeader } from "@/ui/page";
+
+import { Board } from "./board";
+import { OrderList } from "./list";
+import { useLiveOrders } from "./live";
+
+const route = getRouteApi("/inside/orders");
+
+export function OrdersPage() {
+  const { view = "board" } = route.useSearch();
+  const navigate = useNavigate();
+  const { live, refetchInterval } = useLiveOrders();
+  return (
+    <>
+      <PageHeader
+        title="Orders"
+        about={
+          <span role="status" className="inline-flex items-center gap-1.5">
+            {live ? <Radio className="size-4 text-success" aria-hidden /> : <RefreshCw className="size-4" aria-hidden />}
+            {live ? "Live: changes show by themselves." : "Looking for changes every 10 seconds."}
+          </span>
+        }
+        actions={
+          <>
+            <Choice label="View" value={view} options={{ board: "Board", all: "All orders" }} onChange={(next) => void navigate({ to: "/orders", search: next === "board" ? {} : { view: next } })} />
+            <Button asChild>
+              <Link to="/orders/new">
+                <Plus aria-hidden /> New order
+              </Link>
+            </Button>
+          </>
+        }
+      />
+      {view === "board" ? <Board refetchInterval={refetchInterval} /> : <OrderList refetchInterval={refetchInterval} />}
+    </>
+  );
+}
