@@ -1,6 +1,8 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { analyticsSearch } from "@/pages/analytics/search";
+import { auditSearch } from "@/pages/audit/search";
 import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
@@ -74,6 +76,20 @@ const deadLetters = createRoute({
   component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
 });
 
+const analytics = createRoute({
+  getParentRoute: () => inside,
+  path: "/analytics",
+  validateSearch: analyticsSearch,
+  component: lazily(() => import("@/pages/analytics/page"), "AnalyticsPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: "/audit",
+  validateSearch: auditSearch,
+  component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
+});
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
@@ -82,6 +98,10 @@ const routeTree = root.addChildren([
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
     deadLetters,
+    analytics,
+    page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
+    page("/plan", () => import("@/pages/plan"), "PlanPage"),
+    audit,
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

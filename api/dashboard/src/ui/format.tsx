@@ -7,6 +7,9 @@ export function formatMoney(minor: number, currency: string, locale: string) {
   return new Intl.NumberFormat(locale, { style: "currency", currency }).format(minor / 10 ** digits(currency));
 }
 
+/** An amount of minor units as somebody would type it: what parseMoney reads. */
+export const plainMoney = (minor: number, currency: string) => (minor / 10 ** digits(currency)).toFixed(digits(currency));
+
 /** Reads what somebody typed as an amount: minor units, or null when it is none. */
 export function parseMoney(text: string, currency: string): number | null {
   const trimmed = text.trim().replace(/\s/g, "");
