@@ -18,7 +18,7 @@ export function Field({
   const id = useId();
   const about = error || hint ? `${id}-about` : undefined;
   return (
-    <div className={cn("grid gap-1.5", className)}>
+    <div className={cn("grid content-start gap-1.5", className)}>
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>

@@ -108,7 +108,7 @@ export const Loading = ({ what = "Loading" }: { what?: string }) => (
 
 /** A table that scrolls sideways on a phone instead of breaking the page. */
 export const Table = ({ label, className, ...props }: { label: string } & ComponentProps<"table">) => (
-  <div className="overflow-x-auto rounded-lg border bg-surface" tabIndex={0} role="region" aria-label={label}>
+  <div className="relative overflow-x-auto rounded-lg border bg-surface" tabIndex={0} role="region" aria-label={label}>
     <table
       className={cn(
         "w-full text-left text-sm [&_td]:border-t [&_td]:px-3 [&_td]:py-2 [&_th]:px-3 [&_th]:py-2 [&_th]:text-xs [&_th]:font-medium [&_th]:whitespace-nowrap [&_th]:text-muted-foreground",
