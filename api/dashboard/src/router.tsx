@@ -5,6 +5,8 @@ import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
+import { analyticsSearch } from "@/pages/analytics/search";
+import { auditSearch } from "@/pages/audit/search";
 import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
@@ -106,6 +108,20 @@ const deadLetters = createRoute({
   component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
 });
 
+const analytics = createRoute({
+  getParentRoute: () => inside,
+  path: "/analytics",
+  validateSearch: analyticsSearch,
+  component: lazily(() => import("@/pages/analytics/page"), "AnalyticsPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: "/audit",
+  validateSearch: auditSearch,
+  component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
+});
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
@@ -121,6 +137,11 @@ const routeTree = root.addChildren([
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
     deadLetters,
+    analytics,
+    page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
+    page("/plan", () => import("@/pages/plan"), "PlanPage"),
+    audit,
+    createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }), // beside the menu
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

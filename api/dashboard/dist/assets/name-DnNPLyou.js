@@ -1,0 +1,1 @@
+var e=e=>`${e.firstName} ${e.lastName}`.trim()||e.email||e.phone||`Unnamed`;export{e as t};

@@ -1,0 +1,1 @@
+var e=(e,t)=>e.currency===t?e.priceMinor:e.prices[t];export{e as t};
