@@ -1,6 +1,8 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { analyticsSearch } from "@/pages/analytics/search";
+import { auditSearch } from "@/pages/audit/search";
 import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
 import { productsSearch } from "@/pages/products/search";
@@ -106,6 +108,20 @@ const deadLetters = createRoute({
   component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
 });
 
+const analytics = createRoute({
+  getParentRoute: () => inside,
+  path: "/analytics",
+  validateSearch: analyticsSearch,
+  component: lazily(() => import("@/pages/analytics/page"), "AnalyticsPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => inside,
+  path: "/audit",
+  validateSearch: auditSearch,
+  component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
+});
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
@@ -121,6 +137,10 @@ const routeTree = root.addChildren([
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
     deadLetters,
+    analytics,
+    page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
+    page("/plan", () => import("@/pages/plan"), "PlanPage"),
+    audit,
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

@@ -1,0 +1,51 @@
+import { addDays, daysIn } from "@/ui/zone";
+
+export const granularities = { hour: "Hours", day: "Days", week: "Weeks", month: "Months" };
+
+export type Granularity = keyof typeof granularities;
+
+export type Range = { from: string; to: string };
+
+/** What one mostly wants to look at, as of a business day. */
+export const presets = {
+  today: { label: "Today", range: (today: string): Range => ({ from: today, to: today }) },
+  yesterday: { label: "Yesterday", range: (today: string): Range => ({ from: addDays(today, -1), to: addDays(today, -1) }) },
+  "7d": { label: "Last 7 days", range: (today: string): Range => ({ from: addDays(today, -6), to: today }) },
+  "30d": { label: "Last 30 days", range: (today: string): Range => ({ from: addDays(today, -29), to: today }) },
+  month: { label: "This month", range: (today: string): Range => ({ from: `${today.slice(0, 7)}-01`, to: today }) },
+  lastMonth: {
+    label: "Last month",
+    range: (today: string): Range => {
+      const last = addDays(`${today.slice(0, 7)}-01`, -1);
+      return { from: `${last.slice(0, 7)}-01`, to: last };
+    },
+  },
+  "366d": { label: "Last 366 days", range: (today: string): Range => ({ from: addDays(today, -365), to: today }) },
+};
+
+export type Preset = keyof typeof presets;
+
+/** What is wrong with a range, by the bounds of the API. */
+export function rangeFault({ from, to }: Range): string | undefined {
+  if (to < from) return "The last day is before the first.";
+  if (daysIn(from, to) > 366) return "At most 366 days can be looked at at once.";
+  return undefined;
+}
+
+/** How finely a range can be looked at, and how it is unless one chooses. */
+export function granularitiesOf(range: Range): { offered: Granularity[]; usual: Granularity } {
+  const days = daysIn(range.from, range.to);
+  const offered: Granularity[] = days <= 7 ? ["hour", "day"] : days <= 31 ? ["day", "week"] : ["day", "week", "month"];
+  return { offered, usual: days === 1 ? "hour" : days <= 62 ? "day" : days <= 183 ? "week" : "month" };
+}
+
+/** The label of a bucket: a clock hour of the store, or a day of the calendar. */
+export function bucketLabel(bucket: string, by: Granularity, locale: string, long: boolean): string {
+  if (by === "hour") {
+    const hour = bucket.slice(11, 16);
+    return long ? `${bucketLabel(bucket.slice(0, 10), "day", locale, true)}, ${hour}` : hour;
+  }
+  const options: Intl.DateTimeFormatOptions =
+    by === "month" ? { month: long ? "long" : "short", year: "numeric" } : long ? { dateStyle: "medium" } : { day: "numeric", month: "short" };
+  return new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(Date.parse(`${bucket}T00:00:00Z`));
+}

@@ -1,0 +1,17 @@
+import { dayOf, oneOf, textOf } from "@/pages/search";
+
+import { type Granularity, type Preset, granularities, presets } from "./range";
+
+/** What is looked at: a preset or two days, how finely, and in which currency. */
+export type AnalyticsSearch = { range?: Preset; from?: string; to?: string; by?: Granularity; currency?: string };
+
+export function analyticsSearch(search: Record<string, unknown>): AnalyticsSearch {
+  const currency = textOf(search, "currency");
+  return {
+    range: oneOf<Preset>(search, "range", presets),
+    from: dayOf(search, "from"),
+    to: dayOf(search, "to"),
+    by: oneOf<Granularity>(search, "by", granularities),
+    currency: currency && /^[A-Z]{3}$/.test(currency) ? currency : undefined,
+  };
+}
