@@ -50,7 +50,7 @@ export function Layout() {
           <p className="truncate px-2" title={session.user.email}>
             {session.user.name}
             <span className="block truncate text-xs text-muted-foreground">
-              {session.user.email} · {session.role}
+              {session.role} · {session.user.email}
             </span>
           </p>
           <div className="flex gap-1">

@@ -141,6 +141,7 @@ const routeTree = root.addChildren([
     page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
     page("/plan", () => import("@/pages/plan"), "PlanPage"),
     audit,
+    createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }), // beside the menu
     page("/team", () => import("@/pages/team"), "TeamPage"),
   ]),
 ]);

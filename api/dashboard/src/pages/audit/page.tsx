@@ -176,8 +176,8 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
       </td>
       <td>
         {entry.target && (
-          <button type="button" className="underline-offset-4 hover:underline" title="Show only what was done to it" onClick={() => onFilter({ target: entry.target })}>
-            <code className="text-xs break-all">{entry.target}</code>
+          <button type="button" className="block max-w-44 truncate underline-offset-4 hover:underline" title={`Show only what was done to ${entry.target}`} onClick={() => onFilter({ target: entry.target })}>
+            <code className="text-xs">{entry.target}</code>
           </button>
         )}
       </td>

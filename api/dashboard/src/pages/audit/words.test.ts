@@ -6,9 +6,9 @@ const entry = (part: Partial<Entry>): Entry => ({ id: "aud_1", action: "settings
 
 describe("a line of the audit trail", () => {
   it("names who did it", () => {
-    expect(actorOf(entry({ actor: { realm: "TENANT", id: "usr_1", name: "ada@example.com" } }))).toEqual({ name: "ada@example.com", kind: "tenant" });
-    expect(actorOf(entry({ actor: { realm: "API_KEY", id: "key_1" } }))).toEqual({ name: "key_1", kind: "api key" });
-    expect(actorOf(entry({ actor: { realm: "TENANT" } })).name).toBe("Somebody unknown");
+    expect(actorOf(entry({ actor: { realm: "tenant", id: "usr_1", name: "ada@example.com" } }))).toEqual({ name: "ada@example.com", kind: "user" });
+    expect(actorOf(entry({ actor: { realm: "api-key", id: "key_1" } }))).toEqual({ name: "key_1", kind: "API key" });
+    expect(actorOf(entry({ actor: { realm: "tenant" } })).name).toBe("Somebody unknown");
     expect(actorOf(entry({})).name).toBe("Comanda");
   });
 

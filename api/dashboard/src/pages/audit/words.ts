@@ -30,9 +30,11 @@ export const actions: Record<Action, string> = {
   "refund.issued": "Refund issued",
 };
 
+const realms: Record<string, string> = { tenant: "user", customer: "customer", "platform-admin": "platform administrator", "api-key": "API key" };
+
 /** Who did it: a name if there is one, else what sort of somebody. */
 export function actorOf({ actor }: Entry): { name: string; kind?: string } {
-  const kind = actor.realm ? actor.realm.toLowerCase().replace("_", " ") : undefined;
+  const kind = actor.realm && (realms[actor.realm] ?? actor.realm);
   if (!kind) return { name: "Comanda", kind: "by itself" };
   if (actor.name) return { name: actor.name, kind };
   return actor.id ? { name: actor.id, kind } : { name: "Somebody unknown", kind };
