@@ -1,0 +1,224 @@
+// Package browser tests the dashboard in a real browser against the real programs. What is
+// clicked and looked at stands in api/dashboard/e2e.
+package browser
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/demo"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/persistence/localpg"
+)
+
+var screenshots = flag.String("screenshots", "", "write screenshots of all pages to `DIR`")
+
+const dashboard = "../../../api/dashboard"
+
+// World is what the scripts are told.
+type World struct {
+	API         string       `json:"api"`
+	Hasty       string       `json:"hasty"`   // another API, whose access tokens expire at once
+	Control     string       `json:"control"` // POST /stop and /start end and start API
+	Hostile     string       `json:"hostile"` // a webhook receiver that answers with a script
+	Users       []demo.User  `json:"users"`
+	Stores      []demo.Store `json:"stores"`
+	Chromium    string       `json:"chromium"`
+	Screenshots string       `json:"screenshots,omitempty"`
+}
+
+// TestDashboard starts everything and has the scripts look at it. They need Node, Chromium
+// and what `npm ci` installs.
+func TestDashboard(t *testing.T) {
+	node, chromium := program(t, "node"), program(t, "chromium", "chromium-browser", "google-chrome")
+	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
+		missing(t, "npm ci was not run in api/dashboard")
+	}
+	w := start(t)
+	w.Chromium = chromium
+	if *screenshots != "" {
+		dir, err := filepath.Abs(*screenshots)
+		must(t, err)
+		w.Screenshots = dir
+	}
+	told := filepath.Join(t.TempDir(), "world.json")
+	text, err := json.Marshal(w.World)
+	must(t, err)
+	must(t, os.WriteFile(told, text, 0o600))
+	scripts, err := filepath.Glob(filepath.Join(dashboard, "e2e", "*.test.mjs"))
+	must(t, err)
+	for _, script := range scripts {
+		name := filepath.Base(script)
+		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
+			run := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", "--test-timeout=180000", filepath.Join("e2e", name))
+			run.Dir = dashboard
+			run.Env = append(os.Environ(), "COMANDA_WORLD="+told, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
+			out, err := run.CombinedOutput()
+			t.Logf("%s", out)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// program returns the path of the first program of those names that is installed.
+func program(t *testing.T, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	missing(t, strings.Join(names, " or ")+" is not installed")
+	return ""
+}
+
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// world is the running programs.
+type world struct {
+	World
+	programs harness.Programs
+	infra    *harness.Infra
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // a first build of Temporal takes minutes
+	defer cancel()
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	programs, err := harness.Build(ctx, dir)
+	must(t, err)
+	w := &world{programs: programs}
+	if w.infra, err = programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
+		if strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
+			missing(t, localpg.ErrNotInstalled.Error())
+		}
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, w.infra.Process) })
+
+	env := w.infra.Ready.Env
+	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
+	must(t, err)
+	seeded, err := demo.Seed(ctx, demo.Options{DatabaseURL: env["DATABASE_URL"], Keyring: keyring, Now: time.Now})
+	must(t, err)
+	w.Users, w.Stores = seeded.Users, seeded.Stores
+
+	worker, err := programs.StartComanda(ctx, w.infra, "worker", nil)
+	must(t, err)
+	t.Cleanup(worker.Kill)
+	hasty := w.serve(t, ctx, map[string]string{"COMANDA_ACCESS_TOKEN_TTL": "3s"})
+	w.Hasty = hasty.url
+	api := w.serve(t, ctx, nil)
+	w.API = api.url
+	control := httptest.NewServer(api)
+	t.Cleanup(control.Close)
+	w.Control = control.URL
+	w.Hostile = hostile(t, env)
+	return w
+}
+
+// server is a part of the product that can be stopped and started again.
+type server struct {
+	url     string
+	start   func() (*harness.Process, error)
+	lock    sync.Mutex
+	process *harness.Process // nil while it is stopped
+}
+
+func (w *world) serve(t *testing.T, ctx context.Context, settings map[string]string) *server {
+	t.Helper()
+	address, err := harness.FreeAddress()
+	must(t, err)
+	all := map[string]string{"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address, "COMANDA_AUTH_RATE_LIMIT": "1000"} // all log in from here
+	for name, value := range settings {
+		all[name] = value
+	}
+	s := &server{url: "https://" + address, start: func() (*harness.Process, error) {
+		return w.programs.StartComanda(context.WithoutCancel(ctx), w.infra, "serve", all)
+	}}
+	s.process, err = s.start()
+	must(t, err)
+	t.Cleanup(func() {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		if s.process != nil {
+			s.process.Kill()
+		}
+	})
+	return s
+}
+
+// ServeHTTP ends the server as a crash would, and starts it again at the same address.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	var err error
+	switch {
+	case r.URL.Path == "/stop" && s.process != nil:
+		s.process.Kill()
+		s.process = nil
+	case r.URL.Path == "/start" && s.process == nil:
+		s.process, err = s.start()
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// hostile starts a receiver whose answers would like to be more than text.
+func hostile(t *testing.T, env map[string]string) string {
+	t.Helper()
+	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
+	must(t, err)
+	receiver := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("X-Hostile", "<img src=x onerror=hacked()>")
+		w.WriteHeader(http.StatusBadRequest)
+		io.WriteString(w, "<script>hacked()</script><img src=x onerror=hacked()>")
+	}))
+	receiver.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	receiver.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	receiver.StartTLS()
+	t.Cleanup(receiver.Close)
+	return receiver.URL + "/hook"
+}
+
+func stop(t *testing.T, p *harness.Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := p.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
