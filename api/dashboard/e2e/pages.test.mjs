@@ -22,10 +22,13 @@ before(async () => {
 });
 after(() => browser.close());
 
-/** Fills whatever a stranger can fill with a text that would like to be a script. */
+/**
+ * Fills whatever a stranger can fill with a text that would like to be a script. It returns
+ * where a receiver's answer of that kind is shown.
+ */
 async function attack() {
   const ask = await client(userOf("OWNER"));
-  await ask("POST", "/webhooks", { url: world.hostile, events: ["order.created"], secret: "a secret that is long enough to be one" });
+  const webhook = await ask("POST", "/webhooks", { url: world.hostile, events: ["order.created"], secret: "a secret that is long enough to be one" });
   const name = hostile.slice(0, 90);
   const product = await ask("POST", "/products", { name, description: hostile, category: name, priceMinor: 500, currency: "EUR" });
   await ask("POST", "/orders", {
@@ -43,6 +46,10 @@ async function attack() {
     body: JSON.stringify({ storeId: world.stores[0].storeId, email: "mallory@example.com", password: "mallory's own password", firstName: name, lastName: name }),
   });
   assert.equal(registered.status, 201, await registered.text());
+  for (;;) {
+    const [attempt] = await ask("GET", `/webhooks/${webhook.id}/deliveries`);
+    if (attempt) return `/dashboard/webhooks/${webhook.id}?attempt=${attempt.id}`;
+  }
 }
 
 describe("pages", () => {
@@ -149,7 +156,7 @@ describe("everybody", () => {
 // Last, so that it is in no picture.
 describe("strangers", () => {
   it("write nothing but text", async () => {
-    await attack();
+    const answer = await attack();
     const { context, faults } = await visitor(browser);
     const page = await context.newPage();
     await logIn(page, userOf("OWNER"));
@@ -162,6 +169,9 @@ describe("strangers", () => {
     await page.getByText(hostile.slice(0, 90)).waitFor();
     await visit(page, "Analytics");
     await page.getByText(hostile.slice(0, 90)).waitFor();
+    await page.goto(answer);
+    await page.getByText("<script>hacked()</script>").first().waitFor();
+    assert.equal(await page.locator("img[src=x]").count(), 0);
     assert.deepEqual(faults, []);
     await context.close();
   });

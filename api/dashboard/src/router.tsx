@@ -1,6 +1,8 @@
 import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 
 import { Layout } from "@/layout";
+import { analyticsSearch } from "@/pages/analytics/search";
+import { auditSearch } from "@/pages/audit/search";
 import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
 import { productsSearch } from "@/pages/products/search";
