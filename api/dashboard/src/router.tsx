@@ -7,8 +7,6 @@ import { customersSearch } from "@/pages/customers/search";
 import { ordersSearch } from "@/pages/orders/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
-import { analyticsSearch } from "@/pages/analytics/search";
-import { auditSearch } from "@/pages/audit/search";
 import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
 import { sections } from "@/sections";
 import { AcceptInvitePage } from "@/session/accept-invite";
