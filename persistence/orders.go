@@ -194,8 +194,7 @@ func orderedItems(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 	for i, item := range wanted {
 		ids[i] = item.ProductID
 	}
-	err := selectPrepared(ctx, tx, &rows, `SELECT id, store_id, sku, name, description, category, image_url, price_minor, currency, prices, translations,
-			tax_rate_ppm, is_available, stock_quantity, version, created_at, updated_at
+	err := selectPrepared(ctx, tx, &rows, `SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
 		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
 	if err != nil {
 		return nil, nil, err

@@ -2,9 +2,8 @@ package persistence
 
 import (
 	"context"
-	"fmt"
 	"reflect"
-	"strings"
+	"strconv"
 
 	"github.com/uptrace/bun"
 )
@@ -24,20 +23,22 @@ func selectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 // insertPrepared writes rows, at least one and at most 65,535 values in all.
 func insertPrepared[T any](ctx context.Context, tx bun.Tx, rows ...T) error {
 	table := tx.Dialect().Tables().Get(reflect.TypeFor[T]())
-	columns := make([]string, len(table.Fields))
+	args := make([]any, 0, len(rows)*len(table.Fields))
+	statement := []byte("INSERT INTO " + string(table.SQLName) + " (")
 	for i, field := range table.Fields {
-		columns[i] = string(field.SQLName)
+		statement = append(append(statement, ", "[:min(i, 1)*2]...), field.SQLName...)
 	}
-	var values []string
-	var args []any
-	for _, row := range rows {
-		places := make([]string, len(table.Fields))
+	statement = append(statement, ") VALUES "...)
+	for r := range rows {
+		statement = append(append(statement, ", "[:min(r, 1)*2]...), '(')
+		row := reflect.ValueOf(&rows[r]).Elem()
 		for i, field := range table.Fields {
-			args = append(args, field.Value(reflect.ValueOf(&row).Elem()).Interface())
-			places[i] = fmt.Sprintf("$%d", len(args))
+			args = append(args, field.Value(row).Interface())
+			statement = append(append(statement, ", "[:min(i, 1)*2]...), '$')
+			statement = strconv.AppendInt(statement, int64(len(args)), 10)
 		}
-		values = append(values, "("+strings.Join(places, ", ")+")")
+		statement = append(statement, ')')
 	}
-	_, err := tx.Tx.ExecContext(ctx, "INSERT INTO "+string(table.SQLName)+" ("+strings.Join(columns, ", ")+") VALUES "+strings.Join(values, ", "), args...)
+	_, err := tx.Tx.ExecContext(ctx, string(statement), args...)
 	return err
 }
