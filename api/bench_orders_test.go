@@ -189,7 +189,12 @@ func (r recorded) place(ctx context.Context, conn *pgx.Conn) error {
 				return err
 			}
 		}
-		return nil
+		notice, err := json.Marshal(app.OrderNotice{StoreID: r.order.StoreID, ID: order, Number: fmt.Sprint(number[0]), Status: r.order.Status, Version: r.order.Version})
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "SELECT pg_notify('comanda_orders', $1)", string(notice))
+		return err
 	})
 }
 
