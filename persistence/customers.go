@@ -30,10 +30,10 @@ func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.S
 		same = "(id)"
 	}
 	var id app.CustomerID
-	err := tx.NewRaw(`INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, created_at, updated_at)
-		VALUES (?, ?, 'guest', ?, ?, ?, 1, ?, ?)
-		ON CONFLICT ? DO UPDATE SET total_orders = c.total_orders + 1
-		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, now, now, bun.Safe(same)).Scan(ctx, &id)
+	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, created_at, updated_at)
+		VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $6)
+		ON CONFLICT `+same+` DO UPDATE SET total_orders = c.total_orders + 1
+		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, now).Scan(&id)
 	if err != nil {
 		return app.OrderCustomer{}, err
 	}
@@ -58,9 +58,9 @@ func notACustomer() error { return app.Invalid("customerId", "is not a customer 
 
 func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
 	var c app.OrderCustomer
-	err := tx.NewRaw(`UPDATE customers SET total_orders = total_orders + 1 WHERE store_id = ? AND id = ?
+	err := tx.Tx.QueryRowContext(ctx, `UPDATE customers SET total_orders = total_orders + 1 WHERE store_id = $1 AND id = $2
 		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
-		Scan(ctx, &c.ID, &c.Name, &c.Email, &c.Phone)
+		Scan(&c.ID, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(classify(err)) == app.CodeNotFound {
 		return c, notACustomer()
 	}

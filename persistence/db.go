@@ -78,7 +78,7 @@ func Open(config Config) (*DB, error) {
 		// The few statements that run all the time look rows up by index whatever their
 		// arguments are; planning them anew costs as much as running them.
 		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-		sqldb := stdlib.OpenDB(*c)
+		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
 		sqldb.SetMaxOpenConns(config.MaxConns)
 		sqldb.SetMaxIdleConns(config.MaxConns)
 		*pool = bun.NewDB(sqldb, pgdialect.New())
@@ -129,7 +129,7 @@ func (db *DB) CheckRole(ctx context.Context) error {
 // inStore runs f in a transaction that sees the rows of one store.
 func (db *DB) inStore(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
 	return runTx(ctx, db.app, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', ?, true)", string(store)); err != nil {
+		if _, err := tx.Tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', $1, true)", store); err != nil {
 			return err
 		}
 		return f(ctx, tx)

@@ -112,10 +112,10 @@ func tellOfStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order
 
 // remember adds the order's newest status to its history.
 func remember(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, event app.EventID) error {
-	_, err := tx.NewInsert().Model(&historyRow{
+	err := insertPrepared(ctx, tx, historyRow{
 		OrderID: order.ID, StoreID: order.StoreID, Version: order.Version, FromStatus: order.PreviousStatus, ToStatus: order.Status,
 		Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event, At: order.UpdatedAt.Time,
-	}).Exec(ctx)
+	})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func announce(ctx context.Context, tx bun.Tx, order app.Order) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.NewRaw("SELECT pg_notify(?, ?)", ordersChannel, string(notice)).Exec(ctx)
+	_, err = tx.Tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", ordersChannel, string(notice))
 	return err
 }
 

@@ -112,8 +112,8 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		}
 		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name, customer.Email, customer.Phone
 		// The number last: until the commit, every other order of the store waits for it.
-		err = tx.NewRaw(`INSERT INTO order_numbers AS n (store_id, last) VALUES (?, 1)
-			ON CONFLICT (store_id) DO UPDATE SET last = n.last + 1 RETURNING last`, store).Scan(ctx, &row.Number)
+		err = tx.Tx.QueryRowContext(ctx, `INSERT INTO order_numbers AS n (store_id, last) VALUES ($1, 1)
+			ON CONFLICT (store_id) DO UPDATE SET last = n.last + 1 RETURNING last`, store).Scan(&row.Number)
 		if err != nil {
 			return app.Order{}, err
 		}
@@ -121,10 +121,10 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			items[i].OrderID, items[i].BusinessDate = row.ID, row.BusinessDate
 			row.ItemCount += items[i].Quantity
 		}
-		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		if err := insertPrepared(ctx, tx, row); err != nil {
 			return app.Order{}, err
 		}
-		if _, err := tx.NewInsert().Model(&items).Exec(ctx); err != nil {
+		if err := insertPrepared(ctx, tx, items...); err != nil {
 			return app.Order{}, err
 		}
 		order := row.order(items)
@@ -194,8 +194,8 @@ func orderedItems(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 	for i, item := range wanted {
 		ids[i] = item.ProductID
 	}
-	err := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL AND p.id IN (?)", store, bun.List(ids)).
-		OrderExpr("p.id").Scan(ctx)
+	err := selectPrepared(ctx, tx, &rows, `SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
+		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
 	if err != nil {
 		return nil, nil, err
 	}

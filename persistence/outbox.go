@@ -27,10 +27,10 @@ func emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.NewRaw(`WITH event AS (
-			INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES (?, ?, ?, ?, ?) RETURNING id
-		) SELECT pg_notify(?, '') FROM event`,
-		event.ID, store, event.Type, string(event.Body), event.At.Time, outboxChannel).Exec(ctx)
+	_, err = tx.Tx.ExecContext(ctx, `WITH event AS (
+			INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5) RETURNING id
+		) SELECT pg_notify($6, '') FROM event`,
+		event.ID, store, event.Type, string(event.Body), event.At.Time, outboxChannel)
 	return event.ID, err
 }
 

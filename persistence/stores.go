@@ -2,8 +2,6 @@ package persistence
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -25,16 +23,19 @@ type storeRules struct {
 // rules returns the store's rules as one of its views shows them; an unknown view is
 // VALIDATION_FAILED.
 func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreViewID) (storeRules, error) {
-	var r storeRules
-	err := tx.NewRaw(`SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
+	var found []storeRules
+	err := selectPrepared(ctx, tx, &found, `SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
 			s.tax_delivery_fee AS tax_fee, s.delivery_fees,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency, v.is_default AS view_is_default
 		FROM stores s JOIN store_views v ON v.store_id = s.id
-		WHERE s.id = ? AND v.id = ?`, store, view).Scan(ctx, &r)
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, app.Invalid("storeViewId", "is not a view of this store")
+		WHERE s.id = $1 AND v.id = $2`, store, view)
+	if err != nil {
+		return storeRules{}, err
 	}
-	return r, err
+	if len(found) == 0 {
+		return storeRules{}, app.Invalid("storeViewId", "is not a view of this store")
+	}
+	return found[0], nil
 }
 
 // businessDate returns the day to which now counts in the store's books: its own time
