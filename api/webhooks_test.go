@@ -35,7 +35,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	var all []app.Subscription
 	a = w.do("GET", "/webhooks", w.tokens["ADMIN"], nil).ok(200, &all)
-	if len(all) != 2 || a.body.Meta["total"] != 2. || a.body.Meta["requestId"] != a.Header().Get("X-Request-Id") || len(a.body.Meta) != 2 {
+	if len(all) != 2 || a.body.Meta["total"] != 2. || a.body.Meta["requestId"] != a.Header().Get("X-Request-Id") || len(a.body.Meta) != 3 {
 		t.Errorf("list: %s", a.Body)
 	}
 	for range app.MaxSubscriptions - 2 {

@@ -127,17 +127,18 @@ func checkEnvironment(t *testing.T, ready Ready) {
 	t.Helper()
 	listen := ready.Env["COMANDA_LISTEN"]
 	want := map[string]string{
-		"COMANDA_BASE_URL":       strings.Replace("https://"+listen, "127.0.0.1", "localhost", 1),
-		"COMANDA_EGRESS_ALLOW":   "127.0.0.0/8,::1/128",
-		"COMANDA_EGRESS_CA_FILE": ready.CAFile,
-		"COMANDA_LISTEN":         listen,
-		"COMANDA_RETRY_SCHEDULE": "1s,2s", // from our own environment
-		"COMANDA_SECRET_KEYS":    ready.Env["COMANDA_SECRET_KEYS"],
-		"COMANDA_TLS_CERT":       filepath.Join(filepath.Dir(ready.CAFile), "tls.crt"),
-		"COMANDA_TLS_KEY":        filepath.Join(filepath.Dir(ready.CAFile), "tls.key"),
-		"DATABASE_URL":           ready.DatabaseURL,
-		"TEMPORAL_ADDRESS":       ready.TemporalAddress,
-		"TEMPORAL_NAMESPACE":     ready.TemporalNamespace,
+		"COMANDA_BASE_URL":        strings.Replace("https://"+listen, "127.0.0.1", "localhost", 1),
+		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
+		"COMANDA_EGRESS_CA_FILE":  ready.CAFile,
+		"COMANDA_LISTEN":          listen,
+		"COMANDA_RETRY_SCHEDULE":  "1s,2s", // from our own environment
+		"COMANDA_SECRET_KEYS":     ready.Env["COMANDA_SECRET_KEYS"],
+		"COMANDA_TEMPORAL_UI_URL": ready.TemporalUIURL,
+		"COMANDA_TLS_CERT":        filepath.Join(filepath.Dir(ready.CAFile), "tls.crt"),
+		"COMANDA_TLS_KEY":         filepath.Join(filepath.Dir(ready.CAFile), "tls.key"),
+		"DATABASE_URL":            ready.DatabaseURL,
+		"TEMPORAL_ADDRESS":        ready.TemporalAddress,
+		"TEMPORAL_NAMESPACE":      ready.TemporalNamespace,
 	}
 	if diff := cmp.Diff(want, ready.Env); diff != "" {
 		t.Errorf("env (-want +got):\n%s", diff)
