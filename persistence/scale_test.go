@@ -73,8 +73,8 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		{"deliveries of a type", deliveries(persistence.DeliveryFilter{EventType: app.EventOrderCreated}), 20, 60},
 		{"deliveries that were delivered", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDelivered}), 20, 100},
 		{"deliveries that are queued", deliveries(persistence.DeliveryFilter{Status: app.DeliveryQueued}), min(rows/5000-5, 20), rows / 100},
-		{"deliveries that are retried", deliveries(persistence.DeliveryFilter{Status: app.DeliveryRetrying}), 20, 60},
-		{"dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter}), 20, 60},
+		{"deliveries that are retried", deliveries(persistence.DeliveryFilter{Status: app.DeliveryRetrying}), 20, 100},
+		{"dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter}), 20, 100},
 		{"cancelled deliveries", deliveries(persistence.DeliveryFilter{Status: app.DeliveryCancelled}), 0, 50},
 		{"deliveries under way", deliveries(persistence.DeliveryFilter{Status: app.DeliveryPending}), min(rows/5000+5, 20), rows / 100},
 		{"one delivery", func() (int, error) {
