@@ -454,7 +454,7 @@ func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
 func (c *canaries) histories() (all []text) {
 	ctx := c.t.Context()
 	eventually(c.t, "both deliveries are visible", func() error {
-		count, err := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("ComandaStoreId = %q", c.store)})
+		count, err := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = 'Delivery' AND ComandaStoreId = %q", c.store)})
 		if err == nil && count.Count != 2 {
 			err = fmt.Errorf("%d", count.Count)
 		}
