@@ -1,9 +1,6 @@
 package api
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -79,89 +76,4 @@ func TestCustomerRefreshRefusals(t *testing.T) {
 	cookie = w.customerLogin("eve@example.com")
 	w.now = w.now.Add(168 * time.Hour)
 	w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
-}
-
-// TestParallelCustomerRefreshes is TestParallelRefreshes for a customer's token.
-func TestParallelCustomerRefreshes(t *testing.T) {
-	t.Parallel()
-	const times = 50
-	for name, leeway := range map[string]time.Duration{"no leeway": 0, "2 s": 2 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.server = w.serverOn(w.db.DB, func(c *Config) { c.RefreshLeeway = leeway })
-			for round := range rounds(10, 200) {
-				cookie := w.customerSession(fmt.Sprintf("%d@example.com", round))
-				var requests []*http.Request
-				for range times {
-					requests = append(requests, customerPost("refresh", "", cookie))
-				}
-				successors, good := map[string]bool{}, 0
-				for _, a := range w.atOnce(requests...) {
-					switch {
-					case a.Code == 200:
-						good++
-						successors[a.Header().Get("Set-Cookie")] = true
-					case a.Code != 401 || !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)):
-						t.Fatalf("%d %s", a.Code, a.Body)
-					}
-				}
-				want := 1
-				if leeway > 0 {
-					want = times
-				}
-				if good != want || len(successors) != 1 {
-					t.Fatalf("%d succeeded, with %d successors", good, len(successors))
-				}
-				next := w.customerRefresh(w.customerSuccessor(cookie))
-				if leeway == 0 {
-					next.refused(app.CodeTokenRevoked)
-				} else {
-					next.ok(200, nil)
-				}
-			}
-		})
-	}
-}
-
-// TestCustomerRefreshRacesLogout: whichever comes first, afterwards no token of the session
-// is good, and no other session has ended.
-func TestCustomerRefreshRacesLogout(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	other := w.customerSession("other@example.com")
-	for round := range rounds(40, 2000) {
-		ada := w.addCustomer("own", fmt.Sprintf("%d@example.com", round))
-		cookie := w.server.tokens.mintRefresh(app.RealmCustomer, app.SessionID(w.claimsOf(ada.AccessToken)["sid"].(string)), 0)
-		answers := w.atOnce(customerPost("refresh", "", cookie), customerPost("logout", ada.AccessToken, ""))
-		if answers[0].Code != 200 && answers[0].Code != 401 || answers[1].Code != 200 {
-			t.Fatalf("refresh %d, logout %d", answers[0].Code, answers[1].Code)
-		}
-		w.do("POST", "/customer-auth/logout", ada.AccessToken, nil).refused(app.CodeTokenRevoked)
-		w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
-		if answers[0].Code == 200 {
-			w.customerRefresh(w.customerSuccessor(cookie)).refused(app.CodeTokenRevoked)
-		}
-	}
-	w.customerRefresh(other).ok(200, nil)
-}
-
-// customerSession begins a session of a new customer and returns its refresh token.
-func (w *world) customerSession(email string) string {
-	w.Helper()
-	session := w.claimsOf(w.addCustomer("own", email).AccessToken)["sid"].(string)
-	return w.server.tokens.mintRefresh(app.RealmCustomer, app.SessionID(session), 0)
-}
-
-func (w *world) customerSuccessor(cookie string) string {
-	token, err := w.server.tokens.parseRefresh(cookie, []app.Realm{app.RealmCustomer})
-	w.must(err)
-	return w.server.tokens.mintRefresh(token.realm, token.session, token.counter+1)
-}
-
-func customerPost(path, token, cookie string) *http.Request {
-	r := httptest.NewRequest("POST", issuer+"/customer-auth/"+path, nil)
-	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("Cookie", customerRefreshCookie+"="+cookie)
-	return r
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,13 +32,6 @@ func (w *world) atOnce(requests ...*http.Request) []*httptest.ResponseRecorder {
 	return answers
 }
 
-func post(path, token, cookie string) *http.Request {
-	r := httptest.NewRequest("POST", issuer+path, nil)
-	r.Header.Set("Authorization", "Bearer "+token)
-	withCookie(cookie)(r)
-	return r
-}
-
 func rounds(few, many int) int {
 	if *long {
 		return many
@@ -45,75 +39,118 @@ func rounds(few, many int) int {
 	return few
 }
 
+// held is what a client of either realm holds of its session.
+type held struct {
+	paths, cookieName string
+	access, refresh   string
+}
+
+// realms begin a session each; customers are told apart by their e-mail address.
+var realms = map[app.Realm]func(w *world, email string) held{
+	app.RealmTenant: func(w *world, _ string) held {
+		b := w.browse("ADMIN", "own")
+		return held{"/auth/", refreshCookie, b.access, b.cookie}
+	},
+	app.RealmCustomer: func(w *world, email string) held {
+		access := w.addCustomer("own", email).AccessToken
+		session := app.SessionID(w.claimsOf(access)["sid"].(string))
+		return held{"/customer-auth/", customerRefreshCookie, access, w.server.tokens.mintRefresh(app.RealmCustomer, session, 0)}
+	},
+}
+
+func (h held) post(operation string) *http.Request {
+	r := httptest.NewRequest("POST", issuer+h.paths+operation, nil)
+	if operation == "logout" {
+		r.Header.Set("Authorization", "Bearer "+h.access)
+	}
+	r.Header.Set("Cookie", h.cookieName+"="+h.refresh)
+	return r
+}
+
+// successor has the refresh token that follows on h's.
+func (w *world) successor(h held) held {
+	token, err := w.server.tokens.parseRefresh(h.refresh, []app.Realm{app.RealmTenant, app.RealmCustomer})
+	w.must(err)
+	h.refresh = w.server.tokens.mintRefresh(token.realm, token.session, token.counter+1)
+	return h
+}
+
+// answers demands one status of an operation with what is held; 401 means TOKEN_REVOKED.
+func (w *world) answers(h held, operation string, status int) {
+	w.Helper()
+	a := w.atOnce(h.post(operation))[0]
+	if a.Code != status || status == 401 && !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)) {
+		w.Fatalf("%s%s: %d %s", h.paths, operation, a.Code, a.Body)
+	}
+}
+
 // TestParallelRefreshes shows one token fifty times at once. Taken literally, one request
 // gets the successor and the others raise the alarm; within a leeway all get the same.
 func TestParallelRefreshes(t *testing.T) {
 	t.Parallel()
 	const times = 50
-	for name, leeway := range map[string]time.Duration{"no leeway": 0, "2 s": 2 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.server = w.serverOn(w.db.DB, func(c *Config) { c.RefreshLeeway = leeway })
-			for range rounds(10, 200) {
-				b := w.browse("ADMIN", "own")
-				var requests []*http.Request
-				for range times {
-					requests = append(requests, post("/auth/refresh", "", b.cookie))
-				}
-				successors, good := map[string]bool{}, 0
-				for _, a := range w.atOnce(requests...) {
-					switch {
-					case a.Code == 200:
-						good++
-						successors[a.Header().Get("Set-Cookie")] = true
-					case a.Code != 401 || !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)):
-						t.Fatalf("%d %s", a.Code, a.Body)
-					}
-				}
-				want := 1
+	for realm, begin := range realms {
+		for _, leeway := range []time.Duration{0, 2 * time.Second} {
+			t.Run(fmt.Sprintf("%s, leeway %s", realm, leeway), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.server = w.serverOn(w.db.DB, func(c *Config) { c.RefreshLeeway = leeway })
+				wantGood, then := 1, 401
 				if leeway > 0 {
-					want = times
+					wantGood, then = times, 200
 				}
-				if good != want || len(successors) != 1 {
-					t.Fatalf("%d succeeded, with %d successors", good, len(successors))
+				for round := range rounds(10, 200) {
+					h := begin(w, fmt.Sprintf("%d@example.com", round))
+					var requests []*http.Request
+					for range times {
+						requests = append(requests, h.post("refresh"))
+					}
+					successors, good := map[string]bool{}, 0
+					for _, a := range w.atOnce(requests...) {
+						switch {
+						case a.Code == 200:
+							good++
+							successors[a.Header().Get("Set-Cookie")] = true
+						case a.Code != 401 || !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)):
+							t.Fatalf("%d %s", a.Code, a.Body)
+						}
+					}
+					if good != wantGood || len(successors) != 1 {
+						t.Fatalf("%d succeeded, with %d successors", good, len(successors))
+					}
+					w.answers(w.successor(h), "refresh", then)
 				}
-				if leeway == 0 {
-					b.dead()
-				} else {
-					b.present(successorOf(w, b.cookie)).ok(200, nil)
-				}
-			}
-		})
+			})
+		}
 	}
-}
-
-func successorOf(w *world, cookie string) string {
-	token, err := w.server.tokens.parseRefresh(cookie, []app.Realm{app.RealmTenant})
-	w.must(err)
-	return w.server.tokens.mintRefresh(token.realm, token.session, token.counter+1)
 }
 
 // TestRefreshRacesLogout: whichever comes first, afterwards no token of the session is
 // good, and no other session has ended.
 func TestRefreshRacesLogout(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	other := w.browse("ADMIN", "own")
-	first := map[int]int{}
-	for range rounds(40, 2000) {
-		b := w.browse("ADMIN", "own")
-		answers := w.atOnce(post("/auth/refresh", "", b.cookie), post("/auth/logout", b.access, ""))
-		if first[answers[0].Code]++; answers[0].Code != 200 && answers[0].Code != 401 || answers[1].Code != 200 {
-			t.Fatalf("refresh %d, logout %d", answers[0].Code, answers[1].Code)
-		}
-		b.dead()
-		if answers[0].Code == 200 {
-			b.present(successorOf(w, b.cookie)).refused(app.CodeTokenRevoked)
-		}
+	for realm, begin := range realms {
+		t.Run(string(realm), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			other := begin(w, "other@example.com")
+			first := map[int]int{}
+			for round := range rounds(40, 2000) {
+				h := begin(w, fmt.Sprintf("%d@example.com", round))
+				answers := w.atOnce(h.post("refresh"), h.post("logout"))
+				if first[answers[0].Code]++; answers[0].Code != 200 && answers[0].Code != 401 || answers[1].Code != 200 {
+					t.Fatalf("refresh %d, logout %d", answers[0].Code, answers[1].Code)
+				}
+				w.answers(h, "logout", 401)
+				w.answers(h, "refresh", 401)
+				if answers[0].Code == 200 {
+					w.answers(w.successor(h), "refresh", 401)
+				}
+			}
+			w.answers(other, "refresh", 200)
+			t.Logf("the refresh's answers: %v", first)
+		})
 	}
-	other.refresh()
-	t.Logf("the refresh's answers: %v", first)
 }
 
 // TestAlarmsDoNotMeet raises the alarm for all of a user's sessions at once, among refreshes
@@ -124,10 +161,10 @@ func TestAlarmsDoNotMeet(t *testing.T) {
 	for range rounds(5, 200) {
 		var requests []*http.Request
 		for range 8 {
-			b := w.browse("ADMIN", "own")
-			stolen := b.cookie
-			b.refresh()
-			requests = append(requests, post("/auth/refresh", "", stolen), post("/auth/refresh", "", b.cookie), post("/auth/logout", b.access, ""))
+			stolen := realms[app.RealmTenant](w, "")
+			w.answers(stolen, "refresh", 200)
+			h := w.successor(stolen)
+			requests = append(requests, stolen.post("refresh"), h.post("refresh"), h.post("logout"))
 		}
 		for _, a := range w.atOnce(requests...) {
 			if a.Code != 200 && a.Code != 401 {
