@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// text is something that was kept or shown, and where.
+type text struct{ where, what string }
+
+// logs are what the programs have printed, and their metrics.
+func (c *canaries) logs() (all []text) {
+	for name, output := range c.output {
+		all = append(all, text{name, output()})
+	}
+	for _, name := range []string{"postgres.log", "temporal.log"} {
+		content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), name))
+		must(c.t, err)
+		all = append(all, text{name, string(content)})
+	}
+	for _, address := range c.admin {
+		answer, err := http.Get(address + "/metrics")
+		must(c.t, err)
+		defer answer.Body.Close()
+		content, err := io.ReadAll(answer.Body)
+		must(c.t, err)
+		all = append(all, text{address + "/metrics", string(content)})
+	}
+	c.wantFound(all, string(c.store))
+	return all
+}
+
+// wantFound checks that a search would find something.
+func (c *canaries) wantFound(texts []text, known string) {
+	c.t.Helper()
+	for _, text := range texts {
+		if strings.Contains(text.what, known) || strings.Contains(text.what, hex.EncodeToString([]byte(known))) {
+			return
+		}
+	}
+	c.t.Errorf("%q is nowhere: the search cannot be trusted", known)
+}
+
+func (c *canaries) productTables() []text {
+	system, err := pgx.ParseConfig(the.infra.Ready.DatabaseURL)
+	must(c.t, err)
+	system.RuntimeParams["role"] = "comanda_system"
+	owner, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+	must(c.t, err)
+	all := append(c.tables(system), c.tables(owner)...)
+	c.wantFound(all, "Guste-Canary")
+	return all
+}
+
+func (c *canaries) temporalTables() (all []text) {
+	content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), "roles.json"))
+	must(c.t, err)
+	var passwords map[string]string
+	must(c.t, json.Unmarshal(content, &passwords))
+	for _, database := range []string{"temporal", "temporal_visibility"} {
+		config, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+		must(c.t, err)
+		config.User, config.Password, config.Database = "temporal", passwords["temporal"], database
+		tables := c.tables(config)
+		c.wantFound(tables, string(c.store))
+		all = append(all, tables...)
+	}
+	return all
+}
+
+// tables are all rows of all tables that a role may see. Binary columns are in hexadecimal.
+func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
+	c.t.Helper()
+	ctx := c.t.Context()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	must(c.t, err)
+	defer conn.Close(context.WithoutCancel(ctx))
+	rows, err := conn.Query(ctx, `SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'm') AND has_table_privilege(oid, 'SELECT')
+		AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`)
+	must(c.t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	must(c.t, err)
+	for _, name := range names {
+		rows, err := conn.Query(ctx, "SELECT t::text FROM "+name+" t")
+		must(c.t, err)
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		must(c.t, err)
+		all = append(all, text{name, strings.Join(lines, "\n")})
+	}
+	return all
+}
+
+// histories are all workflows with all that is known of them.
+func (c *canaries) histories() (all []text) {
+	ctx := c.t.Context()
+	eventually(c.t, "both deliveries are visible", func() error {
+		count, err := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = 'Delivery' AND ComandaStoreId = %q", c.store)})
+		if err == nil && count.Count != 2 {
+			err = fmt.Errorf("%d", count.Count)
+		}
+		return err
+	})
+	list := &workflowservice.ListWorkflowExecutionsRequest{}
+	for {
+		page, err := the.temporal.ListWorkflow(ctx, list)
+		must(c.t, err)
+		for _, workflow := range page.Executions {
+			whole := &history.History{}
+			id := workflow.Execution
+			events := the.temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for events.HasNext() {
+				event, err := events.Next()
+				must(c.t, err)
+				whole.Events = append(whole.Events, event)
+			}
+			for _, message := range []proto.Message{workflow, whole} {
+				content, err := proto.Marshal(message)
+				must(c.t, err)
+				all = append(all, text{id.WorkflowId, string(content)})
+			}
+		}
+		if list.NextPageToken = page.NextPageToken; len(list.NextPageToken) == 0 {
+			break
+		}
+	}
+	c.wantFound(all, string(c.store))
+	return all
+}
