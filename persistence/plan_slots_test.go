@@ -23,11 +23,73 @@ func TestStarterNeverExceedsItsWindows(t *testing.T) {
 	const events = 10_000
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
+	r.emitOnStarter(t, db, events)
+	started := startAll(t, db, events, func(from, to time.Time) time.Time { return to })
+
+	planned := slots(t, db, "true")
+	if len(planned) != events || !slices.IsSortedFunc(planned, time.Time.Compare) {
+		t.Errorf("%d deliveries, not in the order of their arrival", len(planned))
+	}
+	want := map[string]int{}
+	for i := range events / 500 {
+		want[noon.Add(time.Duration(i)*time.Hour).Format("02 15")] = 500
+	}
+	if diff := cmp.Diff(want, perHour(planned)); diff != "" {
+		t.Error("slots:", diff)
+	}
+	r.checkStarts(t, db, started)
+}
+
+// After an outage what has missed its slot starts with what has not, the first first, and
+// no window lets more of them start than it does without an outage.
+func TestAnOutageDoesNotFillAWindowTwice(t *testing.T) {
+	t.Parallel()
+	const events = 10_000
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.emitOnStarter(t, db, events)
+	begin, end := noon.Add(3*time.Hour+time.Minute), noon.Add(5*time.Hour+31*time.Minute)
+	started := startAll(t, db, events, func(from, to time.Time) time.Time {
+		if from.Before(begin) && to.After(begin) {
+			return end
+		}
+		return to
+	})
+	starts := r.checkStarts(t, db, started)
+	interrupted := starts[begin.Format("02 15")]
+	if interrupted == 0 || interrupted == 500 {
+		t.Fatalf("%d started in the hour in which the outage began", interrupted)
+	}
+	want, left := map[string]int{}, events
+	for hour := noon; left > 0; hour = hour.Add(time.Hour) {
+		most := 500
+		switch hour {
+		case noon.Add(3 * time.Hour):
+			most = interrupted
+		case noon.Add(4 * time.Hour): // all of it was an outage
+			continue
+		}
+		n := min(most, left)
+		want[hour.Format("02 15")], left = n, left-n
+	}
+	if diff := cmp.Diff(want, starts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// emitOnStarter lets events happen in a website whose plan is STARTER.
+func (r restaurant) emitOnStarter(t *testing.T, db *persistencetest.Database, events int) {
+	t.Helper()
 	r.subscribe(t, db, 0, app.EventOrderCreated)
 	r.subscribe(t, db, 1, app.EventOrderCreated)
 	setPlan(t, db, noon, r.website, app.PlanStarter)
 	emit(t, db, events, r.stores...)
+}
 
+// startAll lets four relays work until they have claimed so many, and returns when they did.
+// When nothing is left to do the clock goes on, to where advance lets it.
+func startAll(t *testing.T, db *persistencetest.Database, events int64, advance func(from, to time.Time) time.Time) map[app.DeliveryID]time.Time {
+	t.Helper()
 	few := app.ClaimLimits{Events: 100, Batch: 150, Turn: 100, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: 1000 * time.Hour}
 	var clock, claimed, taken atomic.Int64
 	clock.Store(noon.Add(59 * time.Minute).UnixMilli())
@@ -59,30 +121,41 @@ func TestStarterNeverExceedsItsWindows(t *testing.T) {
 				switch {
 				case dispatched.Events > 0:
 					clock.Add(1000)
-				case len(queued) == 0 && taken.Load() >= events:
-					// What another relay is about to claim is still due.
-					if due, err := db.HasDue(t.Context(), now); err == nil && !due {
-						clock.CompareAndSwap(now.UnixMilli(), now.Add(3*time.Minute).UnixMilli())
-					}
+				case len(queued) == 0 && taken.Load() >= events && nothingStarts(t, db, now):
+					clock.CompareAndSwap(now.UnixMilli(), advance(now, now.Add(3*time.Minute)).UnixMilli())
 				}
 			}
 		})
 	}
 	relays.Wait()
+	return started
+}
 
-	if len(started) != events {
-		t.Fatalf("%d of %d started", len(started), events)
+// nothingStarts reports whether nothing is due, or the window is full: what another relay is
+// about to claim is still due.
+func nothingStarts(t *testing.T, db *persistencetest.Database, now time.Time) bool {
+	due, err := db.HasDue(t.Context(), now)
+	if err != nil {
+		t.Error(err)
 	}
-	planned := slots(t, db, "true")
-	if len(planned) != events || !slices.IsSortedFunc(planned, time.Time.Compare) {
-		t.Errorf("%d deliveries, not in the order of their arrival", len(planned))
+	if !due {
+		return true
 	}
-	want := map[string]int{}
-	for i := range events / 500 {
-		want[noon.Add(time.Duration(i)*time.Hour).Format("02 15")] = 500
+	var full bool
+	err = db.System().DB.QueryRowContext(t.Context(), "SELECT coalesce(bool_or(started >= 500), false) FROM plan_windows WHERE starts_at = $1",
+		app.PlanWindow(now, time.Hour)).Scan(&full)
+	if err != nil {
+		t.Error(err)
 	}
-	if diff := cmp.Diff(want, perHour(planned)); diff != "" {
-		t.Error("slots:", diff)
+	return full
+}
+
+// checkStarts checks that all have started, none before its slot, and not more in any hour
+// than STARTER allows. It returns how many did in each.
+func (r restaurant) checkStarts(t *testing.T, db *persistencetest.Database, started map[app.DeliveryID]time.Time) map[string]int {
+	t.Helper()
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'pending'"); n != len(started) || n != count(t, db, "SELECT count(*) FROM deliveries") {
+		t.Errorf("%d were claimed, %d are pending", len(started), n)
 	}
 	starts := []time.Time{}
 	for id, at := range started {
@@ -96,11 +169,13 @@ func TestStarterNeverExceedsItsWindows(t *testing.T) {
 			t.Errorf("%s started at %v, before %v", id, at, delivery.ScheduledFor)
 		}
 	}
-	for hour, n := range perHour(starts) {
+	hours := perHour(starts)
+	for hour, n := range hours {
 		if n > 500 {
 			t.Errorf("%d started in the hour %s", n, hour)
 		}
 	}
+	return hours
 }
 
 // Where there is room a delivery starts at once; later slots are spread over the first
@@ -149,6 +224,130 @@ func TestSlotsOfALaterWindowAreSpread(t *testing.T) {
 	}
 	if d, err := db.Subscription(t.Context(), r.stores[0], s.ID); err != nil || !d.IsActive {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// What has missed its window starts in the next that has room, before what came later.
+// Replays fill half of it, and hold back nothing else.
+func TestWhatMissedItsWindowStartsFirst(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	ended := r.endedDeliveries(t, db, 250)
+	setPlan(t, db, noon, r.website, app.PlanStarter)
+	emit(t, db, 750, r.stores[0])
+	dispatch(t, db, noon) // 500 start, 250 have slots in the next window
+	for _, id := range ended {
+		_, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id)
+		must(t, err)
+	}
+	three := noon.Add(3 * time.Hour)
+	usage := func(now time.Time, want app.PlanUsage) {
+		t.Helper()
+		got, err := db.PlanUsage(t.Context(), now, r.stores[0])
+		must(t, err)
+		limit := 500
+		want.Plan, want.Limit, want.WindowStart, want.WindowEnd = app.PlanStarter, &limit, app.At(now), app.At(now.Add(time.Hour))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("at %v: %s", now, diff)
+		}
+	}
+	usage(three, app.PlanUsage{Queued: 500})
+	emit(t, db, 100, r.stores[0])
+	if d := dispatch(t, db, three); len(d.Claims) != 0 {
+		t.Errorf("%d overtake what is late", len(d.Claims))
+	}
+	claims, err := db.ClaimQueued(t.Context(), three, all)
+	must(t, err)
+	replays := 0
+	for _, c := range claims {
+		if c.Replay {
+			replays++
+		}
+		if c.EventID > "evt_x000000001000" {
+			t.Errorf("%s is not late", c.EventID)
+		}
+	}
+	if len(claims) != 500 || replays != 250 {
+		t.Errorf("%d start, %d of them replays", len(claims), replays)
+	}
+	usage(three, app.PlanUsage{Taken: 500, ReplaysTaken: 250})
+	if at := slots(t, db, "status = 'pending' AND scheduled_for = $1", three); len(at) != 500 {
+		t.Errorf("%d have a slot of the window in which they started", len(at))
+	}
+	four := three.Add(time.Hour)
+	claims, err = db.ClaimQueued(t.Context(), four, all)
+	must(t, err)
+	if len(claims) != 100 {
+		t.Errorf("%d of 100 start an hour later", len(claims))
+	}
+}
+
+// Late replays that fill their half of a window hold back nothing that came after them.
+func TestLateReplaysHoldNothingElseBack(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.subscribe(t, db, 0, app.EventOrderCreated)
+	ended := r.endedDeliveries(t, db, 400)
+	setPlan(t, db, noon, r.website, app.PlanStarter)
+	for _, id := range ended {
+		_, err := db.Replay(t.Context(), noon, r.stores[0], app.Actor{}, id)
+		must(t, err)
+	}
+	three := noon.Add(3 * time.Hour)
+	emit(t, db, 100, r.stores[0])
+	dispatch(t, db, three)
+	few := all
+	few.Batch = 200
+	var started, replays int
+	for range 4 {
+		claims, err := db.ClaimQueued(t.Context(), three, few)
+		must(t, err)
+		for _, c := range claims {
+			started++
+			if c.Replay {
+				replays++
+			}
+		}
+	}
+	if started != 350 || replays != 250 {
+		t.Errorf("%d start, %d of them replays", started, replays)
+	}
+}
+
+// A claim that is given up is taken over in its own window, and queued again after it, where
+// there is a limit.
+func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	limited, unlimited := open(t, db, "one.example"), open(t, db, "two.example")
+	for _, r := range []restaurant{limited, unlimited} {
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+	}
+	setPlan(t, db, noon, limited.website, app.PlanStarter)
+	emit(t, db, 20, limited.stores[0], unlimited.stores[0])
+	dispatch(t, db, noon)
+	for _, step := range []struct {
+		after     time.Duration
+		takenOver int
+		started   int // in the window
+	}{{10 * time.Minute, 20, 10}, {time.Hour, 10, 10}, {time.Hour + 30*time.Minute, 20, 10}} {
+		now := noon.Add(step.after)
+		claims, err := db.ClaimAbandoned(t.Context(), now, all)
+		must(t, err)
+		if len(claims) != step.takenOver {
+			t.Errorf("after %v: %d are taken over", step.after, len(claims))
+		}
+		queued, err := db.ClaimQueued(t.Context(), now, all)
+		must(t, err)
+		if len(claims)+len(queued) != 20 {
+			t.Errorf("after %v: %d of 20 go on", step.after, len(claims)+len(queued))
+		}
+		if w := limited.windows(t, db, app.PlanWindow(now, time.Hour)); len(w) != 1 || w[0].started != step.started {
+			t.Errorf("after %v: %+v", step.after, w)
+		}
 	}
 }
 
@@ -241,7 +440,7 @@ func TestPlansWithoutLimitTakeNoSlots(t *testing.T) {
 // Random arrivals, replays, hours and plans, and what must hold after each of them.
 func TestWindowsHoldWhateverHappens(t *testing.T) {
 	t.Parallel()
-	for range 4 {
+	for range 6 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -253,6 +452,9 @@ func TestWindowsHoldWhateverHappens(t *testing.T) {
 			plan, now := app.PlanStarter, noon
 			setPlan(t, db, now, r.website, plan)
 			most := map[time.Time]slotted{} // what a window had when another plan let it
+			starts := map[time.Time]int{}   // what was claimed in each window
+			late := map[int]bool{}          // deliveries whose slot's window passed before they could start
+			lateIn := map[time.Time]bool{}  // windows in which such started
 			var log []string
 			before := slots(t, db, "true")
 			for range 25 {
@@ -271,7 +473,7 @@ func TestWindowsHoldWhateverHappens(t *testing.T) {
 					ended = ended[n:]
 					before = nil
 				case 3:
-					now = now.Add(time.Duration(random.IntN(90)) * time.Minute)
+					now = now.Add(time.Duration(random.IntN(200)) * time.Minute)
 					log = append(log, now.Format("15:04"))
 				case 4:
 					plan = app.Plans[random.IntN(3)]
@@ -284,41 +486,61 @@ func TestWindowsHoldWhateverHappens(t *testing.T) {
 					_, err := db.MoveUp(t.Context(), now)
 					must(t, err)
 				}
-				dispatch(t, db, now)
-				_, err := db.ClaimQueued(t.Context(), now, all)
+				current := app.PlanWindow(now, time.Hour)
+				starts[current] += len(dispatch(t, db, now).Claims)
+				given := slots(t, db, "true")
+				claims, err := db.ClaimQueued(t.Context(), now, all)
 				must(t, err)
+				starts[current] += len(claims)
 
 				complain := func(format string, args ...any) {
 					t.Helper()
 					t.Errorf("after %s: %s", strings.Join(log, ", "), fmt.Sprintf(format, args...))
 				}
 				limit, _ := plan.PerWindow()
-				after := slots(t, db, "true")
 				for i := range before {
-					if after[i].After(before[i]) {
-						complain("delivery %d moved back from %v to %v", i, before[i], after[i])
+					if given[i].After(before[i]) {
+						complain("delivery %d moved back from %v to %v", i, before[i], given[i])
 						break
 					}
 				}
-				before = after
-				first := slots(t, db, "replays = 0")
+				before = slots(t, db, "true")
+				for i, at := range before {
+					if at != given[i] {
+						late[i], lateIn[current] = true, true
+						if at != now || !given[i].Before(current) {
+							complain("delivery %d moved from %v to %v", i, given[i], at)
+						}
+					}
+				}
+				var first []time.Time
+				taken, replays := map[time.Time]int{}, map[time.Time]int{}
+				for i, again := range replayed(t, db) {
+					window := app.PlanWindow(before[i], time.Hour)
+					switch {
+					case late[i]:
+						continue
+					case again:
+						replays[window]++
+					default:
+						first = append(first, before[i])
+					}
+					if again || i >= 1500 {
+						taken[window]++
+					}
+				}
 				if !slices.IsSortedFunc(first, time.Time.Compare) {
 					complain("not in the order of arrival")
-				}
-				again := slots(t, db, "replays > 0")
-				current := app.PlanWindow(now, time.Hour)
-				taken, replays := map[time.Time]int{}, map[time.Time]int{}
-				for _, at := range append(slots(t, db, "replays = 0 AND event_id > 'evt_x000000001500'"), again...) {
-					taken[app.PlanWindow(at, time.Hour)]++
-				}
-				for _, at := range again {
-					replays[app.PlanWindow(at, time.Hour)]++
 				}
 				var room time.Time
 				moving := count(t, db, "SELECT count(*) FROM plan_moves") > 0
 				for _, w := range r.windows(t, db, current) {
-					if w.taken != taken[w.start] || w.replays != replays[w.start] {
+					exact := w.taken == taken[w.start] && w.replays == replays[w.start]
+					if !exact && !(lateIn[w.start] && w.taken >= taken[w.start] && w.replays >= replays[w.start]) {
 						complain("%+v, but %d deliveries with %d replays", w, taken[w.start], replays[w.start])
+					}
+					if w.started != starts[w.start] || w.started > w.taken {
+						complain("%+v, but %d have started", w, starts[w.start])
 					}
 					if had := most[w.start]; w.taken > max(limit, had.taken) || w.replays > max(limit/2, had.replays) {
 						complain("%+v, of %d that are allowed, and before %+v", w, limit, had)
@@ -343,4 +565,19 @@ func TestWindowsHoldWhateverHappens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// replayed tells of each delivery, in the order of their events, whether it is a replay.
+func replayed(t *testing.T, db *persistencetest.Database) (all []bool) {
+	t.Helper()
+	rows, err := db.System().DB.QueryContext(t.Context(), "SELECT replays > 0 FROM deliveries ORDER BY event_id")
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var one bool
+		must(t, rows.Scan(&one))
+		all = append(all, one)
+	}
+	must(t, rows.Err())
+	return all
 }

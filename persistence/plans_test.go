@@ -46,20 +46,20 @@ func slots(t *testing.T, db *persistencetest.Database, where string, args ...any
 
 // slotted is a row of plan_windows.
 type slotted struct {
-	start          time.Time
-	taken, replays int
+	start                   time.Time
+	taken, replays, started int
 }
 
 // windows returns those of a website from some time on, in their order.
 func (r restaurant) windows(t *testing.T, db *persistencetest.Database, from time.Time) (all []slotted) {
 	t.Helper()
 	rows, err := db.System().DB.QueryContext(t.Context(),
-		"SELECT starts_at, taken, replays FROM plan_windows WHERE queue = $1 AND starts_at >= $2 ORDER BY starts_at", r.website, from)
+		"SELECT starts_at, taken, replays, started FROM plan_windows WHERE queue = $1 AND starts_at >= $2 ORDER BY starts_at", r.website, from)
 	must(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var w slotted
-		must(t, rows.Scan(&w.start, &w.taken, &w.replays))
+		must(t, rows.Scan(&w.start, &w.taken, &w.replays, &w.started))
 		w.start = w.start.UTC()
 		all = append(all, w)
 	}
