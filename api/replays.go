@@ -14,6 +14,7 @@ type endedStatus string
 type replayFilter struct {
 	from, to  *app.Time
 	status    endedStatus
+	reason    string
 	eventType app.EventType
 	dryRun    bool
 }
@@ -28,7 +29,8 @@ func (f replayFilter) check() []app.Detail {
 // replay orders a bulk replay of one webhook's deliveries, or of all of the store's.
 func (s *Server) replay(ctx context.Context, c *call, webhook app.SubscriptionID, f replayFilter) (app.BulkReplay, error) {
 	wanted := app.NewBulkReplay{
-		SubscriptionID: webhook, EventType: f.eventType, DeliveryStatus: app.DeliveryStatus(f.status), From: *f.from, To: app.At(c.now), DryRun: f.dryRun,
+		SubscriptionID: webhook, EventType: f.eventType, DeliveryStatus: app.DeliveryStatus(f.status), DeliveryReason: f.reason,
+		From: *f.from, To: app.At(c.now), DryRun: f.dryRun,
 	}
 	if f.to != nil {
 		wanted.To = *f.to
@@ -54,12 +56,13 @@ type replayWebhookIn struct {
 	From      *app.Time          `json:"from" validate:"required" description:"Deliveries made at that time or later."`
 	To        *app.Time          `json:"to" description:"And before that time; if not given, now."`
 	Status    endedStatus        `json:"status" default:"dead_letter" validate:"enum" description:"How they have ended."`
+	Reason    string             `json:"reason" validate:"omitempty,max=1000" description:"And why: exactly that reason, as a delivery has it."`
 	EventType app.EventType      `json:"eventType" validate:"omitempty,enum"`
 	DryRun    bool               `json:"dryRun" description:"Count and do nothing."`
 }
 
 func (in replayWebhookIn) filter() replayFilter {
-	return replayFilter{in.From, in.To, in.Status, in.EventType, in.DryRun}
+	return replayFilter{in.From, in.To, in.Status, in.Reason, in.EventType, in.DryRun}
 }
 
 func (in replayWebhookIn) check() []app.Detail { return in.filter().check() }
@@ -73,12 +76,13 @@ type replayStoreIn struct {
 	From      *app.Time          `json:"from" validate:"required" description:"Deliveries made at that time or later."`
 	To        *app.Time          `json:"to" description:"And before that time; if not given, now."`
 	Status    endedStatus        `json:"status" default:"dead_letter" validate:"enum" description:"How they have ended."`
+	Reason    string             `json:"reason" validate:"omitempty,max=1000" description:"And why: exactly that reason, as a delivery has it."`
 	EventType app.EventType      `json:"eventType" validate:"omitempty,enum"`
 	DryRun    bool               `json:"dryRun" description:"Count and do nothing."`
 }
 
 func (in replayStoreIn) filter() replayFilter {
-	return replayFilter{in.From, in.To, in.Status, in.EventType, in.DryRun}
+	return replayFilter{in.From, in.To, in.Status, in.Reason, in.EventType, in.DryRun}
 }
 
 func (in replayStoreIn) check() []app.Detail { return in.filter().check() }

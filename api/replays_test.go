@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,35 @@ func TestBulkReplay(t *testing.T) {
 	}
 }
 
+// Dead letters are replayed group by group, as GET /dead-letters shows them.
+func TestBulkReplayOfAGroup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"]
+	w.record(1, app.AttemptDeadLetter, 500)
+	w.now = noon.Add(time.Minute)
+	owner := w.tokens["OWNER"]
+	var groups []app.DeadLetters
+	w.do("GET", "/dead-letters", owner, nil).ok(200, &groups)
+	if len(groups) != 1 || groups[0].Reason == "" {
+		t.Fatalf("%+v", groups)
+	}
+	for _, path := range []string{"/replays", "/webhooks/" + string(own.webhook.ID) + "/replay"} {
+		for reason, want := range map[string]int64{groups[0].Reason: 1, "another": 0, "": 1} {
+			body := object{"from": noon.Add(-time.Hour), "reason": reason}
+			var counted, ordered, shown app.BulkReplay
+			w.do("POST", path, owner, altered(body, object{"dryRun": true})).ok(202, &counted)
+			w.do("POST", path, owner, body).ok(202, &ordered)
+			w.do("GET", "/replays/"+string(ordered.ID), owner, nil).ok(200, &shown)
+			for what, got := range map[string]app.BulkReplay{"dry run": counted, "ordered": ordered, "shown": shown} {
+				if got.Matched != want || got.DeliveryReason != reason {
+					t.Errorf("POST %s of %q, %s: %+v", path, reason, what, got)
+				}
+			}
+		}
+	}
+}
+
 // The lists of a webhook and of the store, page by page; a cursor of one is none of another.
 func TestBulkReplayLists(t *testing.T) {
 	t.Parallel()
@@ -127,6 +157,7 @@ func TestBulkReplayRefusals(t *testing.T) {
 		"what has not ended": {altered(valid, object{"status": "retrying"}), "status"},
 		"an empty status":    {altered(valid, object{"status": ""}), "status"},
 		"an unknown type":    {altered(valid, object{"eventType": "order.lost"}), "eventType"},
+		"a long reason":      {altered(valid, object{"reason": strings.Repeat("x", 1001)}), "reason"},
 		"no boolean":         {altered(valid, object{"dryRun": "yes"}), "dryRun"},
 		"an unknown member":  {altered(valid, object{"force": true}), "force"},
 	} {

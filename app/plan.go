@@ -4,8 +4,10 @@ import "time"
 
 // Plan is what a website pays for. It bounds the deliveries of one clock hour (spec,
 // Limits): each takes a slot, which says when it starts at the earliest (contract §4, Plan
-// rate). One that an outage or its receiver delays beyond its window needs no other slot,
-// and one that is cancelled or finds its subscription inactive does not give its own back.
+// rate). One that an outage or its receiver delays beyond its window starts in a later one,
+// before those whose slots are in that and instead of as many of them: no window lets more
+// start for it. To start is to be handed to a workflow. One that is cancelled or finds its
+// subscription inactive does not give its slot back.
 type Plan string
 
 const (
@@ -56,8 +58,8 @@ type PlanUsage struct {
 	WindowStart      Time  `json:"windowStart"`
 	WindowEnd        Time  `json:"windowEnd"` // not included
 	Limit            *int  `json:"limit"`     // deliveries that may start in a window; null = as many as there are
-	Taken            int   `json:"taken"`     // slots of this window, replays included; 0 without a limit
+	Taken            int   `json:"taken"`     // slots of this window, replays included, or what has started in it if that is more; 0 without a limit
 	ReplaysTaken     int   `json:"replaysTaken"`
-	Queued           int   `json:"queued"`           // deliveries that wait for their slot
-	LastScheduledFor *Time `json:"lastScheduledFor"` // when the last of them starts; null when none waits
+	Queued           int   `json:"queued"`           // deliveries that wait for their slot, or for room in a later window
+	LastScheduledFor *Time `json:"lastScheduledFor"` // when the last of them has its slot; null when none waits for one
 }

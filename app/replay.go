@@ -25,8 +25,9 @@ type BulkReplay struct {
 	SubscriptionID SubscriptionID `json:"webhookId,omitempty"` // none = of all of the store's
 	EventType      EventType      `json:"eventType,omitempty"` // none = of all types
 	DeliveryStatus DeliveryStatus `json:"deliveryStatus"`
-	From           Time           `json:"from"` // deliveries made at that time or later
-	To             Time           `json:"to"`   // and before that time
+	DeliveryReason string         `json:"deliveryReason,omitempty"` // why they had ended so; none = whyever
+	From           Time           `json:"from"`                     // deliveries made at that time or later
+	To             Time           `json:"to"`                       // and before that time
 	Status         ReplayStatus   `json:"status"`
 	Reason         string         `json:"reason,omitempty"` // why it was cancelled
 	Matched        int64          `json:"matched"`          // deliveries, when it was ordered
@@ -42,6 +43,7 @@ type NewBulkReplay struct {
 	SubscriptionID SubscriptionID
 	EventType      EventType
 	DeliveryStatus DeliveryStatus // one of ReplayableStatuses
+	DeliveryReason string         // exactly as Delivery.Reason has it
 	From, To       Time           // From is before To
 	DryRun         bool
 }

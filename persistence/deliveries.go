@@ -145,10 +145,6 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 	return row.delivery(), err
 }
 
-const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0,
-	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
-		AND h.failure_count = 0 AND h.slow_seen_at IS NULL)`
-
 // waitingSubscriptions finds the subscriptions for which something is queued, with the time
 // of the first, in one look at the index for each of them, however much is queued.
 const waitingSubscriptions = `waiting (subscription_id, scheduled_for) AS (
@@ -162,63 +158,170 @@ const waitingSubscriptions = `waiting (subscription_id, scheduled_for) AS (
 
 // ClaimQueued takes queued deliveries that are due, one subscription's after another's in
 // turn, and makes them pending: a batch of healthy subscriptions and one of the others.
-// Only a subscription's oldest are ever looked at, however many wait. The claim is not waited for on disk: a server that loses it finds the
-// deliveries queued again, and starting them twice has no effect.
+// Only a subscription's oldest are ever looked at, however many wait. The claim is not
+// waited for on disk: a server that loses it finds the deliveries queued again, and starting
+// them twice has no effect.
+//
+// Without a limited plan it is one statement. What a plan limits is claimed in a second one,
+// in the order of its slots and as far as the present window lets it start: what could not
+// start in its own window takes its place here. One relay at a time serves a queue; others
+// do not wait.
+//
+// An error may come with claims that have been made all the same.
 func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	return db.claim(ctx, claimQueued, now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven)
+	now = app.At(now).Time
+	claims, limited, err := claim(ctx, db.System().DB, claimUnlimited, claimArgs(now, limits)...)
+	if err != nil || !limited {
+		return claims, classify(err)
+	}
+	for _, c := range claims {
+		if c.Quick {
+			limits.Batch--
+		} else {
+			limits.SlowBatch--
+		}
+	}
+	var more []app.Claim
+	err = runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		more = nil
+		queues, err := lockQueues(ctx, tx, queuesDue, now)
+		if err != nil || len(queues) == 0 {
+			return err
+		}
+		window := app.PlanWindow(now, db.planWindow)
+		more, _, err = claim(ctx, tx.Tx, claimLimited, append(claimArgs(now, limits), queues, window, planNames, planLimits)...)
+		if err != nil {
+			return err
+		}
+		return countStarts(ctx, tx, window, more)
+	})
+	if err == nil {
+		claims = append(claims, more...)
+	}
+	return claims, err
 }
 
-const claimQueued = `
-	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
-		SELECT due.id, h.quick, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
-		FROM waiting w
-		JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) h USING (subscription_id)
-		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
-		CROSS JOIN LATERAL (
-			SELECT q.id, q.scheduled_for FROM deliveries q
-			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2
+func claimArgs(now time.Time, limits app.ClaimLimits) []any {
+	return []any{now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven}
+}
+
+// claimUnlimited leaves what plans limit, but says that there is some.
+const claimUnlimited = `
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
+		SELECT w.subscription_id, h.quick, q.limited ` + dueSubscriptions + `
+	), turn AS (
+		SELECT d.id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
+		FROM due h CROSS JOIN LATERAL (` + dueDeliveries + fewOfThem + `) d WHERE NOT h.limited
+	), ` + claimTurns + `, claimed AS (
+		UPDATE deliveries d SET status = 'pending', lease_until = $1
+		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+		RETURNING ` + claimColumns + `
+	)
+	SELECT (SELECT coalesce(bool_or(limited), false) FROM due), ` + claimedColumns + ` FROM (VALUES (1)) one LEFT JOIN claimed c ON true`
+
+// queuesDue are the queues of limited plans in which something is due at $1.
+const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
+	SELECT DISTINCT q.queue FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
+		JOIN plan_queues q ON q.store_id = s.store_id WHERE w.scheduled_for <= $1 AND q.limited`
+
+// claimLimited claims of the queues in $8, which the transaction must have locked in a
+// statement before. A slot of a window before the present one, $9, becomes one that is now.
+const claimLimited = `
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
+		SELECT w.subscription_id, h.quick, q.queue, q.plan ` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
+	), room AS MATERIALIZED (
+		SELECT q.queue, greatest(q.most, coalesce(w.taken, 0)) - coalesce(w.started, 0) AS free,
+			greatest(q.most / 2, coalesce(w.replays, 0)) - coalesce(w.replays_started, 0) AS free_for_replays
+		FROM (SELECT DISTINCT queue, ($11::bigint[])[array_position($10::text[], plan)] AS most FROM due) q
+			LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $9
+	), candidate AS MATERIALIZED (
+		SELECT d.*, h.subscription_id, h.quick, room.* FROM due h JOIN room ON room.queue = h.queue AND room.free > 0
+			CROSS JOIN LATERAL (` + dueDeliveries + ` AND (q.replays = 0 OR room.free_for_replays > 0)` + fewOfThem + `) d
+	), fitting AS (
+		SELECT *, row_number() OVER (PARTITION BY queue ORDER BY scheduled_for, id) AS arrival
+		FROM (SELECT *, row_number() OVER (PARTITION BY queue, replays > 0 ORDER BY scheduled_for, id) AS arrival_of_kind FROM candidate) c
+		WHERE replays = 0 OR arrival_of_kind <= free_for_replays
+	), turn AS (
+		SELECT id, quick, row_number() OVER (PARTITION BY subscription_id ORDER BY scheduled_for, id) AS place FROM fitting WHERE arrival <= free
+	), ` + claimTurns + `, claimed AS (
+		UPDATE deliveries d SET status = 'pending', lease_until = $1, scheduled_for = CASE WHEN d.scheduled_for < $9 THEN $2 ELSE d.scheduled_for END
+		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+		RETURNING ` + claimColumns + `
+	)
+	SELECT false, ` + claimedColumns + ` FROM claimed c`
+
+// dueSubscriptions are those for which something is due, with the queue of their plan.
+const dueSubscriptions = `FROM waiting w
+			JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) h USING (subscription_id)
+			JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
+			JOIN plan_queues q ON q.store_id = s.store_id
+		WHERE w.scheduled_for <= $2`
+
+// dueDeliveries and fewOfThem read what may be claimed of a subscription h.
+const (
+	dueDeliveries = `
+			SELECT q.id, q.scheduled_for, q.replays FROM deliveries q
+			WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2`
+	fewOfThem = `
 			ORDER BY q.scheduled_for, q.id
 			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
+				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending')))
 			FOR UPDATE SKIP LOCKED
-		) due
-		WHERE w.scheduled_for <= $2
-	), batch AS (
+		`
+)
+
+// claimTurns takes the first of each subscription before the second of any.
+const claimTurns = `batch AS (
 		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT $5::bigint)
 		UNION ALL
 		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT $6::bigint)
-	)
-	UPDATE deliveries d SET status = 'pending', lease_until = $1
-	FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
-	RETURNING ` + claimColumns
+	)`
 
-// ClaimAbandoned takes over what another relay claimed and did not start within its lease.
-func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	return db.claim(ctx, `
-		WITH abandoned AS MATERIALIZED (
-			SELECT id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
-			ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
-		)
-		UPDATE deliveries d SET lease_until = $2 FROM abandoned WHERE d.id = abandoned.id
-		RETURNING `+claimColumns, now, now.Add(limits.Lease), limits.Batch)
-}
+const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0 AS again,
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
+		AND h.failure_count = 0 AND h.slow_seen_at IS NULL) AS quick`
 
-func (db *DB) claim(ctx context.Context, query string, args ...any) ([]app.Claim, error) {
-	rows, err := db.System().DB.QueryContext(ctx, query, args...)
+const claimedColumns = `coalesce(c.id, ''), coalesce(c.store_id, ''), coalesce(c.event_id, ''), coalesce(c.subscription_id, ''),
+	coalesce(c.event_type, ''), coalesce(c.attempts, 0), coalesce(c.again, false), coalesce(c.quick, false)`
+
+// claim runs a statement that claims. It reports whether some are left that plans limit.
+func claim(ctx context.Context, q queryer, statement string, args ...any) (claims []app.Claim, limited bool, err error) {
+	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
-		return nil, classify(err)
+		return nil, false, err
 	}
 	defer rows.Close()
-	var claims []app.Claim
 	for rows.Next() {
-		var c app.Claim
-		if err := rows.Scan(&c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick); err != nil {
-			return nil, err
+		var c app.Claim // without an id in the one row that comes when nothing was claimed
+		if err := rows.Scan(&limited, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick); err != nil {
+			return nil, false, err
 		}
-		claims = append(claims, c)
+		if c.ID != "" {
+			claims = append(claims, c)
+		}
 	}
-	return claims, classify(rows.Err())
+	return claims, limited, rows.Err()
 }
+
+// ClaimAbandoned takes over what another relay claimed and did not start within its lease.
+// What a plan limits and could not start in its window is queued once more.
+func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
+	claims, _, err := claim(ctx, db.System().DB, claimAbandoned, now, now.Add(limits.Lease), limits.Batch, app.PlanWindow(now, db.planWindow))
+	return claims, classify(err)
+}
+
+const claimAbandoned = `
+	WITH abandoned AS MATERIALIZED (
+		SELECT id, scheduled_for < $4 AND (SELECT q.limited FROM plan_queues q WHERE q.store_id = deliveries.store_id) IS TRUE AS passed
+		FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
+		ORDER BY lease_until LIMIT $3 FOR UPDATE SKIP LOCKED
+	), queued AS (
+		UPDATE deliveries d SET status = 'queued', lease_until = NULL FROM abandoned a WHERE d.id = a.id AND a.passed
+	), claimed AS (
+		UPDATE deliveries d SET lease_until = $2 FROM abandoned a WHERE d.id = a.id AND NOT a.passed
+		RETURNING ` + claimColumns + `
+	)
+	SELECT false, ` + claimedColumns + ` FROM claimed c`
 
 const hasDue = "WITH RECURSIVE " + waitingSubscriptions + " SELECT EXISTS (SELECT FROM waiting WHERE scheduled_for <= $1)"
 

@@ -15,7 +15,10 @@ var Statements = map[string]struct {
 }{
 	"Dispatch without limits": {dispatchUnlimited, 7},
 	"Dispatch":                {dispatchLimited, 12},
-	"ClaimQueued":             {claimQueued, 7},
+	"ClaimQueued unlimited":   {claimUnlimited, 7},
+	"ClaimQueued":             {claimLimited, 11},
+	"ClaimAbandoned":          {claimAbandoned, 4},
+	"Queues due":              {queuesDue, 1},
 	"HasDue":                  {hasDue, 1},
 	"MoveUp":                  {moveIntoRoom, 6},
 	"MoveUp without limit":    {startNow, 4},

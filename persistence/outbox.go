@@ -54,13 +54,16 @@ func (db *DB) Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimit
 	var more app.Dispatched
 	err = runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		more = app.Dispatched{}
-		queues, err := lockQueues(ctx, tx, limits.Events)
+		queues, err := lockQueues(ctx, tx, queuesWaiting, limits.Events)
 		if err != nil || len(queues) == 0 {
 			return err
 		}
-		more, _, err = dispatch(ctx, tx.Tx, dispatchLimited, now, limits, queues,
-			app.PlanWindow(now, db.planWindow), db.planWindow, planNames, planLimits)
-		return err
+		window := app.PlanWindow(now, db.planWindow)
+		more, _, err = dispatch(ctx, tx.Tx, dispatchLimited, now, limits, queues, window, db.planWindow, planNames, planLimits)
+		if err != nil {
+			return err
+		}
+		return countStarts(ctx, tx, window, more.Claims)
 	})
 	if err == nil {
 		d.Events += more.Events
@@ -83,6 +86,11 @@ const dispatchUnlimited = `
 	), ` + matchEvents + `, scheduled AS (
 		SELECT *, $2::timestamptz AS scheduled_for FROM match
 	), ` + insertDeliveries
+
+// queuesWaiting are the queues of limited plans to which the oldest events belong.
+const queuesWaiting = `
+	SELECT DISTINCT q.queue FROM (SELECT store_id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1) event
+	JOIN plan_queues q ON q.store_id = event.store_id WHERE q.limited`
 
 // dispatchLimited takes of the oldest events those of the queues in $8, which the
 // transaction must have locked in a statement before. It waits for relays that just look

@@ -43,14 +43,11 @@ func lockQueue(ctx context.Context, tx bun.Tx, queue string) error {
 	return err
 }
 
-// lockQueues locks the queues to which the oldest events belong, but for those that others
-// have locked: these see to them.
-func lockQueues(ctx context.Context, tx bun.Tx, events int) ([]string, error) {
-	rows, err := tx.Tx.QueryContext(ctx, `
-		WITH waiting AS MATERIALIZED (
-			SELECT DISTINCT q.queue FROM (SELECT store_id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1) event
-			JOIN plan_queues q ON q.store_id = event.store_id WHERE q.limited
-		) SELECT queue FROM waiting WHERE pg_try_advisory_xact_lock(plan_lock(queue))`, events)
+// lockQueues locks the queues that a statement names, but for those that others have
+// locked: these see to them.
+func lockQueues(ctx context.Context, tx bun.Tx, statement string, args ...any) ([]string, error) {
+	rows, err := tx.Tx.QueryContext(ctx, `WITH found AS MATERIALIZED (`+statement+`)
+		SELECT queue FROM found WHERE pg_try_advisory_xact_lock(plan_lock(queue))`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +61,28 @@ func lockQueues(ctx context.Context, tx bun.Tx, events int) ([]string, error) {
 		queues = append(queues, queue)
 	}
 	return queues, rows.Err()
+}
+
+// countStarts counts claims as what starts in a window of their queues, which tx has locked.
+func countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	stores, replays := make([]app.StoreID, len(claims)), make([]bool, len(claims))
+	for i, c := range claims {
+		stores[i], replays[i] = c.StoreID, c.Replay
+	}
+	_, err := tx.Tx.ExecContext(ctx, `
+		INSERT INTO plan_windows AS w (queue, starts_at, taken, replays, started, replays_started, last_at)
+		SELECT queue, $1::timestamptz, started, replays, started, replays, $1 FROM (
+			SELECT q.queue, count(*) AS started, count(*) FILTER (WHERE c.replay) AS replays
+			FROM unnest($2::text[], $3::boolean[]) AS c (store_id, replay) JOIN plan_queues q USING (store_id) GROUP BY q.queue
+		) claimed
+		ON CONFLICT (queue, starts_at) DO UPDATE SET
+			started = w.started + excluded.started, replays_started = w.replays_started + excluded.replays_started,
+			taken = greatest(w.taken, w.started + excluded.started), replays = greatest(w.replays, w.replays_started + excluded.replays_started)`,
+		window, stores, replays)
+	return err
 }
 
 // replaySlots takes slots for n replays and returns when they start: now, where there is no
@@ -236,15 +255,15 @@ func (db *DB) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (
 	return usage, classify(err)
 }
 
-// planUsage counts in the index of what waits.
+// planUsage counts in the index of what waits: for its slot, or for room in a later window.
 const planUsage = `
 	SELECT q.plan, coalesce(w.taken, 0), coalesce(w.replays, 0), waiting.deliveries, waiting.last_at
 	FROM plan_queues q LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $2
 	CROSS JOIN LATERAL (
 		SELECT coalesce(sum(d.deliveries), 0) AS deliveries, max(d.last_at) AS last_at
 		FROM plan_queues member CROSS JOIN LATERAL (
-			SELECT count(*) AS deliveries, max(d.scheduled_for) AS last_at FROM deliveries d
-			WHERE d.store_id = member.store_id AND d.status = 'queued' AND d.scheduled_for > d.created_at AND d.scheduled_for > $3
+			SELECT count(*) AS deliveries, max(d.scheduled_for) FILTER (WHERE d.scheduled_for > $3) AS last_at FROM deliveries d
+			WHERE d.store_id = member.store_id AND d.status = 'queued' AND d.scheduled_for > d.created_at AND (d.scheduled_for > $3 OR d.scheduled_for < $2)
 		) d
 		WHERE member.website_id = q.website_id AND member.queue = q.queue
 	) waiting

@@ -21,6 +21,7 @@ type replayRow struct {
 	SubscriptionID app.SubscriptionID `bun:",nullzero"`
 	EventType      app.EventType      `bun:",nullzero"`
 	DeliveryStatus app.DeliveryStatus
+	DeliveryReason string `bun:",nullzero"`
 	CreatedFrom    time.Time
 	CreatedTo      time.Time
 	Status         app.ReplayStatus
@@ -36,7 +37,7 @@ type replayRow struct {
 
 func (r replayRow) replay() app.BulkReplay {
 	return app.BulkReplay{
-		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType, DeliveryStatus: r.DeliveryStatus,
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType, DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
 		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
 		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
 		CreatedAt: app.At(r.CreatedAt), EndedAt: timeOrNil(r.EndedAt),
@@ -54,6 +55,9 @@ func (r replayRow) matching(q *bun.SelectQuery) *bun.SelectQuery {
 	if r.EventType != "" {
 		q.Where("d.event_type = ?", r.EventType)
 	}
+	if r.DeliveryReason != "" {
+		q.Join(lastAttempt).Where(deliveryReason+" = ?", r.DeliveryReason)
+	}
 	return q
 }
 
@@ -65,7 +69,7 @@ func (db *DB) OrderBulkReplay(ctx context.Context, now time.Time, store app.Stor
 	now = app.At(now).Time
 	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
 		row := replayRow{
-			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID, EventType: in.EventType, DeliveryStatus: in.DeliveryStatus,
+			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID, EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
 			CreatedFrom: in.From.Time, CreatedTo: in.To.Time, Status: app.ReplayRunning, CreatedAt: now,
 		}
 		if err := mayReplay(ctx, tx, store, in); err != nil {
@@ -91,10 +95,13 @@ func (db *DB) OrderBulkReplay(ctx context.Context, now time.Time, store app.Stor
 		if target == "" {
 			target = string(row.ID)
 		}
-		err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, map[string]any{
+		details := map[string]any{
 			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To, "matched": row.Matched,
-		})
-		if err != nil {
+		}
+		if row.DeliveryReason != "" {
+			details["deliveryReason"] = row.DeliveryReason
+		}
+		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, details); err != nil {
 			return app.BulkReplay{}, err
 		}
 		return row.replay(), orderJob(ctx, tx, now, store, app.JobReplay, string(row.ID))

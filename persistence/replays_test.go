@@ -150,6 +150,66 @@ func TestBulkReplayFilters(t *testing.T) {
 	}
 }
 
+// A group of dead letters is replayed by its reason, be it its last attempt's error or what
+// came between; and so are deliveries that were cancelled for a reason.
+func TestBulkReplayOfOneReason(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store, s := r.stores[0], r.subscribe(t, db, 0, app.EventOrderCreated).ID
+	r.place(t, db, 6)
+	claims := claim(t, db)
+	for i, c := range claims {
+		attempt(t, db, c.ID, 1, app.AttemptRetrying, time.Second)
+		switch i {
+		case 0, 1, 2:
+			attempt(t, db, c.ID, 2, app.AttemptDeadLetter, time.Second)
+		case 3, 4:
+			must(t, db.EndDelivery(t.Context(), noon, c.ID, app.DeliveryDeadLetter, app.ReasonInactive))
+		case 5:
+			must(t, db.EndDelivery(t.Context(), noon, c.ID, app.DeliveryCancelled, app.ReasonCancelled))
+		}
+	}
+	change(t, db, "UPDATE deliveries SET ended_at = $1", noon.Add(time.Minute))
+	for _, test := range []struct {
+		status app.DeliveryStatus
+		reason string
+		want   []app.Claim
+	}{
+		{app.DeliveryDeadLetter, "HTTP 503", claims[:3]},
+		{app.DeliveryDeadLetter, app.ReasonInactive, claims[3:5]},
+		{app.DeliveryDeadLetter, "HTTP 50", nil},
+		{app.DeliveryCancelled, app.ReasonCancelled, claims[5:]},
+	} {
+		in := allOf(s)
+		in.DeliveryStatus, in.DeliveryReason, in.DryRun = test.status, test.reason, true
+		if got := orderReplay(t, db, store, in); got.Matched != int64(len(test.want)) || got.DeliveryReason != test.reason {
+			t.Errorf("%s: dry run: %+v", test.reason, got)
+		}
+		in.DryRun = false
+		replay := orderReplay(t, db, store, in)
+		for range len(test.want) + 1 { // each step goes on from where the one before ended
+			step(t, db, store, replay.ID, 1)
+			change(t, db, "UPDATE deliveries SET status = 'delivered', ended_at = $1 WHERE status = 'queued'", later.Add(time.Second))
+		}
+		shown, err := db.BulkReplay(t.Context(), store, s, replay.ID)
+		must(t, err)
+		at, want := app.At(later), replay
+		want.Status, want.Replayed, want.EndedAt = app.ReplayCompleted, int64(len(test.want)), &at
+		if diff := cmp.Diff(want, shown); diff != "" || shown.DeliveryReason != test.reason {
+			t.Errorf("%s: %s", test.reason, diff)
+		}
+		for _, c := range test.want {
+			if n := count(t, db, fmt.Sprintf("SELECT count(*) FROM deliveries WHERE id = '%s' AND replays = 1 AND replay_id = '%s'", c.ID, replay.ID)); n != 1 {
+				t.Errorf("%s: %s was not replayed", test.reason, c.ID)
+			}
+		}
+		if n := count(t, db, fmt.Sprintf("SELECT count(*) FROM audit WHERE details @> '{\"replayId\": \"%s\", \"deliveryReason\": \"%s\"}'", replay.ID, test.reason)); n != 1 {
+			t.Errorf("%s: %d lines in the audit trail", test.reason, n)
+		}
+	}
+}
+
 // Two workers at one bulk replay, each as if the other were not there: every delivery is
 // queued once.
 func TestBulkReplayTwiceAtOnce(t *testing.T) {

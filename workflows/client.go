@@ -19,9 +19,10 @@ import (
 // Names that operators and running workflows know. None of them can change while a
 // workflow that uses it is open.
 const (
-	TaskQueue     = "deliveries"      // workflows, and the first attempts of the fast lane
+	TaskQueue     = "deliveries"      // workflows, the first attempts of the fast lane, and tests
 	SlowTaskQueue = "deliveries-slow" // every other attempt
-	JobTaskQueue  = "jobs"            // the steps of jobs
+	JobTaskQueue  = "jobs"            // the steps of jobs, which wait for no stranger
+	MailTaskQueue = "mails"           // what waits for the mail server
 	SignalReplay  = "replay"
 	QueryState    = "state"
 

@@ -22,13 +22,15 @@ const (
 
 // Mail sends one mail: again and again with growing pauses, until the mail server takes or
 // refuses it, or for a day. A mail that was not sent fails its workflow, so that operators
-// find it; one that has become obsolete does not.
+// find it; one that has become obsolete does not. Mails have a queue of their own: the warning
+// that a receiver hangs does not wait behind the attempts that hang there, nor do attempts
+// and jobs wait behind a mail server that hangs.
 func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 	mail := activities.MailInput{StoreID: in.StoreID, MailID: app.MailID(in.Subject)}
 	workflow.SetCurrentDetails(ctx, "being sent; what failed last is with the pending activity")
 	var result activities.MailResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: SlowTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailPatience, Summary: "send the mail",
+		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailPatience, Summary: "send the mail",
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour},
 		WaitForCancellation: true, // a try that has begun is finished and recorded
 	}), activitySendMail, mail).Get(ctx, &result)
@@ -55,7 +57,7 @@ func giveUpMail(ctx workflow.Context, mail activities.MailInput, reason string, 
 	detached, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	detached = workflow.WithActivityOptions(detached, workflow.ActivityOptions{
-		TaskQueue: SlowTaskQueue, StartToCloseTimeout: 10 * time.Second, Summary: "record that the mail is given up",
+		TaskQueue: MailTaskQueue, StartToCloseTimeout: 10 * time.Second, Summary: "record that the mail is given up",
 	})
 	if err := workflow.ExecuteActivity(detached, activityGiveUpMail, activities.GiveUpInput{MailInput: mail, Reason: reason}).Get(detached, nil); err != nil {
 		return result, err

@@ -32,13 +32,15 @@ func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cance
 	s.SetStartTime(start)
 	s.RegisterActivityWithOptions(func(ctx context.Context, in activities.MailInput) (activities.MailResult, error) {
 		s.patience = activity.GetInfo(ctx).ScheduleToCloseTimeout
+		s.checkQueue(t, ctx)
 		if in != (activities.MailInput{StoreID: "sto_1", MailID: "mail_1"}) {
 			t.Errorf("sent %+v", in)
 		}
 		s.at = append(s.at, s.Now().Sub(start))
 		return try(len(s.at))
 	}, activity.RegisterOptions{Name: activitySendMail})
-	s.RegisterActivityWithOptions(func(_ context.Context, in activities.GiveUpInput) error {
+	s.RegisterActivityWithOptions(func(ctx context.Context, in activities.GiveUpInput) error {
+		s.checkQueue(t, ctx)
 		s.gaveUp = in.Reason
 		return nil
 	}, activity.RegisterOptions{Name: activityGiveUpMail})
@@ -50,6 +52,13 @@ func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cance
 		t.Fatal("the workflow goes on")
 	}
 	return s
+}
+
+// checkQueue checks that mails wait behind mails only.
+func (s *mailScript) checkQueue(t *testing.T, ctx context.Context) {
+	if queue := activity.GetInfo(ctx).TaskQueue; queue != MailTaskQueue {
+		t.Errorf("on the queue %s", queue)
+	}
 }
 
 var (

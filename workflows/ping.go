@@ -29,6 +29,10 @@ const (
 // Test sends one test.ping to a subscription. What fails on our side before the POST is
 // tried again for as long as somebody waits for the answer, which is the workflow's
 // timeout; nothing is sent after that.
+//
+// It is a local activity, as first attempts are: so it goes where the workflow's only task
+// goes, past the slow lane's backlog, jobs and mails, and a receiver that hangs takes one of
+// thousands of slots. Among the jobs twenty such tests would stop all of them.
 func Test(ctx workflow.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	left := workflow.GetInfo(ctx).WorkflowExecutionTimeout
 	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{

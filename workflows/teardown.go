@@ -8,7 +8,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -30,10 +30,7 @@ const (
 // Teardown cancels what is left to deliver to a deleted subscription, the job's subject:
 // pass after pass until one finds nothing.
 func Teardown(ctx workflow.Context, in JobInput) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: SlowTaskQueue, StartToCloseTimeout: teardownLimit,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
-	})
+	ctx = withJobOptions(ctx, teardownLimit)
 	total := 0
 	for pass := 1; ; pass++ {
 		found, err := teardownPass(ctx, in, &total)
@@ -73,7 +70,9 @@ func teardownPass(ctx workflow.Context, in JobInput, total *int) (found int, err
 
 // HandleTeardown makes the workers do the job teardown.
 func (w *Workers) HandleTeardown(t *activities.Teardown) {
-	w.slow.RegisterActivityWithOptions(t.CancelBatch, activity.RegisterOptions{Name: activityCancelBatch})
+	for _, queue := range []worker.Worker{w.jobs, w.slow} { // the second for those that began when it was there
+		queue.RegisterActivityWithOptions(t.CancelBatch, activity.RegisterOptions{Name: activityCancelBatch})
+	}
 }
 
 // CancelDelivery asks the workflow of a delivery to end, and reports whether there was one

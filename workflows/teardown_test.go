@@ -23,7 +23,10 @@ func runTeardown(t *testing.T, batch func(activities.TeardownInput) (activities.
 	env.SetStartTime(start)
 	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Teardown, workflow.RegisterOptions{Name: string(app.JobTeardown)})
-	env.RegisterActivityWithOptions(func(_ context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
+		if queue := activity.GetInfo(ctx).TaskQueue; queue != JobTaskQueue {
+			t.Errorf("on the queue %s", queue)
+		}
 		calls = append(calls, fmt.Sprintf("%s %s after %q at %s", in.StoreID, in.SubscriptionID, in.After, env.Now().Sub(start)))
 		return batch(in)
 	}, activity.RegisterOptions{Name: activityCancelBatch})

@@ -14,12 +14,14 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the two lanes and of jobs. A hanging receiver holds a slot for as long as an attempt may
-// take, so the slow lane is bounded and its surplus waits in Temporal.
+// Slots of the two lanes, of jobs and of mails. A hanging receiver holds a slot for as long as an
+// attempt may take, so the slow lane is bounded and its surplus waits in Temporal. What waits
+// for somebody else, or for nobody, has slots apart from it.
 const (
 	fastSlots = 4000
 	slowSlots = 200
 	jobSlots  = 20
+	mailSlots = 10
 	pollers   = 8
 	// stickyCache is how many workflows a worker keeps in memory; the others are replayed
 	// from their histories when something happens to them.
@@ -27,10 +29,10 @@ const (
 )
 
 // Workers runs workflows and activities.
-type Workers struct{ fast, slow, jobs worker.Worker }
+type Workers struct{ fast, slow, jobs, mails worker.Worker }
 
-// NewWorkers makes the workers of both lanes and of jobs, which wait for no receiver. When
-// they stop, attempts under way have until stopTimeout to be finished and recorded.
+// NewWorkers makes the workers of both lanes, of jobs and of mails. When they stop, attempts
+// under way have until stopTimeout to be finished and recorded.
 func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs, stopTimeout time.Duration) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
@@ -54,10 +56,17 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 			WorkerStopTimeout:                  stopTimeout,
 			DisableWorkflowWorker:              true,
 		}),
+		mails: worker.New(temporal, MailTaskQueue, worker.Options{
+			MaxConcurrentActivityExecutionSize: mailSlots,
+			WorkerStopTimeout:                  stopTimeout,
+			DisableWorkflowWorker:              true,
+		}),
 	}
 	Register(w.fast)
-	w.slow.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
-	w.slow.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
+	for _, queue := range []worker.Worker{w.mails, w.slow} { // the second for mails that began when they were there
+		queue.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
+		queue.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
+	}
 	w.jobs.RegisterActivityWithOptions(func(ctx context.Context) (activities.EraseResult, error) {
 		return jobs.Erase(ctx, func() { activity.RecordHeartbeat(ctx) })
 	}, activity.RegisterOptions{Name: activityErase})
@@ -84,7 +93,7 @@ func Register(registry worker.WorkflowRegistry) {
 }
 
 // all are the workers in the order in which they start.
-func (w *Workers) all() []worker.Worker { return []worker.Worker{w.jobs, w.slow, w.fast} }
+func (w *Workers) all() []worker.Worker { return []worker.Worker{w.mails, w.jobs, w.slow, w.fast} }
 
 // Start begins to poll.
 func (w *Workers) Start() error {

@@ -91,14 +91,7 @@ func TestPlanChangesInTheMiddle(t *testing.T) {
 	h.arrived = make(chan int, 2*limit)
 	r.subscribe(h)
 	r.changePlan(app.PlanStarter)
-	now := time.Now()
-	for range limit + more {
-		event, err := app.NewEvent(app.EventOrderCreated, r.store, now, map[string]string{})
-		must(t, err)
-		_, err = the.db.System().DB.ExecContext(t.Context(), "INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
-			event.ID, event.StoreID, event.Type, string(event.Body), event.At.Time)
-		must(t, err)
-	}
+	r.emit(limit + more)
 	queued := func() (n int) {
 		must(t, the.db.System().DB.QueryRowContext(t.Context(),
 			"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'queued' AND scheduled_for > $2", r.store, time.Now()).Scan(&n))

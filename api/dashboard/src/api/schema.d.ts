@@ -2119,6 +2119,8 @@ export interface components {
         BulkReplay: {
             /** Format: date-time */
             createdAt: string;
+            /** @description why they had ended so; none = whyever */
+            deliveryReason?: string;
             /** @enum {string} */
             deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
             /** Format: date-time */
@@ -3148,6 +3150,8 @@ export interface components {
              * @description Deliveries made at that time or later.
              */
             from: string;
+            /** @description And why: exactly that reason, as a delivery has it. */
+            reason?: string;
             /**
              * @description How they have ended.
              * @default dead_letter
@@ -3172,6 +3176,8 @@ export interface components {
              * @description Deliveries made at that time or later.
              */
             from: string;
+            /** @description And why: exactly that reason, as a delivery has it. */
+            reason?: string;
             /**
              * @description How they have ended.
              * @default dead_letter

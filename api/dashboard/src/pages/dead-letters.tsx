@@ -25,7 +25,7 @@ export function DeadLettersPage() {
     queryFn: () => data(api.GET("/dead-letters")),
     refetchInterval: 10_000,
   });
-  const [replaying, setReplaying] = useState<{ webhookId?: string } | null>(null);
+  const [replaying, setReplaying] = useState<{ webhookId?: string; reason?: string } | null>(null);
   const all = webhooks.data?.data ?? [];
   const urlOf = (id: string) => all.find((webhook) => webhook.id === id)?.url ?? id;
   const total = groups.data?.reduce((sum, group) => sum + group.count, 0) ?? 0;
@@ -45,17 +45,17 @@ export function DeadLettersPage() {
           <p>Everything has been delivered or is still being tried. A delivery ends up here when its last retry has failed as well, and waits to be replayed.</p>
         </Empty>
       )}
-      {groups.data && total > 0 && <Groups groups={groups.data} urlOf={urlOf} total={total} onReplay={(webhookId) => setReplaying({ webhookId })} />}
+      {groups.data && total > 0 && <Groups groups={groups.data} urlOf={urlOf} total={total} onReplay={setReplaying} />}
       <Replays urlOf={urlOf} />
       {total > 0 && <Letters key={`${search.webhookId} ${search.reason}`} urlOf={urlOf} />}
       {replaying && (
-        <ReplayDialog webhooks={all} webhookId={replaying.webhookId} onClose={() => setReplaying(null)} />
+        <ReplayDialog webhooks={all} {...replaying} onClose={() => setReplaying(null)} />
       )}
     </div>
   );
 }
 
-type GroupsProps = { groups: Group[]; total: number; urlOf: (id: string) => string; onReplay: (webhookId: string) => void };
+type GroupsProps = { groups: Group[]; total: number; urlOf: (id: string) => string; onReplay: (group: { webhookId: string; reason?: string }) => void };
 
 function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
   const { webhookId, reason } = route.useSearch();
@@ -77,6 +77,7 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
         <tbody>
           {groups.map((group) => {
             const chosen = group.webhookId === webhookId && group.reason === reason;
+            const search = { webhookId: group.webhookId, reason: group.reason || undefined };
             return (
               <tr key={`${group.webhookId} ${group.reason}`} className={chosen ? "bg-muted" : undefined}>
                 <td className="min-w-48 break-all">
@@ -97,7 +98,7 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
                     <Button asChild variant="outline" size="small">
                       <Link
                         to="/dead-letters"
-                        search={chosen ? {} : { webhookId: group.webhookId, reason: group.reason || undefined }}
+                        search={chosen ? {} : search}
                         resetScroll={false}
                         aria-pressed={chosen}
                         role="button"
@@ -105,8 +106,13 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
                         {chosen ? "Show all" : "Show"}
                       </Link>
                     </Button>
-                    <Button variant="outline" size="small" onClick={() => onReplay(group.webhookId)} title="All dead letters of this receiver">
-                      Replay…
+                    <Button
+                      variant="outline"
+                      size="small"
+                      onClick={() => onReplay(search)}
+                      aria-label={`Replay these ${group.count.toLocaleString("en")}: ${group.reason || "unknown"}, ${urlOf(group.webhookId)}`}
+                    >
+                      Replay these…
                     </Button>
                   </span>
                 </td>

@@ -23,15 +23,18 @@ const replayable: Record<Wanted["status"], string> = {
 const day = 86_400_000;
 const ages = { "1 hour": day / 24, "24 hours": day, "7 days": 7 * day, "30 days": 30 * day };
 
-type Props = { webhooks: Webhook[]; webhookId?: string; onClose: () => void };
+type Props = { webhooks: Webhook[]; webhookId?: string; reason?: string; onClose: () => void };
 
-/** Orders a bulk replay. How much that would be is counted beforehand, for the same span of time. */
-export function ReplayDialog({ webhooks, webhookId, onClose }: Props) {
+/**
+ * Orders a bulk replay, if a reason is given of the dead letters that have it. How much that would be is counted
+ * beforehand, for the same span of time.
+ */
+export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
   const eventTypes = (useEventTypes().data ?? []).filter(isSubscribable);
   const queries = useQueryClient();
   const [now] = useState(Date.now);
   const [age, setAge] = useState<keyof typeof ages>("30 days");
-  const [wanted, setWanted] = useState<{ webhookId?: string; status: Wanted["status"]; eventType?: EventType }>({ webhookId, status: "dead_letter" });
+  const [wanted, setWanted] = useState<Pick<Wanted, "webhookId" | "status" | "reason" | "eventType">>({ webhookId, status: "dead_letter", reason });
   const [once, setOnce] = useState(idempotencyKey);
   const body: Wanted = { ...wanted, from: new Date(now - ages[age]).toISOString(), to: new Date(now).toISOString() };
   const count = useQuery({
@@ -69,13 +72,19 @@ export function ReplayDialog({ webhooks, webhookId, onClose }: Props) {
           </option>
         ))}
       </SelectField>
-      <SelectField label="Which" value={wanted.status} onChange={(event) => change({ status: event.target.value as Wanted["status"] })}>
+      <SelectField label="Which" value={wanted.status} onChange={(event) => change({ status: event.target.value as Wanted["status"], reason: undefined })}>
         {Object.entries(replayable).map(([status, name]) => (
           <option key={status} value={status}>
             {name}
           </option>
         ))}
       </SelectField>
+      {reason && wanted.status === "dead_letter" && (
+        <SelectField label="Reason" value={wanted.reason ?? ""} onChange={(event) => change({ reason: event.target.value || undefined })}>
+          <option value="">Any</option>
+          <option>{reason}</option>
+        </SelectField>
+      )}
       <div className="grid gap-4 sm:grid-cols-2">
         <SelectField label="Event" value={wanted.eventType ?? ""} onChange={(event) => change({ eventType: (event.target.value as EventType) || undefined })}>
           <option value="">Any</option>
@@ -180,7 +189,8 @@ export function Replays({ webhookId, urlOf }: { webhookId: string; urlOf?: never
             <p className="text-xs text-muted-foreground">
               <Time at={replay.createdAt} /> · {replayable[replay.deliveryStatus as Wanted["status"]].split(",")[0]}
               {urlOf && <span className="break-all"> of {replay.webhookId ? urlOf(replay.webhookId) : "all receivers"}</span>}
-              {replay.eventType && `, ${replay.eventType}`} · made <Time at={replay.from} /> – <Time at={replay.to} />
+              {replay.eventType && `, ${replay.eventType}`}
+              {replay.deliveryReason && <span className="break-words">, {replay.deliveryReason}</span>} · made <Time at={replay.from} /> – <Time at={replay.to} />
             </p>
             <Progress id={replay.id!} initial={replay} />
           </li>

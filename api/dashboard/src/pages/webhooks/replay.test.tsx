@@ -1,0 +1,38 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { render, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, expect, test, vi } from "vitest";
+
+import { api } from "@/api/client";
+
+import { ReplayDialog } from "./replay";
+
+afterEach(() => vi.restoreAllMocks());
+
+test("what is counted is what is replayed: of one reason, unless that is dropped", async () => {
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { data: [] } } as never);
+  type Asked = { reason?: string; status?: string; dryRun?: boolean };
+  const counted: Asked[] = [];
+  const ordered: Asked[] = [];
+  vi.spyOn(api, "POST").mockImplementation(((_path: string, { body }: { body: Asked }) => {
+    (body.dryRun ? counted : ordered).push(body);
+    return Promise.resolve({ data: { data: { status: "dry_run", matched: body.reason ? 2 : 5, replayed: 0, skipped: 0, inProgress: 0 } } });
+  }) as never);
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <ReplayDialog webhooks={[]} reason="HTTP 500" onClose={() => {}} />
+    </QueryClientProvider>,
+  );
+  await userEvent.click(await screen.findByRole("button", { name: "Replay 2" }));
+  await userEvent.selectOptions(screen.getByLabelText("Reason"), "Any");
+  await userEvent.click(await screen.findByRole("button", { name: "Replay 5" }));
+  expect(ordered).toMatchObject([
+    { reason: "HTTP 500", status: "dead_letter" },
+    { reason: undefined, status: "dead_letter" },
+  ]);
+  await userEvent.selectOptions(screen.getByLabelText("Reason"), "HTTP 500");
+  await userEvent.selectOptions(screen.getByLabelText("Which"), "cancelled");
+  await screen.findByRole("button", { name: "Replay 5" });
+  expect(counted[0]).toMatchObject({ reason: "HTTP 500", status: "dead_letter" });
+  expect(counted.at(-1)).toMatchObject({ reason: undefined, status: "cancelled" });
+});

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+// Bulk replays of one webhook's dead letters, in the middle of which everything is killed in
+// turn, at random points, as kill -9 does it. The first is cancelled while no worker runs, the
+// second replays what is left: each dead letter is replayed by one of them, and once.
+func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
+	letters, rounds := 300, 1
+	if *long {
+		letters, rounds = 1000, 3
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	f := newFragileWorld(t)
+	f.settings["COMANDA_RETRY_SCHEDULE"] = "1s"
+	f.revive()
+
+	// Once it is repaired, the receiver answers so many and holds the others until it is opened.
+	const answered = 20
+	var repaired atomic.Bool
+	var answers atomic.Int64
+	open := make(chan struct{})
+	r := newRestaurant(t)
+	h := newHook(t, func(_ int, w http.ResponseWriter, request *http.Request) {
+		switch {
+		case !repaired.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case answers.Add(1) > answered:
+			select {
+			case <-open:
+			case <-request.Context().Done():
+			}
+		}
+	})
+	h.arrived = make(chan int, 10*letters)
+	s := r.subscribe(h)
+	began := app.At(time.Now().Add(-time.Minute))
+	r.emit(letters)
+	eventually(t, "all are dead letters", func() error { return r.countIs(letters, "status = 'dead_letter' AND attempts = 2") })
+	refused := len(h.all(t))
+	replayed := func() int { return h.events(refused) }
+
+	repaired.Store(true)
+	first := r.replayAll(s, began, "first")
+	f.kill("API")
+	f.revive()
+	if again := r.replayAll(s, began, "first"); again.ID != first.ID || first.Matched != int64(letters) {
+		t.Fatalf("ordered %+v, then %+v", first, again)
+	}
+	eventually(t, "the first are replayed", func() error {
+		if n := replayed(); n <= answered {
+			return fmt.Errorf("%d", n)
+		}
+		return nil
+	})
+	f.kill("worker")
+	r.want(200, "POST", "/replays/"+string(first.ID)+"/cancel", nil, &first)
+	if first.Status != app.ReplayCancelled || first.Replayed <= answered || first.Replayed >= first.Matched || first.InProgress == 0 {
+		t.Fatalf("cancelled in the middle: %+v", first)
+	}
+	close(open)
+	f.revive()
+	first = r.awaitReplay(first.ID)
+	must(t, r.countIs(int(first.Replayed), "status = 'delivered' AND attempts = 3 AND replay_id = '%s'", first.ID))
+	left := letters - int(first.Replayed)
+	must(t, r.countIs(left, "status = 'dead_letter' AND attempts = 2 AND replays = 0"))
+
+	second := r.replayAll(s, began, "second")
+	victims := []string{"worker", "Temporal", "worker", "API", "PostgreSQL"}
+	for range rounds - 1 {
+		victims = append(victims, victims[:5]...)
+	}
+	random.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
+	for i, victim := range victims {
+		// Somewhere in its own part of the replay.
+		at := letters - left + (i*left+random.IntN(left))*9/10/len(victims)
+		eventually(t, fmt.Sprintf("%d have arrived again", at), func() error {
+			if n := replayed(); n < at {
+				return fmt.Errorf("%d", n)
+			}
+			return nil
+		})
+		f.kill(victim)
+		t.Logf("killed the %s after %d of %d", victim, replayed(), letters)
+		f.revive()
+	}
+	second = r.awaitReplay(second.ID)
+	if second.Status != app.ReplayCompleted || second.Matched != int64(left) || second.Replayed != int64(left) || second.Skipped != 0 {
+		t.Errorf("completed: %+v", second)
+	}
+
+	must(t, r.countIs(letters, "status = 'delivered' AND attempts = 3 AND replays = 1"))
+	must(t, r.countIs(left, "replay_id = '%s'", second.ID))
+	var attempts, delivered, deliveries int
+	must(t, the.db.System().DB.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE status = 'delivered'), count(DISTINCT delivery_id)
+		FROM attempts WHERE subscription_id = $1`, s.ID).Scan(&attempts, &delivered, &deliveries))
+	if attempts != 3*letters || delivered != letters || deliveries != letters {
+		t.Errorf("%d attempts of %d deliveries, %d delivered", attempts, deliveries, delivered)
+	}
+	ended(t, workflows.JobWorkflowID(app.JobReplay, string(first.ID)))
+	ended(t, workflows.JobWorkflowID(app.JobReplay, string(second.ID)))
+	eventually(t, "no workflow of the webhook is left", func() error {
+		open, err := the.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("ComandaSubscriptionId = '%s' AND ExecutionStatus = 'Running'", s.ID),
+		})
+		if err == nil && open.Count > 0 {
+			err = fmt.Errorf("%d", open.Count)
+		}
+		return err
+	})
+	t.Logf("%d requests to replay %d dead letters: %d duplicates", len(h.all(t))-refused, letters, len(h.all(t))-refused-letters)
+}
+
+// emit lets events of the store happen.
+func (r *restaurant) emit(n int) {
+	r.t.Helper()
+	now := time.Now()
+	for range n {
+		event, err := app.NewEvent(app.EventOrderCreated, r.store, now, map[string]string{})
+		must(r.t, err)
+		_, err = the.db.System().DB.ExecContext(r.t.Context(), "INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+			event.ID, event.StoreID, event.Type, string(event.Body), event.At.Time)
+		must(r.t, err)
+	}
+}
+
+// countIs returns an error unless so many of the store's deliveries are like that.
+func (r *restaurant) countIs(want int, condition string, args ...any) error {
+	condition = fmt.Sprintf(condition, args...)
+	var n int
+	err := the.db.System().DB.QueryRowContext(r.t.Context(), "SELECT count(*) FROM deliveries WHERE store_id = $1 AND "+condition, r.store).Scan(&n)
+	if err == nil && n != want {
+		err = fmt.Errorf("%d deliveries, not %d, are %s", n, want, condition)
+	}
+	return err
+}
+
+// replayAll orders the replay of a webhook's dead letters, with an idempotency key.
+func (r *restaurant) replayAll(s app.Subscription, from app.Time, key string) (ordered app.BulkReplay) {
+	r.t.Helper()
+	body, err := json.Marshal(map[string]any{"from": from})
+	must(r.t, err)
+	request, err := http.NewRequestWithContext(r.t.Context(), "POST", r.api+"/webhooks/"+string(s.ID)+"/replay", bytes.NewReader(body))
+	must(r.t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+r.token)
+	request.Header.Set("Idempotency-Key", key)
+	response, err := the.client.Do(request)
+	must(r.t, err)
+	defer response.Body.Close()
+	var answer struct{ Data app.BulkReplay }
+	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
+	if response.StatusCode != 202 {
+		r.t.Fatalf("ordering a bulk replay: %s", response.Status)
+	}
+	return answer.Data
+}
+
+// awaitReplay waits until a bulk replay queues no more and all that it has queued has started.
+func (r *restaurant) awaitReplay(id app.ReplayID) (shown app.BulkReplay) {
+	r.t.Helper()
+	eventually(r.t, "the bulk replay ends", func() error {
+		if r.want(200, "GET", "/replays/"+string(id), nil, &shown); shown.Status == app.ReplayRunning || shown.InProgress > 0 {
+			return fmt.Errorf("%+v", shown)
+		}
+		return nil
+	})
+	return shown
+}

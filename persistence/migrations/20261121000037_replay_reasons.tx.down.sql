@@ -1,0 +1,1 @@
+ALTER TABLE replays DROP delivery_reason;

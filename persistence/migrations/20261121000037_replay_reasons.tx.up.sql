@@ -1,0 +1,1 @@
+ALTER TABLE replays ADD delivery_reason text; -- why they had ended so; null = whyever

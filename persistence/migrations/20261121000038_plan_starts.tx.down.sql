@@ -1,0 +1,1 @@
+ALTER TABLE plan_windows DROP started, DROP replays_started;

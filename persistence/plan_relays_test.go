@@ -1,0 +1,65 @@
+package persistence_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// While another sees to a queue, a relay goes on with the others.
+func TestRelaysDoNotWaitForALockedQueue(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	locked, other := open(t, db, "one.example"), open(t, db, "two.example")
+	for _, r := range []restaurant{locked, other} {
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+		setPlan(t, db, noon, r.website, app.PlanStarter)
+	}
+	emit(t, db, 20, locked.stores[0], other.stores[0])
+	tx, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(plan_lock(?))", locked.website)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	d, err := db.Dispatch(ctx, noon, all)
+	must(t, err)
+	if len(d.Claims) != 10 || d.Claims[0].StoreID != other.stores[0] {
+		t.Errorf("%d of the other website's 10 start", len(d.Claims))
+	}
+	must(t, tx.Commit())
+	if d := dispatch(t, db, noon); len(d.Claims) != 10 || d.Claims[0].StoreID != locked.stores[0] {
+		t.Errorf("%d of 10 start when the lock is gone", len(d.Claims))
+	}
+}
+
+// When no slots can be had, what needs none starts all the same.
+func TestDispatchReturnsWhatItClaimedBeforeAFault(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	limited, unlimited := open(t, db, "one.example"), open(t, db, "two.example")
+	for _, r := range []restaurant{limited, unlimited} {
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+	}
+	setPlan(t, db, noon, limited.website, app.PlanProfessional)
+	emit(t, db, 10, limited.stores[0], unlimited.stores[0])
+	owner, err := sql.Open("pgx", db.OwnerURL)
+	must(t, err)
+	defer owner.Close()
+	_, err = owner.ExecContext(t.Context(), "ALTER TABLE plan_windows RENAME TO gone")
+	must(t, err)
+	d, err := db.Dispatch(t.Context(), noon, all)
+	if err == nil || len(d.Claims) != 5 {
+		t.Errorf("%d claims, %v", len(d.Claims), err)
+	}
+	_, err = owner.ExecContext(t.Context(), "ALTER TABLE gone RENAME TO plan_windows")
+	must(t, err)
+	if d := dispatch(t, db, noon); len(d.Claims) != 5 {
+		t.Errorf("%d of 5 start when the fault is mended", len(d.Claims))
+	}
+}
