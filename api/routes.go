@@ -223,7 +223,7 @@ func (s *Server) newRouter(table []route) http.Handler {
 			s.words[word] = true
 		}
 	}
-	pages := dashboard.Handler()
+	pages := dashboard.Handler(router.NotFoundHandler)
 	shell := s.byMethod(map[string]http.Handler{http.MethodGet: pages, http.MethodHead: pages})
 	router.Path("/dashboard").Handler(shell)
 	router.PathPrefix("/dashboard/").Handler(shell)
