@@ -2721,7 +2721,7 @@ export interface components {
              */
             currency: string;
             /**
-             * @description A BCP 47 tag.
+             * @description A BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
