@@ -59,7 +59,7 @@ func routes() []route {
 			handle((*Server).acceptInvite, app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeConflict)},
 
 		{get, "/users", app.ManageUsers, "", !once, 200, "List the store's users, the last to join first", handle((*Server).users)},
-		{post, "/users", app.ManageUsers, "", !once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
+		{post, "/users", app.ManageUsers, "", once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
 		{patch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
 			handle((*Server).changeRole, app.CodeLastOwner)},
 		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",

@@ -102,6 +102,22 @@ func TestInvitationIsMailed(t *testing.T) {
 	}
 }
 
+// A repeated request neither replaces the invitation nor shows its token once more.
+func TestInvitationIsRepeatedWithoutItsToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := header("Idempotency-Key", "k")
+	var first, again invitationOut
+	w.do("POST", "/users", w.tokens["OWNER"], grace("STAFF"), key).ok(201, &first)
+	w.do("POST", "/users", w.tokens["OWNER"], grace("STAFF"), key).ok(201, &again)
+	token := first.Token
+	if first.Token, first.Link = "", ""; token == "" || cmp.Diff(first, again) != "" {
+		t.Errorf("token %q, then %s", token, cmp.Diff(first, again))
+	}
+	w.do("POST", "/users", w.tokens["OWNER"], grace("ADMIN"), key).refused(app.CodeIdempotencyKeyReused)
+	w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, nil)
+}
+
 func TestInvitationExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
