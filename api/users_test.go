@@ -118,6 +118,30 @@ func TestInvitationIsRepeatedWithoutItsToken(t *testing.T) {
 	w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, nil)
 }
 
+// Platform administrators work in no store: as its only OWNER, one would leave it to nobody.
+func TestPlatformAdministratorsJoinNoStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hash, err := HashPassword(app.NewSecret(goodPassword))
+	w.must(err)
+	admin := app.PlatformAdmin
+	w.addUser("root", hash, &admin, nil)
+	body := websiteBody("roots.test")
+	body["owner"].(object)["email"] = "Root@example.com"
+	w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body).refused(app.CodeValidationFailed, "owner.email")
+	token := w.invited(altered(grace("OWNER"), object{"email": "root@example.com"}))
+	for range 2 {
+		w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).refused(app.CodeConflict)
+	}
+	var members []app.Member
+	w.do("GET", "/users", w.tokens["OWNER"], nil).ok(200, &members)
+	for _, member := range members {
+		if member.ID == w.users["root"].ID {
+			t.Errorf("%+v is a member", member)
+		}
+	}
+}
+
 func TestInvitationExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -181,7 +181,8 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Lo
 
 // Accept makes who was invited a member of the stores: a new user with a password hash, or
 // the one whose address it is. Where somebody is a member already, the role stays. It
-// returns the user and the first of the stores. TOKEN_INVALID as Invited.
+// returns the user and the first of the stores. TOKEN_INVALID as Invited; CONFLICT for a
+// platform administrator's address, and for one that somebody has just become a user with.
 func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app.Secret, name, passwordHash string) (app.User, app.StoreID, error) {
 	var user app.User
 	var stores []app.StoreID
@@ -215,6 +216,9 @@ func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app
 			Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole)
 		if err != nil {
 			return err
+		}
+		if user.PlatformRole != nil {
+			return app.Errorf(app.CodeConflict, "a platform administrator works in no store; ask for an invitation to another address")
 		}
 		slices.Sort(stores)
 		var joined []app.StoreID
