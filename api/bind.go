@@ -207,7 +207,7 @@ func (b *binder) parameter(v reflect.Value, name, text string) {
 	}
 }
 
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
+var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // text sets a string, a secret or a time.
 func (b *binder) text(v reflect.Value, path, text string) {

@@ -252,7 +252,7 @@ func TestBadQueries(t *testing.T) {
 	for query, at := range map[string]string{
 		"isAvailable=1": "isAvailable", "isAvailable=TRUE": "isAvailable", "isAvailable=": "isAvailable", "updatedSince=yesterday": "updatedSince",
 		"updatedSince=2026-03-14": "updatedSince", "updatedSince=2026-03-14T12:00:00": "updatedSince", "updatedSince=2026-03-14T12:00:00,5Z": "updatedSince",
-		"updatedSince=0000-01-01T00:00:00Z": "updatedSince", "updatedSince=9999-12-31T23:59:59-01:00": "updatedSince", "updatedSince=1773489600": "updatedSince",
+		"updatedSince=0000-01-01T00:00:00Z": "updatedSince", "updatedSince=9999-12-31T23:59:59-01:00": "updatedSince", "updatedSince=2026-03-14T12:00:00%2B24:00": "updatedSince", "updatedSince=2026-03-14T12:00:00%2B01:60": "updatedSince", "updatedSince=1773489600": "updatedSince",
 		"q=": "q", "category=": "category", "q=" + strings.Repeat("%C3%A9", 201): "q", "category=%ff": "category", "q=a%00": "q", "page=1": "page",
 	} {
 		w.do("GET", "/products?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)

@@ -59,7 +59,7 @@ func routes() []route {
 			handle((*Server).acceptInvite, app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeConflict)},
 
 		{get, "/users", app.ManageUsers, "", !once, 200, "List the store's users, the last to join first", handle((*Server).users)},
-		{post, "/users", app.ManageUsers, "", !once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
+		{post, "/users", app.ManageUsers, "", once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
 		{patch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
 			handle((*Server).changeRole, app.CodeLastOwner)},
 		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
@@ -223,7 +223,7 @@ func (s *Server) newRouter(table []route) http.Handler {
 			s.words[word] = true
 		}
 	}
-	pages := dashboard.Handler()
+	pages := dashboard.Handler(router.NotFoundHandler)
 	shell := s.byMethod(map[string]http.Handler{http.MethodGet: pages, http.MethodHead: pages})
 	router.Path("/dashboard").Handler(shell)
 	router.PathPrefix("/dashboard/").Handler(shell)

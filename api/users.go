@@ -37,13 +37,14 @@ type inviteIn struct {
 
 type invitationOut struct {
 	app.Invitation
-	Token  string `json:"token"`  // for POST /auth/accept-invite; shown this once
-	Link   string `json:"link"`   // the same for people; the token is behind the #, which no server sees
-	Mailed bool   `json:"mailed"` // whether the link is also sent to the address
+	Token  string `json:"token,omitempty"` // for POST /auth/accept-invite; in the first answer and never again
+	Link   string `json:"link,omitempty"`  // the same for people; the token is behind the #, which no server sees
+	Mailed bool   `json:"mailed"`          // whether the link is also sent to the address
 }
 
 // invite makes an invitation. Another one for the same address and website replaces it, so
-// that doing it twice leaves one that works: the newer.
+// that doing it twice leaves one that works: the newer. What is stored for an
+// Idempotency-Key has no token.
 func (s *Server) invite(ctx context.Context, c *call, in inviteIn) (invitationOut, error) {
 	stores := []app.StoreID{c.principal.StoreID}
 	if len(in.StoreIDs) > 0 {
@@ -53,8 +54,9 @@ func (s *Server) invite(ctx context.Context, c *call, in inviteIn) (invitationOu
 		}
 	}
 	token := newInvitationToken()
+	answer := func(made app.Invitation) any { return stored{invitationOut{Invitation: made, Mailed: s.db.Mails()}} }
 	invitation, err := s.db.Invite(ctx, c.now, c.principal, c.actor(), app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores},
-		token, invitationTTL)
+		token, invitationTTL, c.once, answer)
 	return s.showInvitation(invitation, token), err
 }
 

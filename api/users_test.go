@@ -102,6 +102,46 @@ func TestInvitationIsMailed(t *testing.T) {
 	}
 }
 
+// A repeated request neither replaces the invitation nor shows its token once more.
+func TestInvitationIsRepeatedWithoutItsToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := header("Idempotency-Key", "k")
+	var first, again invitationOut
+	w.do("POST", "/users", w.tokens["OWNER"], grace("STAFF"), key).ok(201, &first)
+	w.do("POST", "/users", w.tokens["OWNER"], grace("STAFF"), key).ok(201, &again)
+	token := first.Token
+	if first.Token, first.Link = "", ""; token == "" || cmp.Diff(first, again) != "" {
+		t.Errorf("token %q, then %s", token, cmp.Diff(first, again))
+	}
+	w.do("POST", "/users", w.tokens["OWNER"], grace("ADMIN"), key).refused(app.CodeIdempotencyKeyReused)
+	w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, nil)
+}
+
+// Platform administrators work in no store: as its only OWNER, one would leave it to nobody.
+func TestPlatformAdministratorsJoinNoStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hash, err := HashPassword(app.NewSecret(goodPassword))
+	w.must(err)
+	admin := app.PlatformAdmin
+	w.addUser("root", hash, &admin, nil)
+	body := websiteBody("roots.test")
+	body["owner"].(object)["email"] = "Root@example.com"
+	w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body).refused(app.CodeValidationFailed, "owner.email")
+	token := w.invited(altered(grace("OWNER"), object{"email": "root@example.com"}))
+	for range 2 {
+		w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).refused(app.CodeConflict)
+	}
+	var members []app.Member
+	w.do("GET", "/users", w.tokens["OWNER"], nil).ok(200, &members)
+	for _, member := range members {
+		if member.ID == w.users["root"].ID {
+			t.Errorf("%+v is a member", member)
+		}
+	}
+}
+
 func TestInvitationExpires(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -120,7 +120,11 @@ func (in webhookStatsIn) span(now time.Time) (from, to app.Time) {
 	case in.From != nil:
 		return *in.From, app.At(now)
 	case in.To != nil:
-		return app.At(in.To.Add(-day)), *in.To
+		from = app.At(in.To.Add(-day))
+		if from.Year() < 1 {
+			from = app.Time{} // the earliest there is
+		}
+		return from, *in.To
 	}
 	return app.At(now.Add(-day)), app.At(now)
 }

@@ -310,6 +310,7 @@ func TestWebhookStats(t *testing.T) {
 		"?from=2026-03-01T00:00:00Z&to=2026-05-30T00:00:00Z":                  {app.ByDay, 90, 2},
 		"?from=2026-03-01T00:00:00Z&to=2026-05-30T00:00:00Z&granularity=hour": {app.ByHour, 2160, 2},
 		"?from=2025-03-01T00:00:00Z&to=2025-03-01T00:00:01Z":                  {app.ByHour, 1, 0},
+		"?to=0001-01-01T01:00:00Z":                                            {app.ByHour, 1, 0}, // a day earlier there is no time
 	} {
 		var stats app.DeliveryStats
 		w.do("GET", path+query, token, nil).ok(200, &stats)
@@ -320,6 +321,7 @@ func TestWebhookStats(t *testing.T) {
 	for query, at := range map[string]string{
 		"?granularity=minute": "granularity", "?from=2026-03-15T00:00:00Z": "to", "?from=2026-03-01T00:00:00Z&to=2026-05-30T00:00:00.001Z": "to",
 		"?from=1": "from", "?to=2026-02-30T00:00:00Z": "to", "?page=1": "page", "?from=2020-01-01T00:00:00Z": "to",
+		"?to=0001-01-01T00:00:00Z": "to",
 	} {
 		w.do("GET", path+query, token, nil).refused(app.CodeValidationFailed, at)
 	}

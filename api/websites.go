@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
-
-	"golang.org/x/text/language"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
@@ -48,13 +45,13 @@ type openWebsiteIn struct {
 type newStoreIn struct {
 	Name        string      `json:"name" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
 	CountryCode string      `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
-	Timezone    string      `json:"timezone" validate:"required,max=64" example:"Europe/Berlin" description:"An IANA name."`
+	Timezone    string      `json:"timezone" validate:"required,timezone" example:"Europe/Berlin" description:"An IANA name."`
 	Views       []newViewIn `json:"views" validate:"required,min=1,max=20,dive" description:"The first is the default."`
 }
 
 type newViewIn struct {
-	Locale   string `json:"locale" validate:"required,max=35" example:"de-DE" description:"A BCP 47 tag."`
-	Currency string `json:"currency" validate:"required,max=3" example:"EUR" description:"An ISO 4217 code."`
+	Locale   string       `json:"locale" validate:"required,locale" example:"de-DE" description:"A BCP 47 tag of language, script and region."`
+	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR" description:"An ISO 4217 code."`
 }
 
 type newMemberIn struct {
@@ -70,20 +67,10 @@ func (in openWebsiteIn) check() (faults []app.Detail) {
 	if in.Domain != "" && !hostName.MatchString(in.Domain) {
 		faults = append(faults, app.Detail{Path: "domain", Message: "must be a host name in lower case"})
 	}
-	if _, err := time.LoadLocation(in.Store.Timezone); err != nil || in.Store.Timezone == "Local" {
-		faults = append(faults, app.Detail{Path: "store.timezone", Message: "must be an IANA time zone"})
-	}
 	codes := map[string]bool{}
 	for i, view := range in.Store.Views {
-		path := fmt.Sprintf("store.views[%d].", i)
-		if _, err := language.Parse(view.Locale); err != nil && view.Locale != "" {
-			faults = append(faults, app.Detail{Path: path + "locale", Message: "must be a BCP 47 tag"})
-		}
-		if _, ok := app.Currency(view.Currency).Exponent(); !ok && view.Currency != "" {
-			faults = append(faults, app.Detail{Path: path + "currency", Message: "must be an ISO 4217 code in upper case"})
-		}
 		if codes[view.code()] {
-			faults = append(faults, app.Detail{Path: path + "locale", Message: "is that of another view"})
+			faults = append(faults, app.Detail{Path: fmt.Sprintf("store.views[%d].locale", i), Message: "is that of another view"})
 		}
 		codes[view.code()] = true
 	}
@@ -106,7 +93,7 @@ func (s *Server) openWebsite(ctx context.Context, c *call, in openWebsiteIn) (op
 	}
 	store := persistence.NewStore{Name: in.Store.Name, CountryCode: in.Store.CountryCode, Timezone: in.Store.Timezone}
 	for _, view := range in.Store.Views {
-		store.Views = append(store.Views, app.StoreView{Code: view.code(), Locale: view.Locale, Currency: app.Currency(view.Currency)})
+		store.Views = append(store.Views, app.StoreView{Code: view.code(), Locale: view.Locale, Currency: view.Currency})
 	}
 	token := newInvitationToken()
 	id, invitation, err := s.db.OpenWebsite(ctx, c.now, c.actor(), persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}, store,

@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,21 +122,30 @@ func TestOpenWebsite(t *testing.T) {
 	}
 	w.do("POST", "/webhooks", owner.AccessToken, webhookBody()).ok(201, nil)
 
-	for path, change := range map[string]func(object){
-		"domain":                  func(b object) { b["domain"] = "https://trattoria.test" },
-		"plan":                    func(b object) { b["plan"] = "FREE" },
-		"store.timezone":          func(b object) { b["store"].(object)["timezone"] = "Mars/Olympus" },
-		"store.countryCode":       func(b object) { b["store"].(object)["countryCode"] = "Germany" },
-		"store.views":             func(b object) { b["store"].(object)["views"] = []object{} },
-		"store.views[1].locale":   func(b object) { b["store"].(object)["views"].([]object)[1]["locale"] = "de-DE" },
-		"store.views[0].currency": func(b object) { b["store"].(object)["views"].([]object)[0]["currency"] = "eur" },
-		"owner.email":             func(b object) { b["owner"].(object)["email"] = "nobody" },
+	for fault, change := range map[string]func(object){
+		"domain: a URL":                     func(b object) { b["domain"] = "https://trattoria.test" },
+		"plan: unknown":                     func(b object) { b["plan"] = "FREE" },
+		"store.timezone: unknown":           func(b object) { b["store"].(object)["timezone"] = "Mars/Olympus" },
+		"store.timezone: with leap seconds": func(b object) { b["store"].(object)["timezone"] = "right/UTC" },
+		"store.timezone: the machine's":     func(b object) { b["store"].(object)["timezone"] = "localtime" },
+		"store.countryCode: a name":         func(b object) { b["store"].(object)["countryCode"] = "Germany" },
+		"store.views: none":                 func(b object) { b["store"].(object)["views"] = []object{} },
+		"store.views[0].locale: not BCP 47": func(b object) { view(b, 0)["locale"] = "de_DE" },
+		"store.views[0].locale: no case":    func(b object) { view(b, 0)["locale"] = "DE-de" },
+		"store.views[1].locale: twice":      func(b object) { view(b, 1)["locale"] = "de-DE" },
+		"store.views[0].currency: no case":  func(b object) { view(b, 0)["currency"] = "eur" },
+		"owner.email: no address":           func(b object) { b["owner"].(object)["email"] = "nobody" },
 	} {
 		body := websiteBody("other.test")
 		change(body)
-		w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body).refused(app.CodeValidationFailed, path)
+		path, _, _ := strings.Cut(fault, ":")
+		a := w.do("POST", "/platform/websites", w.tokens["PLATFORM"], body)
+		a.what += " " + fault
+		a.refused(app.CodeValidationFailed, path)
 	}
 }
+
+func view(body object, i int) object { return body["store"].(object)["views"].([]object)[i] }
 
 // TestSuspendedWebsitesCustomers: neither their tokens nor their refresh tokens are good
 // until the suspension ends.

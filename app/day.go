@@ -16,13 +16,18 @@ func BusinessDay(at time.Time, zone *time.Location, cutoff int) time.Time {
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 }
 
-// DayIn returns when a day of the calendar begins in a zone, and when the next does.
+// DayIn returns when a day of the calendar begins in a zone, and when the next does. What of
+// the first day of all lies before the year 1 in UTC is left out.
 func DayIn(zone *time.Location, date string) (from, to time.Time, err error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return from, to, err
 	}
-	return startOfDay(day, zone, 0), startOfDay(day.AddDate(0, 0, 1), zone, 0), nil
+	from, to = startOfDay(day, zone, 0), startOfDay(day.AddDate(0, 0, 1), zone, 0)
+	if from.Year() < 1 {
+		from = time.Time{}
+	}
+	return from, to, nil
 }
 
 // startOfDay returns the first moment of a business day: where clocks leap over it, what

@@ -150,6 +150,10 @@ func TestCheckWebhookURL(t *testing.T) {
 		"https://example.com/\r\nX-Evil: 1":          "must be a URL",
 		"https://exa%mple.com":                       "must be a URL",
 		"https://example.com:port/":                  "must be a URL",
+		"https://example.com:0/":                     "must have a port from 1 to 65535, or none",
+		"https://example.com:65536/":                 "must have a port from 1 to 65535, or none",
+		"https://example.com:65535/":                 "",
+		"https://example.com:/":                      "",
 		"https://e.com/" + strings.Repeat("a", 2048): "must be at most 2048 characters long",
 	} {
 		got := ""

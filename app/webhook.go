@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -69,6 +70,9 @@ func CheckWebhookURL(raw string) error {
 		return errors.New("must not contain a user name or password")
 	case strings.Contains(raw, "#"):
 		return errors.New("must not have a fragment")
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return errors.New("must have a port from 1 to 65535, or none")
 	}
 	return nil
 }

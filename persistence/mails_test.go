@@ -45,7 +45,7 @@ func ordered(t *testing.T, db *persistencetest.Database) (ids []app.MailID) {
 func (r restaurant) invite(t *testing.T, db *persistence.DB, token string) app.Invitation {
 	t.Helper()
 	by := app.Principal{UserID: r.owner.ID, StoreID: r.stores[0], WebsiteID: r.website}
-	invitation, err := db.Invite(t.Context(), noon, by, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, app.NewSecret(token), time.Hour)
+	invitation, err := db.Invite(t.Context(), noon, by, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, app.NewSecret(token), time.Hour, nil, nil)
 	must(t, err)
 	return invitation
 }

@@ -105,9 +105,10 @@ func keepAnOwner(ctx context.Context, tx bun.Tx, store app.StoreID, user app.Use
 // Invite asks somebody to join stores and replaces what was pending for the same address
 // and website. The inviter must be OWNER of each of the stores, which belong to its
 // website: STORE_MISMATCH otherwise. CONFLICT when the address belongs to a member of all
-// of them already.
-func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration) (app.Invitation, error) {
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+// of them already. render and once are as in PlaceOrder; what is stored for once must not
+// hold the token.
+func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, in app.Invitation, token app.Secret, ttl time.Duration, once *Once, render func(app.Invitation) any) (app.Invitation, error) {
+	invite := func(ctx context.Context, tx bun.Tx) (app.Invitation, error) {
 		var owned, joined int
 		err := tx.NewRaw(`SELECT count(*) FILTER (WHERE m.user_id = ?0 AND m.role = 'OWNER'),
 				count(*) FILTER (WHERE lower(u.email) = lower(?1))
@@ -115,16 +116,20 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 			WHERE s.website_id = ?2 AND s.id IN (?3)`, inviter.UserID, in.Email, inviter.WebsiteID, bun.List(in.StoreIDs)).Scan(ctx, &owned, &joined)
 		switch {
 		case err != nil:
-			return err
+			return app.Invitation{}, err
 		case owned < len(in.StoreIDs):
-			return app.Errorf(app.CodeStoreMismatch, "only an OWNER of each of these stores can invite to them")
+			return app.Invitation{}, app.Errorf(app.CodeStoreMismatch, "only an OWNER of each of these stores can invite to them")
 		case joined == len(in.StoreIDs):
-			return app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
+			return app.Invitation{}, app.Errorf(app.CodeConflict, "%s is a member already", in.Email)
 		}
-		in, err = db.insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
+		return db.insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
+	}
+	var invitation app.Invitation
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		invitation, err = runOnce(ctx, tx, inviter.StoreID, once, now, func() (app.Invitation, error) { return invite(ctx, tx) }, render)
 		return err
 	})
-	return in, err
+	return invitation, err
 }
 
 // insertInvitation writes a user's invitation in place of one that is pending for the same
@@ -176,7 +181,8 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Lo
 
 // Accept makes who was invited a member of the stores: a new user with a password hash, or
 // the one whose address it is. Where somebody is a member already, the role stays. It
-// returns the user and the first of the stores. TOKEN_INVALID as Invited.
+// returns the user and the first of the stores. TOKEN_INVALID as Invited; CONFLICT for a
+// platform administrator's address, and for one that somebody has just become a user with.
 func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app.Secret, name, passwordHash string) (app.User, app.StoreID, error) {
 	var user app.User
 	var stores []app.StoreID
@@ -210,6 +216,9 @@ func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app
 			Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole)
 		if err != nil {
 			return err
+		}
+		if user.PlatformRole != nil {
+			return app.Errorf(app.CodeConflict, "a platform administrator works in no store; ask for an invitation to another address")
 		}
 		slices.Sort(stores)
 		var joined []app.StoreID

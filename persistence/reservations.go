@@ -124,7 +124,7 @@ func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) e
 func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
 	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
 		Where("r.store_id = ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID).
-		Where("r.start_at > ? AND r.start_at < ?", r.StartAt.Add(-app.MaxReservationMinutes*time.Minute), r.EndAt).
+		Where("r.start_at > ?::timestamptz - make_interval(mins => ?) AND r.start_at < ?", r.StartAt, app.MaxReservationMinutes, r.EndAt).
 		Where("r.end_at > ?", r.StartAt)
 }
 
@@ -193,10 +193,7 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 		if err != nil {
 			return nil, err
 		}
-		q.Where("r.start_at < ?", to)
-		if from.UTC().Year() > 0 { // what is before is no time that PostgreSQL reads like that, nor is there any reservation
-			q.Where("r.start_at >= ?", from)
-		}
+		q.Where("r.start_at >= ? AND r.start_at < ?", from, to)
 	}
 	if filter.CustomerID != "" {
 		q.Where("r.customer_id = ?", filter.CustomerID)

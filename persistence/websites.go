@@ -40,10 +40,18 @@ func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsi
 
 // OpenWebsite is CreateWebsite with one store, and with an invitation of its first OWNER by
 // a platform administrator: whoever holds the token can accept it until ttl has passed.
+// VALIDATION_FAILED for an owner who is a platform administrator, and could not work there.
 func (db *DB) OpenWebsite(ctx context.Context, now time.Time, by app.Actor, website NewWebsite, store NewStore, owner app.Invitation, token app.Secret, ttl time.Duration) (app.WebsiteID, app.Invitation, error) {
 	var id app.WebsiteID
 	owner.Role = app.RoleOwner
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		administers, err := tx.NewSelect().TableExpr("users").Where("lower(email) = lower(?) AND platform_role IS NOT NULL", owner.Email).Exists(ctx)
+		if err != nil {
+			return err
+		}
+		if administers {
+			return app.Invalid("owner.email", "is a platform administrator's, who works in no store")
+		}
 		if id, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
 			return err
 		}

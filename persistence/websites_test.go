@@ -39,7 +39,7 @@ func TestInvitationsToSuspendedWebsitesWait(t *testing.T) {
 	r := open(t, db, "one.example")
 	token := app.NewSecret("a token")
 	inviter := app.Principal{UserID: r.owner.ID, StoreID: r.stores[0], WebsiteID: r.website}
-	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour)
+	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour, nil, nil)
 	must(t, err)
 	for _, suspended := range []bool{true, false} {
 		_, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.website, app.WebsiteChange{Suspended: &suspended})

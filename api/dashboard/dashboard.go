@@ -30,8 +30,8 @@ const nonce = "{{nonce}}"
 type file struct{ plain, zipped []byte }
 
 // Handler serves the dashboard below /dashboard: its files, and for every other path the
-// page, which knows by itself what to show.
-func Handler() http.Handler {
+// page, which knows by itself what to show. Files that there are not are for missing.
+func Handler(missing http.Handler) http.Handler {
 	files := map[string]file{}
 	err := fs.WalkDir(built, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -57,7 +57,7 @@ func Handler() http.Handler {
 			return
 		}
 		if strings.HasPrefix(name, "assets/") { // of another release: the page must be loaded anew
-			http.NotFound(w, r)
+			missing.ServeHTTP(w, r)
 			return
 		}
 		fresh := rand.Text()

@@ -24,7 +24,8 @@ const usage = `comanda: restaurant ordering with webhooks that arrive
 
   comanda serve                     answer the REST API
   comanda worker                    deliver events
-  comanda migrate up|down|status    change the database's schema, as its owner
+  comanda migrate up|down|status    change the database's schema, as its owner; down takes back
+                                    what the last up did, and what is kept in its tables
   comanda admin create-platform-admin --email ADDRESS --name NAME
                                     let somebody administer the platform; the password is
                                     asked for, or read from standard input

@@ -1529,7 +1529,9 @@ export interface paths {
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
          *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
          *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
          *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          */
         post: operations["invite"];
         delete?: never;
@@ -2587,15 +2589,15 @@ export interface components {
             expiresAt: string;
             id: string;
             /** @description the same for people; the token is behind the #, which no server sees */
-            link: string;
+            link?: string;
             /** @description whether the link is also sent to the address */
             mailed: boolean;
             name: string;
             /** @enum {string} */
             role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
             storeIds: string[];
-            /** @description for POST /auth/accept-invite; shown this once */
-            token: string;
+            /** @description for POST /auth/accept-invite; in the first answer and never again */
+            token?: string;
         };
         InviteRequest: {
             /**
@@ -2723,7 +2725,7 @@ export interface components {
              */
             currency: string;
             /**
-             * @description A BCP 47 tag.
+             * @description A BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
@@ -6371,7 +6373,10 @@ export interface operations {
     invite: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6404,6 +6409,7 @@ export interface operations {
             409: components["responses"]["409"];
             413: components["responses"]["413"];
             415: components["responses"]["415"];
+            422: components["responses"]["422"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };

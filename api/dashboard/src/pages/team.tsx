@@ -124,7 +124,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
           It can be accepted until <Time at={invite.data.expiresAt} />.
         </p>
         <DialogActions>
-          <CopyButton text={invite.data.link} label="Copy the link" />
+          {invite.data.link && <CopyButton text={invite.data.link} label="Copy the link" />}
           <Button onClick={onClose}>Done</Button>
         </DialogActions>
       </Dialog>
