@@ -124,8 +124,22 @@ func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) e
 func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
 	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
 		Where("r.store_id = ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID).
-		Where("r.start_at > ? AND r.start_at < ?", r.StartAt.Add(-app.MaxReservationMinutes*time.Minute), r.EndAt).
-		Where("r.end_at > ?", r.StartAt)
+		Where("r.start_at > ? AND r.start_at < ?", longBefore(r.StartAt), r.EndAt).
+		Where("r.end_at > ?", sinceYear1(r.StartAt))
+}
+
+// longBefore is when those begin, at the earliest, who are still there at a time.
+func longBefore(at time.Time) time.Time {
+	return sinceYear1(at.Add(-app.MaxReservationMinutes * time.Minute))
+}
+
+// sinceYear1 is a time, but no earlier than PostgreSQL reads it as Go writes it: what there
+// is begins later.
+func sinceYear1(at time.Time) time.Time {
+	if first := (time.Time{}); at.Before(first) {
+		return first
+	}
+	return at
 }
 
 // Reservation returns a reservation of a store, NOT_FOUND if it has none of that id.
@@ -193,10 +207,14 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 		if err != nil {
 			return nil, err
 		}
-		q.Where("r.start_at < ?", to)
-		if from.UTC().Year() > 0 { // what is before is no time that PostgreSQL reads like that, nor is there any reservation
-			q.Where("r.start_at >= ?", from)
+		q.Where("r.start_at >= ? AND r.start_at < ?", sinceYear1(from), to)
+	}
+	if filter.Overlaps != "" {
+		from, to, err := app.DayIn(zone, filter.Overlaps)
+		if err != nil {
+			return nil, err
 		}
+		q.Where("r.start_at > ? AND r.start_at < ? AND r.end_at > ?", longBefore(from), to, sinceYear1(from))
 	}
 	if filter.CustomerID != "" {
 		q.Where("r.customer_id = ?", filter.CustomerID)
