@@ -122,10 +122,15 @@ const audit = createRoute({
   component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
 });
 
+// Constants, as all routes: among the children, a path would be any string, and so would the
+// types of every route.
+const first = createRoute({ getParentRoute: () => inside, path: "/", component: First });
+const elsewhere = createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }); // beside the menu
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
-    createRoute({ getParentRoute: () => inside, path: "/", component: First }),
+    first,
     orders,
     products,
     customers,
@@ -141,8 +146,8 @@ const routeTree = root.addChildren([
     page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
     page("/plan", () => import("@/pages/plan"), "PlanPage"),
     audit,
-    createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }), // beside the menu
-    page("/team", () => import("@/pages/team"), "TeamPage"),
+    elsewhere,
+    page("/team", () => import("@/pages/team/page"), "TeamPage"),
   ]),
 ]);
 
