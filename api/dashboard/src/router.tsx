@@ -138,7 +138,7 @@ const routeTree = root.addChildren([
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
-    page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
+    page("/api-keys", () => import("@/pages/api-keys/page"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
     deadLetters,

@@ -7,7 +7,7 @@ import { Button } from "@/ui/button";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Field, Input, SelectField } from "@/ui/field";
 import { Time } from "@/ui/format";
-import { Card, Empty, Failure, Loading, Table } from "@/ui/page";
+import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
 import { type AttemptStatus, type AnyEventType, webhooksKey } from "./data";
 import { attemptStatuses } from "./names";
@@ -71,8 +71,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
           </Button>
         )}
       </div>
-      <Failure error={attempts.error} retry={() => void attempts.refetch()} />
-      {attempts.isPending && <Loading />}
+      <QueryState of={attempts} />
       {attempts.data?.meta.total === 0 &&
         (filtered ? (
           <Empty title="No attempt is like that" />
@@ -84,16 +83,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
         ))}
       {rows.length > 0 && (
         <Table label="Attempts">
-          <thead>
-            <tr>
-              <th>Time</th>
-              <th>Event</th>
-              <th>Outcome</th>
-              <th>Answer</th>
-              <th className="text-right!">Took</th>
-              <th className="text-right!">No.</th>
-            </tr>
-          </thead>
+          <Columns names={["Time", "Event", "Outcome", "Answer", { right: "Took" }, { right: "No." }]} />
           <tbody>
             {rows.map((attempt) => (
               <tr key={attempt.id} className="hover:bg-muted/50">
