@@ -5,6 +5,7 @@ import { type ReactNode, useRef } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
 import { CopyButton } from "./copy";
+import { Form } from "./field";
 import { Failure } from "./page";
 
 type Props = { onClose: () => void; title: ReactNode; description?: ReactNode; children?: ReactNode };
@@ -76,13 +77,7 @@ type FormProps = Props & {
 /** A dialog that asks for something, or whether it is meant, and then does it. */
 export const FormDialog = ({ doing, onSubmit, deed, keep = "Cancel", danger, disabled, className, children, ...dialog }: FormProps) => (
   <Dialog {...dialog}>
-    <form
-      className={cn("grid gap-4", className)}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit(new FormData(event.currentTarget));
-      }}
-    >
+    <Form onSubmit={onSubmit} className={className}>
       {children}
       <Failure error={doing.error} className="col-span-full" />
       <div className="col-span-full">
@@ -95,7 +90,7 @@ export const FormDialog = ({ doing, onSubmit, deed, keep = "Cancel", danger, dis
           </Button>
         </DialogActions>
       </div>
-    </form>
+    </Form>
   </Dialog>
 );
 

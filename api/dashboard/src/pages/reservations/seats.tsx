@@ -1,7 +1,8 @@
-import { Area, AreaChart, CartesianGrid, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { Area, AreaChart, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
+import { axis, grid, tooltip } from "@/ui/plot";
 import { addDays, startOfDay } from "@/ui/zone";
 
 /** The seats that are taken over the day, and how many there are. */
@@ -27,19 +28,10 @@ export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: comp
       <div className="h-44" aria-hidden>
         <ResponsiveContainer width="100%" height="100%">
           <AreaChart data={shown} accessibilityLayer={false} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
-            <CartesianGrid vertical={false} stroke="var(--border)" />
-            <XAxis
-              dataKey="at"
-              type="number"
-              scale="time"
-              domain={["dataMin", "dataMax"]}
-              tickFormatter={clock}
-              tick={{ fill: "var(--muted-foreground)", fontSize: 11 }}
-              stroke="var(--border)"
-              minTickGap={32}
-            />
-            <YAxis domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} tick={{ fill: "var(--muted-foreground)", fontSize: 11 }} stroke="var(--border)" />
-            <Tooltip labelFormatter={(at) => clock(Number(at))} contentStyle={{ background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 }} />
+            {grid}
+            <XAxis {...axis} dataKey="at" type="number" scale="time" domain={["dataMin", "dataMax"]} tickFormatter={clock} minTickGap={32} />
+            <YAxis {...axis} domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} />
+            <Tooltip {...tooltip} cursor={{ stroke: "var(--border)" }} labelFormatter={(at) => clock(Number(at))} />
             <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />
             <Area type="stepAfter" dataKey="seats" name="Seats taken" stroke="var(--series-1)" fill="var(--series-1)" fillOpacity={0.25} isAnimationActive={false} />
           </AreaChart>

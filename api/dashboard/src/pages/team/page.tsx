@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { UserPlus } from "lucide-react";
 import { useState } from "react";
 
@@ -70,6 +71,13 @@ export function TeamPage() {
             {invite}
           </Empty>
         )}
+        <p className="text-sm text-muted-foreground">
+          Who was invited, and who has accepted, stands in the{" "}
+          <Link to="/audit" search={{ action: "user.invited" }} className="text-primary underline underline-offset-4">
+            audit trail
+          </Link>
+          .
+        </p>
         <Card title="What each role may do">
           <dl className="grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr]">
             {Object.values(roles).map(({ name, may }) => (

@@ -1,11 +1,11 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, X } from "lucide-react";
-import { type FormEvent, type ReactNode } from "react";
+import type { ReactNode } from "react";
 
 import { api } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Countdown, formatMs } from "@/ui/duration";
-import { Field, Input, SelectField } from "@/ui/field";
+import { Field, Form, Input, SelectField } from "@/ui/field";
 import { Time } from "@/ui/format";
 import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
@@ -31,10 +31,6 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
   const narrow = (change: WebhookSearch) => show({ page: undefined, ...change }, { replace: true });
   const filtered = Boolean(status ?? eventType ?? eventId ?? from ?? to);
   const rows = attempts.data?.data ?? [];
-  function find(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    narrow({ eventId: String(new FormData(event.currentTarget).get("eventId")).trim() || undefined });
-  }
   return (
     <Card title="Attempts">
       <div className="mb-4 flex flex-wrap items-end gap-3">
@@ -52,14 +48,14 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
             <option key={name}>{name}</option>
           ))}
         </SelectField>
-        <form onSubmit={find} className="flex items-end gap-2">
+        <Form onSubmit={(form) => narrow({ eventId: String(form.get("eventId")).trim() || undefined })} className="flex items-end gap-2">
           <Field label="Event id" className="w-44">
             {(ids) => <Input {...ids} key={eventId} name="eventId" defaultValue={eventId} placeholder="evt_…" pattern="[\w\-]+" maxLength={64} title="The id of an event, such as evt_01j…" />}
           </Field>
           <Button variant="outline" type="submit">
             Find
           </Button>
-        </form>
+        </Form>
         {(from ?? to) && (
           <Chip onRemove={() => narrow({ from: undefined, to: undefined })}>
             <Time at={from} /> – <Time at={to} />

@@ -4,13 +4,14 @@ import { useState } from "react";
 
 import { api, data, faultsIn } from "@/api/client";
 import { FormDialog, Shown } from "@/ui/dialog";
-import { SelectField, TextField } from "@/ui/field";
+import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
 import { type EventType, type Webhook, type WebhookList, ifMatch, webhookListKey, webhooksKey } from "./data";
 import { EventPicker } from "./events";
 import { madeSecret } from "./secret";
 import { OwnSecret, ShownSecret } from "./secret-field";
+import { URLField } from "./url-field";
 
 type Props = { webhook: Webhook; onClose: () => void };
 
@@ -53,17 +54,7 @@ export function EditDialog({ webhook: now, onClose }: Props) {
       deed="Save"
       disabled={events.length === 0}
     >
-      <TextField
-        label="URL"
-        name="url"
-        type="url"
-        required
-        maxLength={2048}
-        pattern="https://.*"
-        title="An address that begins with https://"
-        defaultValue={webhook.url}
-        error={wrong("url")}
-      />
+      <URLField defaultValue={webhook.url} error={wrong("url")} />
       <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
     </FormDialog>
   );

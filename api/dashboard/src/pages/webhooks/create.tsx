@@ -5,13 +5,13 @@ import { useState } from "react";
 import { api, data, faultsIn, idempotencyKey } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
-import { TextField } from "@/ui/field";
 
 import { type EventType, webhooksKey } from "./data";
 import { EventPicker } from "./events";
 import { madeSecret } from "./secret";
 import { OwnSecret, ShownSecret } from "./secret-field";
 import { TestResult, useTest } from "./ping";
+import { URLField } from "./url-field";
 
 /** Creates a webhook, shows its secret, and tries it out. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
@@ -63,18 +63,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       deed="Create"
       disabled={events.length === 0}
     >
-      <TextField
-        label="URL"
-        name="url"
-        type="url"
-        required
-        maxLength={2048}
-        pattern="https://.*"
-        title="An address that begins with https://"
-        placeholder="https://example.com/hooks/comanda"
-        hint="Where your server takes POST requests. https only."
-        error={wrong("url")}
-      />
+      <URLField placeholder="https://example.com/hooks/comanda" hint="Where your server takes POST requests. https only." error={wrong("url")} />
       <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
       <OwnSecret own={own} onChange={setSecret} error={wrong("secret")} />
     </FormDialog>
