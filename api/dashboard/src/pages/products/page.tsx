@@ -5,6 +5,7 @@ import { Switch } from "radix-ui";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -35,6 +36,13 @@ export function ProductsPage() {
   );
   const [editing, setEditing] = useState<Product | "new" | null>(null);
   const [deleting, setDeleting] = useState<Product | null>(null);
+  const toast = useToast();
+  // The list has the texts and the price of the view; what is edited are the product's own.
+  const edit = useMutation({
+    mutationFn: ({ id }: Product) => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } })),
+    onSuccess: setEditing,
+    onError: (error) => toast(wordsOf(error), { bad: true }),
+  });
   const set = (change: ProductsSearch) => void navigate({ to: "/products", search: { ...filters, ...change }, replace: true });
   const writes = atLeast("MANAGER");
   const categories = Object.fromEntries(useCategories().map(({ name, products }) => [name, `${name} (${products})`]));
@@ -94,7 +102,7 @@ export function ProductsPage() {
                   </td>
                   {writes && (
                     <td className="text-right whitespace-nowrap">
-                      <Button variant="ghost" size="small" aria-label={`Edit ${product.name}`} onClick={() => setEditing(product)}>
+                      <Button variant="ghost" size="small" aria-label={`Edit ${product.name}`} onClick={() => edit.mutate(product)}>
                         Edit
                       </Button>
                       {atLeast("ADMIN") && (
@@ -123,7 +131,7 @@ function Availability({ product, fixed }: { product: Product; fixed: boolean }) 
   const change = useMutation({
     mutationFn: (isAvailable: boolean) => data(api.PATCH("/products/{id}", { params: { path: { id: product.id } }, body: { isAvailable } })),
     onSuccess: (changed) => toast(`${changed.name} is ${changed.isAvailable ? "available" : "not available"} now`),
-    onError: (error) => toast(error.message, { bad: true }),
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
   });
   const on = change.isPending ? change.variables : product.isAvailable;

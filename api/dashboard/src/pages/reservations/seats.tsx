@@ -23,13 +23,19 @@ export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: comp
     ...steps.slice(from),
     { ...last, at: last.seats > 0 ? midnight : last.at + quarter },
   ];
+  // At most eight full hours.
+  const hour = 60 * 60_000;
+  const [begin, end] = [shown[0]!.at, shown.at(-1)!.at];
+  const every = Math.max(1, Math.ceil((end - begin) / hour / 8)) * hour;
+  const dawn = Date.parse(startOfDay(date, timezone));
+  const hours = Array.from({ length: 25 }, (_, i) => dawn + i * every).filter((at) => at >= begin && at <= end);
   return (
     <>
       <div className="h-44" aria-hidden>
         <ResponsiveContainer width="100%" height="100%">
           <AreaChart data={shown} accessibilityLayer={false} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
             {grid}
-            <XAxis {...axis} dataKey="at" type="number" scale="time" domain={["dataMin", "dataMax"]} tickFormatter={clock} minTickGap={32} />
+            <XAxis {...axis} dataKey="at" type="number" scale="time" domain={["dataMin", "dataMax"]} ticks={hours} tickFormatter={clock} interval="equidistantPreserveStart" />
             <YAxis {...axis} domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} />
             <Tooltip {...tooltip} cursor={{ stroke: "var(--border)" }} labelFormatter={(at) => clock(Number(at))} />
             <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />
