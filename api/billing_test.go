@@ -25,10 +25,7 @@ func TestBilling(t *testing.T) {
 	}
 	change := func(plan app.Plan) {
 		t.Helper()
-		want.Plan, want.Limit = plan, nil
-		if n, ok := plan.PerWindow(); ok {
-			want.Limit = limit(n)
-		}
+		want.Plan, want.Limit = plan, plan.Limit()
 		var got app.PlanUsage
 		w.do("PATCH", "/billing", w.tokens["OWNER"], object{"plan": plan}).ok(200, &got)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -70,6 +67,21 @@ func TestBilling(t *testing.T) {
 	see(inSandbox, "in the sandbox", app.PlanUsage{Plan: app.PlanStarter, Limit: limit(500), WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
 	w.do("PATCH", "/billing", inSandbox, object{"plan": "ENTERPRISE"}).refused(app.CodeConflict)
 	see(w.tokens["OWNER"], "after a change in the sandbox", want)
+}
+
+// TestPlansOnOffer: the limits are the spec's, wherever one looks at them.
+func TestPlansOnOffer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	limit := func(n int) *int { return &n }
+	want := []planLimitOut{{app.PlanStarter, limit(500)}, {app.PlanGrow, limit(2_000)}, {app.PlanProfessional, limit(10_000)}, {app.PlanEnterprise, nil}}
+	for method, body := range map[string]any{"GET": nil, "PATCH": object{"plan": app.PlanGrow}} {
+		var got billingOut
+		w.do(method, "/billing", w.tokens["OWNER"], body).ok(200, &got)
+		if diff := cmp.Diff(want, got.Plans); diff != "" {
+			t.Error(method, diff)
+		}
+	}
 }
 
 func TestBadPlans(t *testing.T) {

@@ -54,6 +54,7 @@ var permitted = map[string]string{
 	"PATCH /orders/{id}/status":     "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}/history":      "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"POST /products":                "OWNER ADMIN MANAGER",
+	"GET /products/categories":      "OWNER ADMIN MANAGER STAFF",
 	"GET /products/{id}":            "OWNER ADMIN MANAGER STAFF",
 	"PATCH /products/{id}":          "OWNER ADMIN MANAGER",
 	"DELETE /products/{id}":         "OWNER ADMIN",
@@ -353,6 +354,7 @@ var scoped = map[string]string{
 	"GET /webhooks/{id}/deliveries/{attemptId}": "webhooks:manage",
 
 	"POST /products":            "write:products",
+	"GET /products/categories":  "read:products write:products",
 	"GET /products/{id}":        "read:products write:products",
 	"PATCH /products/{id}":      "write:products",
 	"DELETE /products/{id}":     "write:products",

@@ -145,12 +145,12 @@ func TestOrderFromPlacingToItsEnd(t *testing.T) {
 	at := func(minutes int) app.Time { return app.At(noon.Add(time.Duration(minutes) * time.Minute)) }
 	status := func(s app.OrderStatus) *app.OrderStatus { return &s }
 	user := func(role string) app.OrderActor {
-		return app.OrderActor{Realm: app.RealmTenant, ID: string(w.users[role].ID)}
+		return app.OrderActor{Realm: app.RealmTenant, ID: string(w.users[role].ID), Name: w.users[role].Name}
 	}
 	want := []app.OrderChange{
 		{Actor: user("OWNER"), To: "RECEIVED", EventID: ids[0], At: at(0)},
 		{Actor: user("STAFF"), From: status("RECEIVED"), To: "CONFIRMED", EventID: ids[1], At: at(1)},
-		{Actor: app.OrderActor{Realm: app.RealmAPIKey, ID: history[2].Actor.ID}, From: status("CONFIRMED"), To: "OUT_FOR_DELIVERY", EventID: ids[2], At: at(2)},
+		{Actor: app.OrderActor{Realm: app.RealmAPIKey, ID: history[2].Actor.ID, Name: "a test's"}, From: status("CONFIRMED"), To: "OUT_FOR_DELIVERY", EventID: ids[2], At: at(2)},
 		{Actor: user("OWNER"), From: status("OUT_FOR_DELIVERY"), To: "COMPLETED", EventID: ids[3], At: at(3)},
 	}
 	if diff := cmp.Diff(want, history); diff != "" || !strings.HasPrefix(history[2].Actor.ID, "key_") || a.body.Meta["total"] != 4. {

@@ -196,7 +196,7 @@ func (s *Server) orderHistory(ctx context.Context, c *call, in orderIn) (list[ap
 	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
 	if c.principal.Realm == app.RealmCustomer {
 		for i := range changes {
-			changes[i].Actor.ID = "" // who works here is not for guests
+			changes[i].Actor = app.OrderActor{Realm: changes[i].Actor.Realm} // who works here is not for guests
 		}
 	}
 	return list[app.OrderChange, totalMeta]{changes, totalMeta{len(changes), c.exchange.id}}, err

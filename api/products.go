@@ -41,6 +41,21 @@ func shown(product app.Product, own bool, caller app.Principal) app.Product {
 	return product.In(caller.View)
 }
 
+type categoriesIn struct {
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
+	Cursor  string      `query:"cursor" validate:"max=1024" description:"nextCursor of the page before."`
+}
+
+func (s *Server) categories(ctx context.Context, c *call, in categoriesIn) (list[app.Category, cursorMeta], error) {
+	after, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.Category, cursorMeta]{}, err
+	}
+	found, err := s.db.Categories(ctx, c.principal.StoreID, after, in.Limit+1)
+	return paged(s, c, found, in.Limit, func(one app.Category) string { return one.Name }), err
+}
+
 type productIn struct {
 	ID  app.ProductID `path:"id"`
 	Own bool          `query:"own" description:"Shows the product's own texts and price instead of the view's, as for editing it."`

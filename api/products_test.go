@@ -127,6 +127,50 @@ func TestProductFilters(t *testing.T) {
 	}
 }
 
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.menu()
+	emoji := strings.Repeat("🍕", 100) // the longest that there is
+	w.addProductIn("own", emoji)
+	gone := w.addProductIn("own", "gone")
+	w.must(w.db.DeleteProduct(t.Context(), noon, w.stores["own"].id, gone, 0))
+	w.addProductIn("own", "")
+	w.addProductIn("sibling", "the sibling's")
+	want := []app.Category{{Name: "main", Products: 3}, {Name: "pizza", Products: 1}, {Name: "starter", Products: 4}, {Name: emoji, Products: 1}}
+	var all []app.Category
+	w.do("GET", "/products/categories", w.tokens["STAFF"], nil).ok(200, &all)
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Error(diff)
+	}
+	path := "/products/categories?limit=1"
+	for i, category := range want {
+		a := w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &all)
+		if len(all) != 1 || all[0] != category {
+			t.Errorf("page %d: %+v", i, all)
+		}
+		cursor, more := a.body.Meta["nextCursor"].(string)
+		if more != (i < len(want)-1) {
+			t.Errorf("page %d: more = %v", i, more)
+		}
+		path = "/products/categories?limit=1&cursor=" + cursor
+	}
+	w.do("GET", "/products/categories", w.key("foreign", app.ScopeReadProducts), nil).ok(200, &all)
+	if diff := cmp.Diff([]app.Category{{Name: "pizza", Products: 1}}, all); diff != "" {
+		t.Error("of another store:", diff)
+	}
+	for query, at := range map[string]string{"limit=0": "limit", "limit=101": "limit", "cursor=garbage": "cursor", "q=pizza": "q"} {
+		w.do("GET", "/products/categories?"+query, w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, at)
+	}
+}
+
+func (w *world) addProductIn(store, category string) app.ProductID {
+	w.Helper()
+	product, err := w.db.CreateProduct(w.Context(), noon, w.stores[store].id, app.Product{Name: "One more", Currency: "EUR", Category: category}, nil, nil)
+	w.must(err)
+	return product.ID
+}
+
 // TestProductsInTheCallersView shows names and prices of the view that the session is in.
 func TestProductsInTheCallersView(t *testing.T) {
 	t.Parallel()

@@ -57,6 +57,7 @@ type reservationsIn struct {
 	From       *app.Time               `query:"from" description:"Begins at that time or later."`
 	To         *app.Time               `query:"to" description:"Begins before that time."`
 	Date       string                  `query:"date" validate:"omitempty,date" description:"Begins on that day in the store's time zone."`
+	Overlaps   string                  `query:"overlapsDate" validate:"omitempty,date" description:"Begins on that day in the store's time zone, or the day before and goes on."`
 	CustomerID app.CustomerID          `query:"customerId" validate:"omitempty,id"`
 	Query      string                  `query:"q" validate:"max=200" description:"Found in the name, the e-mail address or the phone number, in any case."`
 	Limit      int                     `query:"limit" default:"20" validate:"min=1,max=100"`
@@ -75,7 +76,7 @@ func (s *Server) reservations(ctx context.Context, c *call, in reservationsIn) (
 	if err != nil {
 		return list[reservationOut, cursorMeta]{}, err
 	}
-	filter := app.ReservationFilter{Statuses: in.Status, From: in.From, To: in.To, Date: in.Date, CustomerID: in.CustomerID, Query: in.Query}
+	filter := app.ReservationFilter{Statuses: in.Status, From: in.From, To: in.To, Date: in.Date, Overlaps: in.Overlaps, CustomerID: in.CustomerID, Query: in.Query}
 	found, err := s.db.Reservations(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
 	rows := make([]reservationOut, len(found))
 	for i, r := range found {

@@ -248,6 +248,10 @@ func TestReservationList(t *testing.T) {
 		"":                                  {late.ID, first.ID, last.ID, next.ID, known.ID, own},
 		"date=2026-03-29":                   {first.ID, last.ID},
 		"date=2026-03-30":                   {next.ID},
+		"overlapsDate=2026-03-29":           {late.ID, first.ID, last.ID},
+		"overlapsDate=2026-03-30":           {last.ID, next.ID},
+		"overlapsDate=0001-01-01":           {},
+		"overlapsDate=9999-12-31":           {},
 		"date=2026-01-01":                   {},
 		"date=0001-01-01":                   {},
 		"date=9999-12-31":                   {},
@@ -367,7 +371,7 @@ func TestBadReservations(t *testing.T) {
 	}
 	w.do("PATCH", path, w.tokens["OWNER"], object{"status": "CONFIRMED"}, header("If-Match", "1")).refused(app.CodeValidationFailed, "If-Match")
 	for query, path := range map[string]string{
-		"status=pending": "status[0]", "status=": "status", "from=yesterday": "from", "to=2026-03-14": "to", "date=2026-02-30": "date", "date=14.3.2026": "date",
+		"status=pending": "status[0]", "status=": "status", "from=yesterday": "from", "to=2026-03-14": "to", "date=2026-02-30": "date", "date=14.3.2026": "date", "overlapsDate=2026-02-30": "overlapsDate",
 		"date=2026-03-14&date=2026-03-15": "date", "from=2026-03-15T00:00:00Z&to=2026-03-15T00:00:00Z": "to", "customerId=%27": "customerId",
 		"q=": "q", "q=%00": "q", "q=%ff": "q", "q=" + strings.Repeat("x", 201): "q", "limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "page=2": "page", "cursor=x": "cursor",
 	} {

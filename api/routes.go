@@ -139,6 +139,8 @@ func routes() []route {
 
 		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
 		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
+		{get, "/products/categories", app.ViewProducts, "", !once, 200, "List the categories of the store's products, in the order of their names",
+			handle((*Server).categories)},
 		{get, "/products/{id}", app.ViewProducts, products, !once, 200, "Show a product", handle((*Server).product)},
 		{patch, "/products/{id}", app.WriteProducts, products, !once, 200, "Change members of a product; null clears those that it need not have (RFC 7396)",
 			handle((*Server).changeProduct, app.CodeConflict, app.CodeVersionMismatch)},

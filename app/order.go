@@ -85,6 +85,7 @@ type OrderChange struct {
 type OrderActor struct {
 	Realm Realm  `json:"realm,omitempty"` // absent = the service itself
 	ID    string `json:"id,omitempty"`    // of the user or the API key; not shown to customers
+	Name  string `json:"name,omitempty"`  // a user's, an API key's, as they are now; not shown to customers
 }
 
 // FulfillmentType is how the guest gets the food.

@@ -38,6 +38,14 @@ func (p Plan) PerWindow() (limit int, ok bool) {
 	return 0, false
 }
 
+// Limit is PerWindow, nil when the plan has no limit.
+func (p Plan) Limit() *int {
+	if limit, ok := p.PerWindow(); ok {
+		return &limit
+	}
+	return nil
+}
+
 // Improves reports whether the plan lets more start in a window than the old one.
 func (p Plan) Improves(old Plan) bool {
 	limit, limited := p.PerWindow()

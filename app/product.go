@@ -77,6 +77,12 @@ func (p Product) Changes(other Product) []string {
 	return changedMembers(p, other)
 }
 
+// Category is one of those that a store's products are in.
+type Category struct {
+	Name     string `json:"name"`
+	Products int    `json:"products"` // on the menu, available or not
+}
+
 // ProductFilter narrows a list of products; zero values narrow nothing.
 type ProductFilter struct {
 	Category     string

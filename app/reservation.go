@@ -158,6 +158,7 @@ type ReservationFilter struct {
 	From       *Time               // begins at that time or later
 	To         *Time               // begins before that time
 	Date       string              // YYYY-MM-DD: begins on that day in the store's zone
+	Overlaps   string              // YYYY-MM-DD: begins or goes on that day in the store's zone
 	CustomerID CustomerID
 	Query      string // found in the name, the e-mail address or the phone number, in any case
 }

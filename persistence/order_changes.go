@@ -23,8 +23,16 @@ type historyRow struct {
 	Reason     string
 	ActorRealm app.Realm
 	ActorID    string
+	ActorName  string `bun:",scanonly"`
 	EventID    app.EventID
 	At         time.Time
+}
+
+func (r historyRow) change() app.OrderChange {
+	return app.OrderChange{
+		Actor: app.OrderActor{Realm: r.ActorRealm, ID: r.ActorID, Name: r.ActorName}, From: r.FromStatus, To: r.ToStatus, Reason: r.Reason,
+		EventID: r.EventID, At: app.At(r.At),
+	}
 }
 
 // ChangeOrderStatus takes an order a step on and tells of it: order.status_updated, and
@@ -123,25 +131,23 @@ func remember(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, eve
 }
 
 // OrderHistory returns what became of an order, the oldest first, NOT_FOUND if the store has
-// none of that id. A customer, if not "", sees own orders only.
+// none of that id. A customer, if not "", sees own orders only. Actors have the names that
+// they have now; those of platform administrators are no restaurant's business.
 func (db *DB) OrderHistory(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) ([]app.OrderChange, error) {
 	var rows []historyRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		known, err := tx.NewSelect().TableExpr("orders").Where("store_id = ? AND id = ? AND (? = '' OR customer_id = ?)", store, id, customer, customer).Exists(ctx)
-		if err == nil && !known {
-			err = app.NotFound()
-		}
-		if err != nil {
-			return err
-		}
-		rows = nil
-		return tx.NewSelect().Model(&rows).Where("h.store_id = ? AND h.order_id = ?", store, id).OrderExpr("h.version").Scan(ctx)
-	})
+	err := db.System().NewRaw(`
+		SELECT h.from_status, h.to_status, h.reason, h.actor_realm, h.actor_id, coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
+		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
+			LEFT JOIN users u ON h.actor_realm = ?3 AND u.id = h.actor_id
+			LEFT JOIN api_keys k ON h.actor_realm = ?4 AND k.id = h.actor_id AND k.store_id = h.store_id
+		WHERE o.store_id = ?0 AND o.id = ?1 AND (?2 = '' OR o.customer_id = ?2) ORDER BY h.version`,
+		store, id, customer, app.RealmTenant, app.RealmAPIKey).Scan(ctx, &rows)
+	if err == nil && len(rows) == 0 { // every order has been placed
+		err = app.NotFound()
+	}
 	changes := make([]app.OrderChange, len(rows))
 	for i, r := range rows {
-		changes[i] = app.OrderChange{
-			Actor: app.OrderActor{Realm: r.ActorRealm, ID: r.ActorID}, From: r.FromStatus, To: r.ToStatus, Reason: r.Reason, EventID: r.EventID, At: app.At(r.At),
-		}
+		changes[i] = r.change()
 	}
-	return changes, err
+	return changes, classify(err)
 }

@@ -248,10 +248,7 @@ func (db *DB) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (
 	var last *time.Time
 	err := db.System().DB.QueryRowContext(ctx, planUsage, store, window, now).
 		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued, &last)
-	if limit, ok := usage.Plan.PerWindow(); ok {
-		usage.Limit = &limit
-	}
-	usage.LastScheduledFor = timeOrNil(last)
+	usage.Limit, usage.LastScheduledFor = usage.Plan.Limit(), timeOrNil(last)
 	return usage, classify(err)
 }
 

@@ -92,6 +92,20 @@ func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.Produc
 	return products, err
 }
 
+// Categories counts the products of a store's menu by category, in the order of the names'
+// characters, at most limit of them, from after the one named ("" = from the start). What has
+// no category is not among them.
+func (db *DB) Categories(ctx context.Context, store app.StoreID, after string, limit int) ([]app.Category, error) {
+	var categories []app.Category
+	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		categories = []app.Category{}
+		return tx.NewSelect().TableExpr("products AS p").ColumnExpr("p.category AS name, count(*) AS products").
+			Where("p.store_id = ? AND p.deleted_at IS NULL", store).Where(`p.category COLLATE "C" > ?`, after).
+			GroupExpr("p.category").OrderExpr(`p.category COLLATE "C"`).Limit(int64(limit)).Scan(ctx, &categories)
+	})
+	return categories, err
+}
+
 // Product returns a product of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Product(ctx context.Context, store app.StoreID, id app.ProductID) (app.Product, error) {
 	var row productRow

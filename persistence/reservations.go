@@ -124,9 +124,12 @@ func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) e
 func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
 	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
 		Where("r.store_id = ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID).
-		Where("r.start_at > ?::timestamptz - make_interval(mins => ?) AND r.start_at < ?", r.StartAt, app.MaxReservationMinutes, r.EndAt).
-		Where("r.end_at > ?", r.StartAt)
+		Where(overlapping, r.StartAt, app.MaxReservationMinutes, r.EndAt, r.StartAt)
 }
+
+// overlapping is a reservation r that is there between two times; its index finds when it
+// begins, at the earliest as long before as any lasts.
+const overlapping = "r.start_at > ?::timestamptz - make_interval(mins => ?) AND r.start_at < ? AND r.end_at > ?"
 
 // Reservation returns a reservation of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.ReservationID) (app.Reservation, error) {
@@ -194,6 +197,13 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 			return nil, err
 		}
 		q.Where("r.start_at >= ? AND r.start_at < ?", from, to)
+	}
+	if filter.Overlaps != "" {
+		from, to, err := app.DayIn(zone, filter.Overlaps)
+		if err != nil {
+			return nil, err
+		}
+		q.Where(overlapping, from, app.MaxReservationMinutes, to, from)
 	}
 	if filter.CustomerID != "" {
 		q.Where("r.customer_id = ?", filter.CustomerID)

@@ -29,7 +29,7 @@ func TestReservationsAreReadByIndex(t *testing.T) {
 	must(t, err)
 	from := app.At(noon.AddDate(0, 2, 0))
 	for name, filter := range map[string]app.ReservationFilter{
-		"all": {}, "a day": {Date: "2026-05-01"}, "a time": {From: &from}, "a status": {Statuses: []app.ReservationStatus{app.ReservationPending}},
+		"all": {}, "a day": {Date: "2026-05-01"}, "all of a day": {Overlaps: "2026-05-01"}, "a time": {From: &from}, "a status": {Statuses: []app.ReservationStatus{app.ReservationPending}},
 	} {
 		plan, err := db.ExplainReservations(t.Context(), r.stores[0], filter)
 		must(t, err)

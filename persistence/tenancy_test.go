@@ -47,6 +47,9 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
 	must(t, err)
 
+	_, err = db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{Name: "Pizza", Currency: "EUR", Category: "only here"}, nil, nil)
+	must(t, err)
+
 	methods := map[string]func(store app.StoreID) (int, error){
 		"Order": func(s app.StoreID) (int, error) { _, err := db.Order(t.Context(), s, order.ID, ""); return 1, err },
 		"Subscription": func(s app.StoreID) (int, error) {
@@ -148,6 +151,10 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return 1, err
 		},
 		"Product": func(s app.StoreID) (int, error) { _, err := db.Product(t.Context(), s, r.menu[0].ID); return 1, err },
+		"Categories": func(s app.StoreID) (int, error) {
+			all, err := db.Categories(t.Context(), s, "", 100)
+			return count1(all, func(one app.Category) bool { return one.Name == "only here" }), err
+		},
 		"ChangeProduct": func(s app.StoreID) (int, error) {
 			_, err := db.ChangeProduct(t.Context(), noon, s, r.menu[0].ID, 0, func(p *app.Product) error { p.Category += "x"; return nil })
 			return 1, err

@@ -122,10 +122,15 @@ const audit = createRoute({
   component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
 });
 
+// Constants, as all routes: among the children, a path would be any string, and so would the
+// types of every route.
+const first = createRoute({ getParentRoute: () => inside, path: "/", component: First });
+const elsewhere = createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }); // beside the menu
+
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
-    createRoute({ getParentRoute: () => inside, path: "/", component: First }),
+    first,
     orders,
     products,
     customers,
@@ -133,7 +138,7 @@ const routeTree = root.addChildren([
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
-    page("/api-keys", () => import("@/pages/api-keys"), "APIKeysPage"),
+    page("/api-keys", () => import("@/pages/api-keys/page"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
     deadLetters,
@@ -141,8 +146,8 @@ const routeTree = root.addChildren([
     page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
     page("/plan", () => import("@/pages/plan"), "PlanPage"),
     audit,
-    createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }), // beside the menu
-    page("/team", () => import("@/pages/team"), "TeamPage"),
+    elsewhere,
+    page("/team", () => import("@/pages/team/page"), "TeamPage"),
   ]),
 ]);
 

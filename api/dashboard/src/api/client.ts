@@ -82,5 +82,8 @@ export async function data<T>(answer: Promise<{ data?: { data: T } }>): Promise<
   return (await answer).data!.data;
 }
 
+/** What is wrong with which member of a request, if that is why it was refused. */
+export const faultsIn = (error: unknown) => (path: string) => (error instanceof ApiError ? error.at(path) : undefined);
+
 /** A key under which a POST that is sent twice has its effect once. */
 export const idempotencyKey = () => crypto.randomUUID();

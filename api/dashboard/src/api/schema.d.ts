@@ -1241,6 +1241,32 @@ export interface paths {
         patch: operations["changeProduct"];
         trace?: never;
     };
+    "/products/categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the categories of the store's products, in the order of their names
+         * @description For every user of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         */
+        get: operations["categories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/replays": {
         parameters: {
             query?: never;
@@ -2117,6 +2143,34 @@ export interface components {
             /** @description the id of what it was done to */
             target?: string;
         };
+        Billing: {
+            /**
+             * Format: date-time
+             * @description when the last of them starts; null when none waits
+             */
+            lastScheduledFor: string | null;
+            /** @description deliveries that may start in a window; null = as many as there are */
+            limit: null | number;
+            /**
+             * @description STARTER for a sandbox
+             * @enum {string}
+             */
+            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+            /** @description that there are, each better than the one before */
+            plans: components["schemas"]["PlanLimit"][];
+            /** @description deliveries that wait for their slot */
+            queued: number;
+            replaysTaken: number;
+            /** @description slots of this window, replays included; 0 without a limit */
+            taken: number;
+            /**
+             * Format: date-time
+             * @description not included
+             */
+            windowEnd: string;
+            /** Format: date-time */
+            windowStart: string;
+        };
         /** @description BulkReplay delivers once more what had ended when it was ordered. */
         BulkReplay: {
             /** Format: date-time */
@@ -2170,6 +2224,12 @@ export interface components {
             to: string;
             /** @description none = of all of the store's */
             webhookId?: string;
+        };
+        /** @description Category is one of those that a store's products are in. */
+        Category: {
+            name: string;
+            /** @description on the menu, available or not */
+            products: number;
         };
         ChangeAddressRequest: {
             city?: string;
@@ -2806,6 +2866,8 @@ export interface components {
         OrderActor: {
             /** @description of the user or the API key; not shown to customers */
             id?: string;
+            /** @description a user's, an API key's, as they are now; not shown to customers */
+            name?: string;
             /** @description absent = the service itself */
             realm?: string;
         };
@@ -2952,32 +3014,11 @@ export interface components {
             /** @description The view that decides about language and currency. By default the caller's. */
             storeViewId?: string;
         };
-        /** @description PlanUsage is how much of its plan a store's website has used, or a sandbox of its own . */
-        PlanUsage: {
-            /**
-             * Format: date-time
-             * @description when the last of them starts; null when none waits
-             */
-            lastScheduledFor: string | null;
+        PlanLimit: {
             /** @description deliveries that may start in a window; null = as many as there are */
             limit: null | number;
-            /**
-             * @description STARTER for a sandbox
-             * @enum {string}
-             */
+            /** @enum {string} */
             plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            /** @description deliveries that wait for their slot */
-            queued: number;
-            replaysTaken: number;
-            /** @description slots of this window, replays included; 0 without a limit */
-            taken: number;
-            /**
-             * Format: date-time
-             * @description not included
-             */
-            windowEnd: string;
-            /** Format: date-time */
-            windowStart: string;
         };
         /** @description Product is something on a store's menu. Name, description, price and currency are the product's own, or those of the view in which it is shown; Translations and Prices hold the others. */
         Product: {
@@ -4323,7 +4364,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        data: components["schemas"]["PlanUsage"];
+                        data: components["schemas"]["Billing"];
                         /**
                          * @description always true
                          * @constant
@@ -4360,7 +4401,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        data: components["schemas"]["PlanUsage"];
+                        data: components["schemas"]["Billing"];
                         /**
                          * @description always true
                          * @constant
@@ -5876,6 +5917,46 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    categories: {
+        parameters: {
+            query?: {
+                /** @description If given, it must be the store of the token. */
+                storeId?: string;
+                limit?: number;
+                /** @description nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        data: components["schemas"]["Category"][];
+                        meta: components["schemas"]["CursorMeta"];
+                        /**
+                         * @description always true
+                         * @constant
+                         */
+                        success: true;
+                    };
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     storeReplays: {
         parameters: {
             query?: {
@@ -6049,6 +6130,8 @@ export interface operations {
                 to?: string;
                 /** @description Begins on that day in the store's time zone. */
                 date?: string;
+                /** @description Begins on that day in the store's time zone, or the day before and goes on. */
+                overlapsDate?: string;
                 customerId?: string;
                 /** @description Found in the name, the e-mail address or the phone number, in any case. */
                 q?: string;

@@ -10,7 +10,7 @@ import { ReplayDialog, Replays } from "@/pages/webhooks/replay";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Card, Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 
 type Group = components["schemas"]["DeadLetters"];
 
@@ -62,18 +62,7 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
   return (
     <Card title={`${total.toLocaleString("en")} by receiver and reason`}>
       <Table label="Dead letters by receiver and reason">
-        <thead>
-          <tr>
-            <th>Receiver</th>
-            <th>Reason</th>
-            <th className="text-right!">Count</th>
-            <th>Oldest</th>
-            <th>Newest</th>
-            <th>
-              <span className="sr-only">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <Columns names={["Receiver", "Reason", { right: "Count" }, "Oldest", "Newest", { hidden: "Actions" }]} />
         <tbody>
           {groups.map((group) => {
             const chosen = group.webhookId === webhookId && group.reason === reason;
@@ -136,22 +125,11 @@ function Letters({ urlOf }: { urlOf: (id: string) => string }) {
   const title = webhookId ? `${reason ?? "Dead letters"} · ${urlOf(webhookId)}` : "The newest";
   return (
     <Card title={<span className="break-all">{title}</span>}>
-      <Failure error={letters.error} retry={() => void letters.refetch()} />
-      {letters.isPending && <Loading />}
+      <QueryState of={letters} />
       {letters.data && letters.rows.length === 0 && <Empty title="None are left of this kind" />}
       {letters.rows.length > 0 && (
         <Table label="Dead letters">
-          <thead>
-            <tr>
-              <th>Ended</th>
-              <th>Event</th>
-              <th>Receiver and reason</th>
-              <th className="text-right!">Attempts</th>
-              <th>
-                <span className="sr-only">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <Columns names={["Ended", "Event", "Receiver and reason", { right: "Attempts" }, { hidden: "Actions" }]} />
           <tbody>
             {letters.rows.map((letter) => (
               <tr key={letter.id}>

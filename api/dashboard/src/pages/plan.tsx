@@ -5,64 +5,56 @@ import { api, data } from "@/api/client";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
+import { Countdown } from "@/ui/duration";
 import { Time } from "@/ui/format";
-import { Badge, Card, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { Stat, Stats } from "@/ui/stat";
 import { useToast } from "@/ui/toast";
 
-type Usage = components["schemas"]["PlanUsage"];
-type Plan = Usage["plan"];
+type Billing = components["schemas"]["Billing"];
+type Plan = Billing["plan"];
 
-/** What the plans let start in an hour, each better than the one before; null is without a limit. */
-const plans: Record<Plan, { name: string; limit: number | null }> = {
-  STARTER: { name: "Starter", limit: 500 },
-  GROW: { name: "Grow", limit: 2_000 },
-  PROFESSIONAL: { name: "Professional", limit: 10_000 },
-  ENTERPRISE: { name: "Enterprise", limit: null },
-};
+/** A plan's name as people write it. */
+const nameOf = (plan: Plan) => plan.charAt(0) + plan.slice(1).toLowerCase();
 
-const order = Object.keys(plans) as Plan[];
+/** Numbers as people of the view's locale write them. */
+function useNumbers() {
+  const { locale } = useSession();
+  const format = new Intl.NumberFormat(locale);
+  return (value: number) => format.format(value);
+}
 
 export function PlanPage() {
-  const { locale } = useSession();
-  const usage = useQuery({ queryKey: ["billing"], queryFn: () => data(api.GET("/billing")), refetchInterval: 5_000 });
+  const billing = useQuery({ queryKey: ["billing"], queryFn: () => data(api.GET("/billing")), refetchInterval: 5_000 });
   const [chosen, setChosen] = useState<Plan | null>(null);
-  const number = new Intl.NumberFormat(locale);
-  const allowed = (limit: number | null) => (limit === null ? "Unlimited" : number.format(limit));
+  const number = useNumbers();
+  const now = billing.data;
   return (
     <>
-      <PageHeader title="Plan" about="How many webhook deliveries may start in an hour, for all stores of this website together. What exceeds it waits for its turn; nothing is dropped." />
-      <Failure error={usage.error} retry={() => void usage.refetch()} className="mb-4" />
-      {usage.isPending && <Loading />}
-      {usage.data && (
-        <div className="grid gap-5">
-          <Used usage={usage.data} />
+      <PageHeader
+        title="Plan"
+        about="How many webhook deliveries may start in an hour, for all stores of this website together. What exceeds it waits for its turn; nothing is dropped."
+      />
+      <QueryState of={billing} className="mb-4" />
+      {now && (
+        <div className="grid gap-5 [&>*]:min-w-0">
+          <Used billing={now} />
           <Table label="Plans">
-            <thead>
-              <tr>
-                <th scope="col">Plan</th>
-                <th scope="col" className="text-right">
-                  Deliveries an hour
-                </th>
-                <th scope="col">
-                  <span className="sr-only">Actions</span>
-                </th>
-              </tr>
-            </thead>
+            <Columns names={["Plan", { right: "Deliveries an hour" }, { hidden: "Actions" }]} />
             <tbody>
-              {order.map((plan) => (
+              {now.plans.map(({ plan, limit }) => (
                 <tr key={plan}>
                   <th scope="row" className="border-t text-sm! text-foreground!">
-                    {plans[plan].name}
+                    {nameOf(plan)}
                   </th>
-                  <td className="text-right tabular-nums">{allowed(plans[plan].limit)}</td>
+                  <td className="text-right tabular-nums">{limit === null ? "Unlimited" : number(limit)}</td>
                   <td className="h-13 text-right">
-                    {plan === usage.data.plan ? (
+                    {plan === now.plan ? (
                       <Badge tone="good">your plan</Badge>
                     ) : (
                       <Button variant="outline" size="small" onClick={() => setChosen(plan)}>
-                        Choose<span className="sr-only"> {plans[plan].name}</span>
+                        Choose<span className="sr-only"> {nameOf(plan)}</span>
                       </Button>
                     )}
                   </td>
@@ -72,38 +64,32 @@ export function PlanPage() {
           </Table>
         </div>
       )}
-      {chosen && usage.data && <ChangeDialog from={usage.data} to={chosen} allowed={allowed} onClose={() => setChosen(null)} />}
+      {chosen && now && <ChangeDialog from={now} to={chosen} onClose={() => setChosen(null)} />}
     </>
   );
 }
 
-function Used({ usage }: { usage: Usage }) {
-  const { locale } = useSession();
-  const number = new Intl.NumberFormat(locale);
+function Used({ billing: { plan, limit, taken, replaysTaken, windowEnd, queued, lastScheduledFor } }: { billing: Billing }) {
+  const number = useNumbers();
   return (
-    <Card title={`Now, on ${plans[usage.plan].name}`}>
+    <Card title={`Now, on ${nameOf(plan)}`}>
       <div className="grid gap-4">
-        {usage.limit === null ? (
+        {limit === null ? (
           <p className="text-sm text-muted-foreground">This plan has no limit: every delivery starts at once.</p>
         ) : (
           <>
-            <Meter label="Deliveries of this hour" value={usage.taken} max={usage.limit} locale={locale} />
-            <Meter label="of these, replays (at most half)" value={usage.replaysTaken} max={Math.floor(usage.limit / 2)} locale={locale} />
+            <Meter label="Deliveries of this hour" value={taken} max={limit} />
+            <Meter label="of these, replays (at most half)" value={replaysTaken} max={Math.floor(limit / 2)} />
             <p className="text-sm text-muted-foreground">
-              The next hour of the plan begins at <Time at={usage.windowEnd} />.
+              {taken < limit ? `${number(limit - taken)} more may start in this hour. ` : "This hour is full: what comes now waits for a later one. "}
+              The next begins <Countdown to={windowEnd} />, at <Time at={windowEnd} />.
             </p>
           </>
         )}
         <Stats label="What waits">
-          <Stat label="Waiting deliveries">{number.format(usage.queued)}</Stat>
-          <Stat label="The last of them starts">
-            {usage.lastScheduledFor ? (
-              <span className="text-base">
-                <Time at={usage.lastScheduledFor} />
-              </span>
-            ) : (
-              <span className="text-base font-normal">none waits</span>
-            )}
+          <Stat label="Deliveries that wait for a later hour">{number(queued)}</Stat>
+          <Stat label="The last of them starts" hint={lastScheduledFor && <Countdown to={lastScheduledFor} />}>
+            <span className="text-base">{lastScheduledFor ? <Time at={lastScheduledFor} /> : <span className="font-normal">none waits</span>}</span>
           </Stat>
         </Stats>
       </div>
@@ -112,63 +98,70 @@ function Used({ usage }: { usage: Usage }) {
 }
 
 /** How much of something is used up. */
-function Meter({ label, value, max, locale }: { label: string; value: number; max: number; locale: string }) {
-  const number = new Intl.NumberFormat(locale);
+function Meter({ label, value, max }: { label: string; value: number; max: number }) {
+  const number = useNumbers();
   const part = max > 0 ? Math.min(1, value / max) : 1;
-  const text = `${number.format(value)} of ${number.format(max)}`;
+  const text = `${number(value)} of ${number(max)}`;
   return (
     <div className="grid gap-1.5">
       <p className="flex flex-wrap justify-between gap-x-4 text-sm">
         <span>{label}</span>
         <span className="tabular-nums">{text}</span>
       </p>
-      <div role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max} aria-valuenow={Math.min(value, max)} aria-valuetext={text} className="h-2 overflow-hidden rounded-full bg-muted">
+      <div
+        role="meter"
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={max}
+        aria-valuenow={Math.min(value, max)}
+        aria-valuetext={text}
+        className="h-2 overflow-hidden rounded-full bg-muted"
+      >
         <div className={part >= 1 ? "h-full bg-danger" : part >= 0.8 ? "h-full bg-warning" : "h-full bg-success"} style={{ width: `${part * 100}%` }} />
       </div>
     </div>
   );
 }
 
-function ChangeDialog({ from, to, allowed, onClose }: { from: Usage; to: Plan; allowed: (limit: number | null) => string; onClose: () => void }) {
+function ChangeDialog({ from, to, onClose }: { from: Billing; to: Plan; onClose: () => void }) {
+  const number = useNumbers();
   const queries = useQueryClient();
   const toast = useToast();
+  const order = from.plans.map(({ plan }) => plan);
   const better = order.indexOf(to) > order.indexOf(from.plan);
+  const limit = from.plans.find(({ plan }) => plan === to)?.limit ?? null;
   const change = useMutation({
     mutationFn: () => data(api.PATCH("/billing", { body: { plan: to } })),
-    onSuccess: (usage) => {
-      queries.setQueryData(["billing"], usage);
-      toast(`The plan is ${plans[to].name} now`);
+    onSuccess: (changed) => {
+      queries.setQueryData(["billing"], changed);
+      toast(`The plan is ${nameOf(to)} now`);
       onClose();
     },
   });
-  const limit = plans[to].limit === null ? "without a limit" : `up to ${allowed(plans[to].limit)} an hour`;
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
-      title={`Change from ${plans[from.plan].name} to ${plans[to].name}?`}
-      description={`It holds at once, for every store of this website: deliveries start ${limit}.`}
+      title={`Change from ${nameOf(from.plan)} to ${nameOf(to)}?`}
+      description={`It holds at once, for every store of this website: deliveries start ${limit === null ? "without a limit" : `up to ${number(limit)} an hour`}.`}
+      doing={change}
+      onSubmit={() => change.mutate()}
+      deed={`Change to ${nameOf(to)}`}
+      keep={`Keep ${nameOf(from.plan)}`}
     >
-      <ul className="grid list-inside list-disc gap-1 text-sm">
+      <ul className="grid list-disc gap-1.5 pl-5 text-sm">
         {better ? (
-          <li>{from.queued > 0 ? `The ${from.queued} deliveries that wait move forward into the room that there is now.` : "Nothing waits now, and less will in busy hours."}</li>
+          <li>
+            {from.queued > 0 ? `The ${number(from.queued)} deliveries that wait move forward into the room that there is now.` : "Nothing waits now, and less will in busy hours."}
+          </li>
         ) : (
           <>
             <li>Deliveries that already have their time keep it.</li>
+            {limit !== null && from.taken >= limit && <li>{`This hour ${number(from.taken)} have been given their time already: what comes next waits for a later hour.`}</li>}
             <li>In busy hours more of them wait, and for longer. None is dropped.</li>
           </>
         )}
         <li>The change is noted in the audit trail.</li>
       </ul>
-      <Failure error={change.error} />
-      <DialogActions>
-        <Button variant="outline" onClick={onClose}>
-          Keep {plans[from.plan].name}
-        </Button>
-        <Button busy={change.isPending} onClick={() => change.mutate()}>
-          Change to {plans[to].name}
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </FormDialog>
   );
 }

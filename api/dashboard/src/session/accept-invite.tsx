@@ -1,10 +1,11 @@
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { ApiError, api, data, faultsIn } from "@/api/client";
 import { shareAccessToken } from "@/api/token";
 import { Button } from "@/ui/button";
-import { TextField } from "@/ui/field";
+import { Form, TextField } from "@/ui/field";
 import { Failure } from "@/ui/page";
 
 import { Gate } from "./gate";
@@ -12,31 +13,17 @@ import { Gate } from "./gate";
 /** Where an invitation's link leads. The token is behind the #, so no server logs it. */
 export function AcceptInvitePage() {
   const [token] = useState(() => location.hash.slice(1));
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
   const navigate = useNavigate();
-  async function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
-    setBusy(true);
-    setError(null);
-    try {
+  const accept = useMutation({
+    mutationFn: async (form: FormData) => {
       const name = String(form.get("name")).trim();
-      const login = await data(
-        api.POST("/auth/accept-invite", { body: { token, password: String(form.get("password")), ...(name && { name }) } }),
-      );
+      const login = await data(api.POST("/auth/accept-invite", { body: { token, password: String(form.get("password")), ...(name && { name }) } }));
       shareAccessToken(login.accessToken);
       history.replaceState(null, "", location.pathname);
       await navigate({ to: "/" });
-    } catch (caught) {
-      setError(
-        caught instanceof ApiError && caught.code === "TOKEN_INVALID"
-          ? new ApiError(401, "TOKEN_INVALID", "This invitation was used already, has expired or was replaced by a newer one. Ask for another.", caught.requestId)
-          : caught,
-      );
-      setBusy(false);
-    }
-  }
+    },
+  });
+  const gone = accept.error instanceof ApiError && accept.error.code === "TOKEN_INVALID";
   if (!token) {
     return (
       <Gate title="Accept an invitation">
@@ -46,7 +33,7 @@ export function AcceptInvitePage() {
   }
   return (
     <Gate title="Accept an invitation">
-      <form onSubmit={(event) => void submit(event)} className="grid gap-4">
+      <Form onSubmit={accept.mutate}>
         <TextField label="Your name" name="name" autoComplete="name" maxLength={200} hint="As in the invitation, if you leave it empty." />
         <TextField
           label="Password"
@@ -56,13 +43,15 @@ export function AcceptInvitePage() {
           required
           minLength={8}
           hint="At least 8 characters. If you have a login here already, its password."
-          error={error instanceof ApiError ? error.at("password") : undefined}
+          error={faultsIn(accept.error)("password")}
         />
-        <Failure error={error} />
-        <Button type="submit" busy={busy}>
+        <Failure
+          error={gone ? new ApiError(401, "TOKEN_INVALID", "This invitation was used already, has expired or was replaced by a newer one. Ask for another.") : accept.error}
+        />
+        <Button type="submit" busy={accept.isPending}>
           Accept and log in
         </Button>
-      </form>
+      </Form>
     </Gate>
   );
 }

@@ -5,6 +5,21 @@ import { cn } from "./cn";
 const control =
   "w-full rounded-md border bg-surface px-3 text-sm text-foreground placeholder:text-muted-foreground disabled:opacity-60 aria-invalid:border-danger";
 
+type FormProps = { onSubmit: (form: FormData) => void; className?: string; children: ReactNode };
+
+/** A form that this page sees to, not the browser. */
+export const Form = ({ onSubmit, className, children }: FormProps) => (
+  <form
+    className={cn("grid gap-4", className)}
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSubmit(new FormData(event.currentTarget));
+    }}
+  >
+    {children}
+  </form>
+);
+
 type FieldProps = { label: ReactNode; hint?: ReactNode; error?: string; className?: string };
 
 /** A label, what it labels, and what is wrong with that. */

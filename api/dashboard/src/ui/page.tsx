@@ -2,6 +2,7 @@ import { AlertTriangle, Inbox } from "lucide-react";
 import type { ComponentProps, ReactNode } from "react";
 
 import { ApiError } from "@/api/client";
+import { wordsOf } from "@/api/words";
 
 import { Button } from "./button";
 import { cn } from "./cn";
@@ -44,10 +45,7 @@ const tones = {
 export type Tone = keyof typeof tones;
 
 export const Badge = ({ tone = "neutral", className, ...props }: { tone?: Tone } & ComponentProps<"span">) => (
-  <span
-    className={cn("inline-flex items-center gap-1 rounded-full border border-current/30 px-2 py-0.5 text-xs font-medium", tones[tone], className)}
-    {...props}
-  />
+  <span className={cn("inline-flex items-center gap-1 rounded-full border border-current/30 px-2 py-0.5 text-xs font-medium", tones[tone], className)} {...props} />
 );
 
 /** An empty list, and how to fill it. */
@@ -68,7 +66,7 @@ export function Failure({ error, retry, className }: { error: unknown; retry?: (
     <div role="alert" className={cn("flex gap-3 rounded-md border border-danger/40 p-3 text-sm", className)}>
       <AlertTriangle className="size-4 shrink-0 translate-y-0.5 text-danger" aria-hidden />
       <div className="grid gap-1">
-        <p>{known ? sentence(known) : "Something unexpected happened on this page."}</p>
+        <p>{wordsOf(error)}</p>
         {details.length > 0 && (
           <ul className="list-inside list-disc text-muted-foreground">
             {details.map((detail) => (
@@ -93,25 +91,58 @@ export function Failure({ error, retry, className }: { error: unknown; retry?: (
   );
 }
 
-function sentence(error: ApiError) {
-  if (error.code === "RATE_LIMITED" && error.retryAfter) return `Too many tries. Wait ${error.retryAfter} seconds, then try again.`;
-  if (error.status >= 500) return "The service has a problem. Nothing was changed unless it says otherwise; try again in a moment.";
-  const text = error.message;
-  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
-}
-
 export const Loading = ({ what = "Loading" }: { what?: string }) => (
   <p role="status" className="p-6 text-center text-sm text-muted-foreground">
     {what}…
   </p>
 );
 
-/** A table that scrolls sideways on a phone instead of breaking the page. */
-export const Table = ({ label, className, ...props }: { label: string } & ComponentProps<"table">) => (
+type Query = { isPending: boolean; error: unknown; refetch: () => unknown };
+
+/** What is to be said while something is asked for, and when that fails. */
+export const QueryState = ({ of, className }: { of: Query; className?: string }) => (
+  <>
+    <Failure error={of.error} retry={() => void of.refetch()} className={className} />
+    {of.isPending && <Loading />}
+  </>
+);
+
+type Column = string | false | { right: string } | { hidden: string };
+
+/** The names of a table's columns: with numbers at the right, or for those alone who cannot see what is in them. */
+export const Columns = ({ names }: { names: Column[] }) => (
+  <thead>
+    <tr>
+      {names.map((name) => {
+        if (!name) return null;
+        if (typeof name === "string") return <th key={name}>{name}</th>;
+        if ("right" in name)
+          return (
+            <th key={name.right} className="text-right!">
+              {name.right}
+            </th>
+          );
+        return (
+          <th key={name.hidden}>
+            <span className="sr-only">{name.hidden}</span>
+          </th>
+        );
+      })}
+    </tr>
+  </thead>
+);
+
+// Rows as blocks, for what has too much in a row for a phone.
+const stackedRows =
+  "max-sm:[&_tbody]:block max-sm:[&_td]:block max-sm:[&_td]:border-0 max-sm:[&_td]:py-0.5 max-sm:[&_td]:text-left max-sm:[&_thead]:sr-only max-sm:[&_tr]:block max-sm:[&_tr]:border-t max-sm:[&_tr]:py-2 max-sm:[&_tr:first-child]:border-t-0";
+
+/** A table that scrolls sideways on a phone instead of breaking the page, or has its rows stacked there. */
+export const Table = ({ label, stacked, className, ...props }: { label: string; stacked?: boolean } & ComponentProps<"table">) => (
   <div className="relative overflow-x-auto rounded-lg border bg-surface" tabIndex={0} role="region" aria-label={label}>
     <table
       className={cn(
         "w-full text-left text-sm [&_td]:border-t [&_td]:px-3 [&_td]:py-2 [&_th]:px-3 [&_th]:py-2 [&_th]:text-xs [&_th]:font-medium [&_th]:whitespace-nowrap [&_th]:text-muted-foreground",
+        stacked && stackedRows,
         className,
       )}
       {...props}

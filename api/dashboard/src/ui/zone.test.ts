@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { addDays, businessDay, daysIn, startOfDay } from "./zone";
+import { addDays, businessDay, dayOf, daysIn, instantOf, startOfDay } from "./zone";
 
 describe("days", () => {
   it("are counted over the change of clocks and of years", () => {
@@ -17,6 +17,8 @@ describe("days", () => {
     expect(businessDay(Date.parse("2026-03-14T00:00:00Z"), "UTC", 0)).toBe("2026-03-14");
   });
 
+  it("are the store's", () => expect(dayOf(Date.parse("2026-03-14T12:00:00Z"), "Pacific/Auckland")).toBe("2026-03-15"));
+
   it.each([
     ["2026-03-14", "Europe/Berlin", "2026-03-13T23:00:00.000Z"],
     ["2026-03-30", "Europe/Berlin", "2026-03-29T22:00:00.000Z"],
@@ -27,3 +29,11 @@ describe("days", () => {
     ["2018-11-04", "America/Sao_Paulo", "2018-11-04T03:00:00.000Z"], // its first hour is missing
   ])("%s in %s begins at %s", (day, zone, start) => expect(startOfDay(day, zone)).toBe(start));
 });
+
+it.each([
+  ["Europe/Berlin", "2026-03-14", "19:30", "2026-03-14T18:30:00.000Z"],
+  ["Europe/Berlin", "2026-07-14", "19:30", "2026-07-14T17:30:00.000Z"],
+  ["America/New_York", "2026-03-08", "12:00", "2026-03-08T16:00:00.000Z"],
+  ["Europe/Berlin", "2026-10-25", "02:30", "2026-10-25T00:30:00.000Z"], // comes twice
+  ["Europe/Berlin", "2026-03-29", "02:30", "2026-03-29T01:30:00.000Z"], // is left out: 03:30
+])("in %s it is %s %s at %s", (zone, day, time, instant) => expect(instantOf(day, time, zone).toISOString()).toBe(instant));

@@ -29,10 +29,21 @@ export function businessDay(at: number, timezone: string, cutoffHour: number) {
   return local.getUTCHours() < cutoffHour ? addDays(day, -1) : day;
 }
 
-/** When a day of the calendar begins in a zone, as the API takes times; where midnight is missing, what follows it. */
-export function startOfDay(day: string, timezone: string) {
-  const midnight = Date.parse(`${day}T00:00:00Z`);
-  const offsets = [-36, -12, 12, 36].map((hours) => clock(midnight + hours * 3_600_000, timezone) - (midnight + hours * 3_600_000));
-  const starts = offsets.map((offset) => midnight - offset).filter((at) => clock(at, timezone) >= midnight);
-  return new Date(Math.min(...starts)).toISOString();
+/** The day of the calendar of a moment. */
+export const dayOf = (at: number, timezone: string) => businessDay(at, timezone, 0);
+
+/**
+ * The moment of a wall clock's time (HH:MM) in a zone. Of a time that comes twice when clocks go
+ * back it is the first; one that is left out when they go forward is moved on by what is left out.
+ */
+export function instantOf(day: string, time: string, timezone: string): Date {
+  const wall = Date.parse(`${day}T${time}:00Z`);
+  const offset = (at: number) => clock(at, timezone) - at;
+  const before = wall - offset(wall - 86_400_000);
+  const after = wall - offset(wall + 86_400_000);
+  const fits = [before, after].filter((at) => clock(at, timezone) === wall);
+  return new Date(fits.length > 0 ? Math.min(...fits) : before);
 }
+
+/** When a day of the calendar begins in a zone, as the API takes times. */
+export const startOfDay = (day: string, timezone: string) => instantOf(day, "00:00", timezone).toISOString();

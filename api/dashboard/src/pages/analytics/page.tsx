@@ -9,7 +9,7 @@ import { Choice } from "@/ui/choice";
 import { Select, TextField } from "@/ui/field";
 import { Money } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Card, Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 import { Stat, Stats } from "@/ui/stat";
 import { businessDay } from "@/ui/zone";
 
@@ -37,8 +37,7 @@ export function AnalyticsPage() {
         title="Analytics"
         about="What the store sells, by business day in its own time zone. Orders that were cancelled count as such and nowhere else; a refund counts on its own day."
       />
-      <Failure error={settings.error} retry={() => void settings.refetch()} />
-      {settings.isPending && <Loading />}
+      <QueryState of={settings} />
       {settings.data && <Analytics today={businessDay(Date.now(), settings.data.timezone, settings.data.businessDayCutoffHour)} />}
     </>
   );
@@ -244,22 +243,11 @@ function Products({ range }: { range: Range }) {
   );
   return (
     <Card title="Products">
-      <Failure error={products.error} retry={() => void products.refetch()} />
-      {products.isPending && <Loading />}
+      <QueryState of={products} />
       {products.isSuccess && products.rows.length === 0 && <p className="text-sm text-muted-foreground">No product was sold in this period.</p>}
       {products.rows.length > 0 && (
         <Table label="Products sold">
-          <thead>
-            <tr>
-              <th scope="col">Product</th>
-              <th scope="col" className="text-right">
-                Sold
-              </th>
-              <th scope="col" className="text-right">
-                Net sales
-              </th>
-            </tr>
-          </thead>
+          <Columns names={["Product", { right: "Sold" }, { right: "Net sales" }]} />
           <tbody>
             {products.rows.map((product) => (
               <tr key={product.productId + product.currency}>
@@ -286,8 +274,7 @@ function Customers({ range }: { range: Range }) {
   return (
     <section className="grid gap-3">
       <h2 className="font-semibold">Customers</h2>
-      <Failure error={counts.error} retry={() => void counts.refetch()} />
-      {counts.isPending && <Loading />}
+      <QueryState of={counts} />
       {counts.data && (
         <Stats label="Customers">
           <Stat label="New customers" hint="registered, or ordered as a guest for the first time">

@@ -1,8 +1,8 @@
-import type { ReactNode } from "react";
-import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { Bar, BarChart, Tooltip, XAxis, YAxis } from "recharts";
 
 import { useSession } from "@/session/session";
 import { formatMoney } from "@/ui/format";
+import { Plot, axis, grid, margin, tooltip } from "@/ui/plot";
 
 export type PlotRow = { label: string; netMinor: number; orders: number };
 
@@ -35,23 +35,3 @@ export function SalesPlots({ rows, currency }: { rows: PlotRow[]; currency: stri
     </div>
   );
 }
-
-const margin = { top: 4, right: 4, bottom: 0, left: 0 };
-const axis = { stroke: "var(--muted-foreground)", fontSize: 11, tickLine: false, axisLine: { stroke: "var(--border)" } } as const;
-const grid = <CartesianGrid stroke="var(--border)" strokeDasharray="3 3" vertical={false} />;
-const tooltip = {
-  isAnimationActive: false,
-  cursor: { fill: "var(--muted)" },
-  contentStyle: { background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 },
-  labelStyle: { color: "var(--muted-foreground)" },
-  itemStyle: { color: "var(--foreground)" },
-};
-
-const Plot = ({ title, children }: { title: string; children: ReactNode }) => (
-  <figure className="grid min-w-0 gap-2">
-    <figcaption className="text-xs font-medium text-muted-foreground">{title}</figcaption>
-    <ResponsiveContainer width="100%" height={220}>
-      {children}
-    </ResponsiveContainer>
-  </figure>
-);

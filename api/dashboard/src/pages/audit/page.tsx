@@ -9,7 +9,7 @@ import { Select, TextField } from "@/ui/field";
 import { Filter } from "@/ui/filter";
 import { Time } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Empty, Failure, Loading, PageHeader, type Tone, Table } from "@/ui/page";
+import { type Tone, Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { addDays, startOfDay } from "@/ui/zone";
 
 import type { AuditSearch } from "./search";
@@ -39,8 +39,7 @@ export function AuditPage() {
     <>
       <PageHeader title="Audit trail" about="Who did what, when and from where. Lines are added by themselves, and nobody can change them." />
       <Filters search={search} onFilter={filter} />
-      <Failure error={trail.error} retry={() => void trail.refetch()} />
-      {trail.isPending && <Loading />}
+      <QueryState of={trail} />
       {trail.isSuccess && trail.rows.length === 0 && (
         <Empty title={filtered ? "Nothing of that kind was done" : "Nothing was done yet"}>
           {filtered && (
@@ -52,15 +51,7 @@ export function AuditPage() {
       )}
       {trail.rows.length > 0 && (
         <Table label="Audit trail" className="[&_td]:align-top">
-          <thead>
-            <tr>
-              <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">What</th>
-              <th scope="col">To what</th>
-              <th scope="col">From</th>
-            </tr>
-          </thead>
+          <Columns names={["When", "Who", "What", "To what", "From"]} />
           <tbody>
             {trail.rows.map((entry) => (
               <Line key={entry.id} entry={entry} onFilter={filter} />

@@ -1,15 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data, faultsIn } from "@/api/client";
 import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { Money, Time } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Card, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Badge, Card, Columns, Failure, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { type Order, statusTone, statuses } from "../orders/status";
@@ -27,8 +27,7 @@ export function CustomerPage() {
       <Link to="/customers" className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline">
         Customers
       </Link>
-      <Failure error={customer.error} retry={() => void customer.refetch()} />
-      {customer.isPending && <Loading />}
+      <QueryState of={customer} />
       {customer.data && (
         <>
           <PageHeader
@@ -54,7 +53,7 @@ export function CustomerPage() {
           />
           <div className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
             <Orders customer={id} />
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Addresses customer={id} />
               <Points customer={customer.data} />
             </div>
@@ -70,19 +69,11 @@ function Orders({ customer }: { customer: string }) {
   const orders = useList<Order>(["orders", "of", customer], (cursor) => api.GET("/orders", { params: { query: { customerId: customer, cursor } } }));
   return (
     <Card title="Orders" className="min-w-0">
-      <Failure error={orders.error} retry={() => void orders.refetch()} />
-      {orders.isPending && <Loading />}
+      <QueryState of={orders} />
       {orders.data && orders.rows.length === 0 && <p className="text-sm text-muted-foreground">No orders yet.</p>}
       {orders.rows.length > 0 && (
         <Table label="Orders of this customer">
-          <thead>
-            <tr>
-              <th>Order</th>
-              <th>Status</th>
-              <th>Placed</th>
-              <th className="text-right!">Total</th>
-            </tr>
-          </thead>
+          <Columns names={["Order", "Status", "Placed", { right: "Total" }]} />
           <tbody>
             {orders.rows.map((order) => (
               <tr key={order.id}>
@@ -117,8 +108,7 @@ function Addresses({ customer }: { customer: string }) {
   });
   return (
     <Card title="Addresses">
-      <Failure error={addresses.error} retry={() => void addresses.refetch()} />
-      {addresses.isPending && <Loading />}
+      <QueryState of={addresses} />
       {addresses.data?.length === 0 && <p className="text-sm text-muted-foreground">None. Customers keep them in the shop.</p>}
       <div className="grid gap-3">
         {addresses.data?.map((one) => (
@@ -178,29 +168,16 @@ function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => 
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["customers"] }),
   });
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
+  function submit(form: FormData) {
     const text = (name: string) => String(form.get(name)).trim();
     save.mutate({ firstName: text("firstName"), lastName: text("lastName") || null, phone: text("phone").replace(/[\s()/-]/g, "") || null });
   }
-  const refused = save.error instanceof ApiError ? save.error : undefined;
+  const wrong = faultsIn(save.error);
   return (
-    <Dialog open onClose={onClose} title={`Edit ${nameOf(customer)}`} description="The e-mail address is the customer's own to change.">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField label="First name" name="firstName" required maxLength={100} defaultValue={customer.firstName} error={refused?.at("firstName")} />
-        <TextField label="Last name" name="lastName" maxLength={100} defaultValue={customer.lastName} error={refused?.at("lastName")} />
-        <TextField label="Phone" name="phone" type="tel" defaultValue={customer.phone} hint="With the country: +49 151 2345678" error={refused?.at("phone")} />
-        <Failure error={save.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" busy={save.isPending}>
-            Save
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog onClose={onClose} title={`Edit ${nameOf(customer)}`} description="The e-mail address is the customer's own to change." doing={save} onSubmit={submit} deed="Save">
+      <TextField label="First name" name="firstName" required maxLength={100} defaultValue={customer.firstName} error={wrong("firstName")} />
+      <TextField label="Last name" name="lastName" maxLength={100} defaultValue={customer.lastName} error={wrong("lastName")} />
+      <TextField label="Phone" name="phone" type="tel" defaultValue={customer.phone} hint="With the country: +49 151 2345678" error={wrong("phone")} />
+    </FormDialog>
   );
 }

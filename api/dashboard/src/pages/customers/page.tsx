@@ -5,7 +5,7 @@ import { Button } from "@/ui/button";
 import { Filter } from "@/ui/filter";
 import { Time } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
 import { type Customer, nameOf } from "./name";
@@ -26,8 +26,7 @@ export function CustomersPage() {
         <SearchField label="Name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
         <Filter label="Kind" all="Everybody" value={filters.kind} options={kinds} onChange={(kind) => set({ kind })} />
       </div>
-      <Failure error={customers.error} retry={() => void customers.refetch()} className="mb-4" />
-      {customers.isPending && <Loading />}
+      <QueryState of={customers} className="mb-4" />
       {customers.data && customers.rows.length === 0 && (
         <Empty title={filtered ? "Nobody fits" : "No customers yet"}>
           {filtered ? (
@@ -41,16 +40,7 @@ export function CustomersPage() {
       )}
       {customers.rows.length > 0 && (
         <Table label="Customers">
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>Kind</th>
-              <th>Phone</th>
-              <th className="text-right!">Orders</th>
-              <th className="text-right!">Points</th>
-              <th>Since</th>
-            </tr>
-          </thead>
+          <Columns names={["Name", "Kind", "Phone", { right: "Orders" }, { right: "Points" }, "Since"]} />
           <tbody>
             {customers.rows.map((customer) => (
               <tr key={customer.id} className="hover:bg-muted/50">

@@ -6,7 +6,7 @@ import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Money } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Empty, Failure, Loading } from "@/ui/page";
+import { Badge, Empty, QueryState } from "@/ui/page";
 
 import { NextStep } from "./change";
 import { useNow } from "./live";
@@ -22,8 +22,7 @@ export function Board({ refetchInterval }: { refetchInterval?: number }) {
   const columns = columnsOf(orders.rows);
   return (
     <>
-      <Failure error={orders.error} retry={() => void orders.refetch()} className="mb-4" />
-      {orders.isPending && <Loading />}
+      <QueryState of={orders} className="mb-4" />
       {orders.data && orders.rows.length === 0 && (
         <Empty title="No open orders">
           <p>New ones show here the moment they are placed: by you, by your shop through the API, or on the phone.</p>

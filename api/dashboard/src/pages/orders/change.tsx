@@ -1,11 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data, faultsIn } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
 import { Field, Textarea } from "@/ui/field";
-import { Failure } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { type Order, type Status, deeds, nextOf, statuses } from "./status";
@@ -28,10 +27,7 @@ export function useChangeStatus(onDone?: () => void) {
       toast(`Order ${order.orderId}: ${statuses[order.status].toLowerCase()}`);
       onDone?.();
     },
-    onError: (error) => {
-      const stale = error instanceof ApiError && (error.code === "VERSION_MISMATCH" || error.code === "INVALID_TRANSITION");
-      toast(stale ? "Somebody else has just changed this order. Look at it once more." : error.message, { bad: true });
-    },
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["orders"] }),
   });
 }
@@ -42,7 +38,13 @@ export function NextStep({ order, size }: { order: Order; size?: "small" }) {
   const next = nextOf(order);
   if (!next) return null;
   return (
-    <Button size={size} className={size && "w-full"} busy={change.isPending} aria-label={`${deeds[next]} order ${order.orderId}`} onClick={() => change.mutate({ order, status: next })}>
+    <Button
+      size={size}
+      className={size && "w-full"}
+      busy={change.isPending}
+      aria-label={`${deeds[next]} order ${order.orderId}`}
+      onClick={() => change.mutate({ order, status: next })}
+    >
       {deeds[next]}
     </Button>
   );
@@ -50,33 +52,23 @@ export function NextStep({ order, size }: { order: Order; size?: "small" }) {
 
 export function CancelDialog({ order, onClose }: { order: Order; onClose: () => void }) {
   const change = useChangeStatus(onClose);
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    change.mutate({ order, status: "CANCELLED", cancellationReason: String(new FormData(event.currentTarget).get("reason")) });
-  }
-  const refused = change.error instanceof ApiError ? change.error : undefined;
+  const submit = (form: FormData) => change.mutate({ order, status: "CANCELLED", cancellationReason: String(form.get("reason")) });
+  const wrong = faultsIn(change.error);
   const paid = order.paidMinor > order.refundedMinor;
   return (
-    <Dialog
-      open
+    <FormDialog
       onClose={onClose}
       title={`Cancel order ${order.orderId}?`}
       description={`A cancelled order stays cancelled; what it took goes back into stock.${paid ? " It has been paid: give the money back too." : ""}`}
+      doing={change}
+      onSubmit={submit}
+      deed="Cancel the order"
+      keep="Keep it"
+      danger
     >
-      <form onSubmit={submit} className="grid gap-4">
-        <Field label="Reason" hint="The guest and connected systems can see it." error={refused?.at("cancellationReason")}>
-          {(ids) => <Textarea {...ids} name="reason" required maxLength={500} placeholder="The kitchen is closed." />}
-        </Field>
-        <Failure error={change.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Keep it
-          </Button>
-          <Button variant="danger" type="submit" busy={change.isPending}>
-            Cancel the order
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+      <Field label="Reason" hint="The guest and connected systems can see it." error={wrong("cancellationReason")}>
+        {(ids) => <Textarea {...ids} name="reason" required maxLength={500} placeholder="The kitchen is closed." />}
+      </Field>
+    </FormDialog>
   );
 }

@@ -7,12 +7,12 @@ import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Select } from "@/ui/field";
 import { Money, Time } from "@/ui/format";
-import { Badge, Card, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CancelDialog, NextStep, useChangeStatus } from "./change";
 import { useLiveOrders } from "./live";
 import { Payments } from "./payments";
-import { type Order, type Status, deeds, fulfillments, laterOf, payments, sources, statusTone, statuses } from "./status";
+import { type Order, type Status, byWhom, deeds, fulfillments, laterOf, payments, sources, statusTone, statuses } from "./status";
 import { Totals } from "./totals";
 
 const route = getRouteApi("/inside/orders/$id");
@@ -27,8 +27,7 @@ export function OrderPage() {
       <Link to="/orders" className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline">
         Orders
       </Link>
-      <Failure error={order.error} retry={() => void order.refetch()} className="mb-4" />
-      {order.isPending && <Loading />}
+      <QueryState of={order} className="mb-4" />
       {order.data && (
         <>
           <PageHeader
@@ -55,11 +54,11 @@ export function OrderPage() {
             }
           />
           <div className="grid items-start gap-4 lg:grid-cols-[2fr_1fr]">
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Items order={order.data} />
               <Payments order={order.data} refetchInterval={refetchInterval} />
             </div>
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Guest order={order.data} />
               <History order={order.data} />
             </div>
@@ -100,14 +99,7 @@ function Items({ order }: { order: Order }) {
   return (
     <Card title="Items" actions={<Badge tone={payments[order.paymentStatus].tone}>{payments[order.paymentStatus].label}</Badge>}>
       <Table label="Items">
-        <thead>
-          <tr>
-            <th>Product</th>
-            <th className="text-right!">Quantity</th>
-            <th className="text-right!">Price</th>
-            <th className="text-right!">Total</th>
-          </tr>
-        </thead>
+        <Columns names={["Product", { right: "Quantity" }, { right: "Price" }, { right: "Total" }]} />
         <tbody>
           {order.items.map((item, i) => (
             <tr key={i}>
@@ -176,8 +168,6 @@ function Guest({ order }: { order: Order }) {
   );
 }
 
-const realms: Record<string, string> = { tenant: "by a user", "api-key": "by an API key", customer: "by the customer" };
-
 function History({ order }: { order: Order }) {
   const { user } = useSession();
   const history = useQuery({
@@ -187,14 +177,13 @@ function History({ order }: { order: Order }) {
   });
   return (
     <Card title="History">
-      <Failure error={history.error} retry={() => void history.refetch()} />
-      {history.isPending && <Loading />}
+      <QueryState of={history} />
       <ol className="grid gap-3">
         {history.data?.map((change) => (
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">
             <span className="font-medium">{statuses[change.to]}</span>
             <span className="block text-xs text-muted-foreground">
-              <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : realms[change.actor.realm ?? ""]}
+              <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : byWhom(change.actor)}
             </span>
             {change.reason && <span className="block text-xs break-words">{change.reason}</span>}
           </li>

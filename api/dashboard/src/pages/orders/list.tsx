@@ -6,7 +6,7 @@ import { Checkbox, Input } from "@/ui/field";
 import { Filter } from "@/ui/filter";
 import { Money, Time } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Empty, Failure, Loading, Table } from "@/ui/page";
+import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
 import type { OrdersSearch } from "./search";
@@ -39,8 +39,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
         <Input type="date" aria-label="Day in the books" value={day ?? ""} onChange={(event) => set({ day: event.target.value || undefined })} />
         <Checkbox label="To refund" className="h-9 items-center whitespace-nowrap" checked={refund ?? false} onChange={(event) => set({ refund: event.target.checked || undefined })} />
       </div>
-      <Failure error={orders.error} retry={() => void orders.refetch()} className="mb-4" />
-      {orders.isPending && <Loading />}
+      <QueryState of={orders} className="mb-4" />
       {orders.data && orders.rows.length === 0 && (
         <Empty title={filtered ? "No order fits" : "No orders yet"}>
           {filtered && (
@@ -52,16 +51,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
       )}
       {orders.rows.length > 0 && (
         <Table label="Orders">
-          <thead>
-            <tr>
-              <th>Order</th>
-              <th>Status</th>
-              <th>Customer</th>
-              <th>Placed</th>
-              <th>Payment</th>
-              <th className="text-right!">Total</th>
-            </tr>
-          </thead>
+          <Columns names={["Order", "Status", "Customer", "Placed", "Payment", { right: "Total" }]} />
           <tbody>
             {orders.rows.map((order) => (
               <tr key={order.id} className="hover:bg-muted/50">

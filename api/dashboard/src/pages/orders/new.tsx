@@ -11,7 +11,7 @@ import { Choice } from "@/ui/choice";
 import { Field, SelectField, TextField, Textarea } from "@/ui/field";
 import { Money, parseMoney } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Card, Failure, Loading, PageHeader } from "@/ui/page";
+import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { SearchField, useSettled } from "@/ui/search";
 import { useToast } from "@/ui/toast";
 
@@ -215,8 +215,7 @@ function Menu({ draft, onPick }: { draft: Draft; onPick: (product: Product, quan
   return (
     <Card title="Menu">
       <SearchField label="Search the menu" value={q} onSearch={setQ} className="mb-3" />
-      <Failure error={products.error} retry={() => void products.refetch()} />
-      {products.isPending && <Loading />}
+      <QueryState of={products} />
       {products.data && products.rows.length === 0 && <p className="p-4 text-center text-sm text-muted-foreground">Nothing fits.</p>}
       <ul className="grid gap-2 sm:grid-cols-2">
         {products.rows.map((product) => {

@@ -1,15 +1,15 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { ApiError, api, data, idempotencyKey } from "@/api/client";
+import { api, data, faultsIn, idempotencyKey } from "@/api/client";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { Money, Time, formatMoney, parseMoney, plainMoney } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Card, Failure, Loading } from "@/ui/page";
+import { Badge, Card, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import type { Order } from "./status";
@@ -33,8 +33,7 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
         </Button>
       }
     >
-      <Failure error={payments.error} retry={() => void payments.refetch()} />
-      {payments.isPending && <Loading />}
+      <QueryState of={payments} />
       {payments.data && payments.rows.length === 0 && <p className="text-sm text-muted-foreground">Nothing has been paid yet.</p>}
       <ul className="grid gap-3">
         {payments.rows.map((payment) => (
@@ -92,9 +91,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       onClose();
     },
   });
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
+  function submit(form: FormData) {
     record.mutate({
       provider: String(form.get("provider")),
       transactionId: String(form.get("transactionId")),
@@ -104,38 +101,42 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       currency: order.currency,
     });
   }
-  const refused = record.error instanceof ApiError ? record.error : undefined;
+  const wrong = faultsIn(record.error);
   return (
-    <Dialog open onClose={onClose} title={`Record a payment of order ${order.orderId}`} description="For money that has come in: cash, or a card terminal of its own. Nothing is charged here.">
-      <form onSubmit={submit} className="grid gap-4 sm:grid-cols-2">
-        <TextField
-          label={`Amount in ${order.currency}`}
-          inputMode="decimal"
-          required
-          value={amount}
-          onChange={(event) => setAmount(event.target.value)}
-          error={amount && !minor ? "This is no amount" : refused?.at("amountMinor")}
-        />
-        <SelectField label="Paid with" name="paymentMethod" defaultValue="cash" error={refused?.at("paymentMethod")}>
-          <option value="cash">Cash</option>
-          <option value="card">Card</option>
-          <option value="voucher">Voucher</option>
-        </SelectField>
-        <TextField label="Provider" name="provider" required defaultValue="CASH" maxLength={50} error={refused?.at("provider")} />
-        <TextField label="Transaction" name="transactionId" required defaultValue={transaction} maxLength={255} hint="The terminal's or the provider's number." error={refused?.at("transactionId")} />
-        <div className="sm:col-span-2">
-          <Failure error={record.error} />
-          <DialogActions>
-            <Button variant="outline" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" busy={record.isPending} disabled={!minor}>
-              Record
-            </Button>
-          </DialogActions>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      title={`Record a payment of order ${order.orderId}`}
+      description="For money that has come in: cash, or a card terminal of its own. Nothing is charged here."
+      doing={record}
+      onSubmit={submit}
+      deed="Record"
+      disabled={!minor}
+      className="sm:grid-cols-2"
+    >
+      <TextField
+        label={`Amount in ${order.currency}`}
+        inputMode="decimal"
+        required
+        value={amount}
+        onChange={(event) => setAmount(event.target.value)}
+        error={amount && !minor ? "This is no amount" : wrong("amountMinor")}
+      />
+      <SelectField label="Paid with" name="paymentMethod" defaultValue="cash" error={wrong("paymentMethod")}>
+        <option value="cash">Cash</option>
+        <option value="card">Card</option>
+        <option value="voucher">Voucher</option>
+      </SelectField>
+      <TextField label="Provider" name="provider" required defaultValue="CASH" maxLength={50} error={wrong("provider")} />
+      <TextField
+        label="Transaction"
+        name="transactionId"
+        required
+        defaultValue={transaction}
+        maxLength={255}
+        hint="The terminal's or the provider's number."
+        error={wrong("transactionId")}
+      />
+    </FormDialog>
   );
 }
 
@@ -157,35 +158,38 @@ function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => v
       onClose();
     },
   });
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget);
+  function submit(form: FormData) {
     refund.mutate({ amountMinor: minor!, reason: String(form.get("reason")), providerRefundId: String(form.get("providerRefundId")) });
   }
-  const refused = refund.error instanceof ApiError ? refund.error : undefined;
+  const wrong = faultsIn(refund.error);
   return (
-    <Dialog open onClose={onClose} title="Record a refund" description={`Give the money back with ${payment.provider} first; this notes it in the books. At most ${formatMoney(left(payment), payment.currency, locale)}.`}>
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label={`Amount in ${payment.currency}`}
-          inputMode="decimal"
-          required
-          value={amount}
-          onChange={(event) => setAmount(event.target.value)}
-          error={tooMuch ? "This is more than is left of the payment" : amount && !minor ? "This is no amount" : refused?.at("amountMinor")}
-        />
-        <TextField label="Reason" name="reason" required maxLength={500} placeholder="The pizza was cold." error={refused?.at("reason")} />
-        <TextField label="Refund number" name="providerRefundId" required defaultValue={number} maxLength={255} hint={`As ${payment.provider} calls it.`} error={refused?.at("providerRefundId")} />
-        <Failure error={refund.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" busy={refund.isPending} disabled={!minor || tooMuch}>
-            Record the refund
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      title="Record a refund"
+      description={`Give the money back with ${payment.provider} first; this notes it in the books. At most ${formatMoney(left(payment), payment.currency, locale)}.`}
+      doing={refund}
+      onSubmit={submit}
+      deed="Record the refund"
+      disabled={!minor || tooMuch}
+    >
+      <TextField
+        label={`Amount in ${payment.currency}`}
+        inputMode="decimal"
+        required
+        value={amount}
+        onChange={(event) => setAmount(event.target.value)}
+        error={tooMuch ? "This is more than is left of the payment" : amount && !minor ? "This is no amount" : wrong("amountMinor")}
+      />
+      <TextField label="Reason" name="reason" required maxLength={500} placeholder="The pizza was cold." error={wrong("reason")} />
+      <TextField
+        label="Refund number"
+        name="providerRefundId"
+        required
+        defaultValue={number}
+        maxLength={255}
+        hint={`As ${payment.provider} calls it.`}
+        error={wrong("providerRefundId")}
+      />
+    </FormDialog>
   );
 }

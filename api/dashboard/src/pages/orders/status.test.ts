@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type Order, ago, columnsOf, laterOf, nextOf } from "./status";
+import { type Order, ago, byWhom, columnsOf, laterOf, nextOf } from "./status";
 
 test("the next step is never a cancellation", () => {
   expect(nextOf({ allowedTransitions: ["CONFIRMED", "PREPARING", "CANCELLED"] })).toBe("CONFIRMED");
@@ -22,4 +22,12 @@ test("ages are short", () => {
   expect(ago("2026-03-14T11:01:00Z", now)).toBe("59 min");
   expect(ago("2026-03-14T09:30:00Z", now)).toBe("2 h 30 min");
   expect(ago("2026-03-11T09:30:00Z", now)).toBe("3 d");
+});
+
+test("it is said who did it", () => {
+  expect(byWhom({ realm: "tenant", id: "usr_1", name: "Grace Hopper" })).toBe("by Grace Hopper");
+  expect(byWhom({ realm: "api-key", id: "key_1", name: "Till" })).toBe("by the API key Till");
+  expect(byWhom({ realm: "tenant", id: "usr_1" })).toBe("by a user");
+  expect(byWhom({ realm: "customer" })).toBe("by the guest");
+  expect(byWhom({})).toBe("by Comanda itself");
 });

@@ -67,3 +67,14 @@ export function ago(at: string, now: number): string {
   if (hours < 24) return `${hours} h ${minutes % 60} min`;
   return `${Math.floor(hours / 24)} d`;
 }
+
+type Actor = components["schemas"]["OrderActor"];
+
+const nameless: Record<string, string> = { tenant: "a user", "api-key": "an API key", customer: "the guest", "platform-admin": "the platform" };
+
+/** Who did it: a user's name, an API key's, else what sort of somebody. */
+export function byWhom({ realm, name }: Actor): string {
+  if (!realm) return "by Comanda itself";
+  if (!name) return `by ${nameless[realm] ?? realm}`;
+  return realm === "api-key" ? `by the API key ${name}` : `by ${name}`;
+}

@@ -4,18 +4,20 @@ import { Plus } from "lucide-react";
 import { Switch } from "radix-ui";
 import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
 import { Filter } from "@/ui/filter";
 import { Money } from "@/ui/format";
 import { More, useList } from "@/ui/more";
-import { Badge, Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 import { useToast } from "@/ui/toast";
 
+import { useCategories } from "./categories";
 import { ProductDialog } from "./form";
 import { priceIn } from "./price";
 import type { ProductsSearch } from "./search";
@@ -34,9 +36,17 @@ export function ProductsPage() {
   );
   const [editing, setEditing] = useState<Product | "new" | null>(null);
   const [deleting, setDeleting] = useState<Product | null>(null);
+  const toast = useToast();
+  // The list has the texts and the price of the view; what is edited are the product's own.
+  const edit = useMutation({
+    mutationFn: ({ id }: Product) => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } })),
+    onSuccess: setEditing,
+    onError: (error) => toast(wordsOf(error), { bad: true }),
+  });
   const set = (change: ProductsSearch) => void navigate({ to: "/products", search: { ...filters, ...change }, replace: true });
   const writes = atLeast("MANAGER");
-  const categories = Object.fromEntries([...new Set([...products.rows.map((one) => one.category), filters.category ?? ""])].filter(Boolean).sort().map((one) => [one, one]));
+  const categories = Object.fromEntries(useCategories().map(({ name, products }) => [name, `${name} (${products})`]));
+  if (filters.category && !(filters.category in categories)) categories[filters.category] = filters.category;
   const filtered = Object.values(filters).some((value) => value !== undefined);
   const create = writes && (
     <Button onClick={() => setEditing("new")}>
@@ -51,8 +61,7 @@ export function ProductsPage() {
         <Filter label="Category" all="Any category" value={filters.category} options={categories} onChange={(category) => set({ category })} />
         <Filter label="Availability" all="Available or not" value={available} options={{ yes: "Available", no: "Not available" }} onChange={(next) => set({ available: next })} />
       </div>
-      <Failure error={products.error} retry={() => void products.refetch()} className="mb-4" />
-      {products.isPending && <Loading />}
+      <QueryState of={products} className="mb-4" />
       {products.data && products.rows.length === 0 && (
         <Empty title={filtered ? "No product fits" : "The menu is empty"}>
           {!filtered && <p>A product has a name and a price; whatever is on the menu can be ordered at once.</p>}
@@ -67,20 +76,7 @@ export function ProductsPage() {
       )}
       {products.rows.length > 0 && (
         <Table label="Products">
-          <thead>
-            <tr>
-              <th>Product</th>
-              <th>Category</th>
-              <th className="text-right!">Price</th>
-              <th className="text-right!">In stock</th>
-              <th>Available</th>
-              {writes && (
-                <th>
-                  <span className="sr-only">Actions</span>
-                </th>
-              )}
-            </tr>
-          </thead>
+          <Columns names={["Product", "Category", { right: "Price" }, { right: "In stock" }, "Available", writes && { hidden: "Actions" }]} />
           <tbody>
             {products.rows.map((product) => {
               const price = priceIn(product, currency);
@@ -106,7 +102,7 @@ export function ProductsPage() {
                   </td>
                   {writes && (
                     <td className="text-right whitespace-nowrap">
-                      <Button variant="ghost" size="small" aria-label={`Edit ${product.name}`} onClick={() => setEditing(product)}>
+                      <Button variant="ghost" size="small" aria-label={`Edit ${product.name}`} onClick={() => edit.mutate(product)}>
                         Edit
                       </Button>
                       {atLeast("ADMIN") && (
@@ -135,7 +131,7 @@ function Availability({ product, fixed }: { product: Product; fixed: boolean }) 
   const change = useMutation({
     mutationFn: (isAvailable: boolean) => data(api.PATCH("/products/{id}", { params: { path: { id: product.id } }, body: { isAvailable } })),
     onSuccess: (changed) => toast(`${changed.name} is ${changed.isAvailable ? "available" : "not available"} now`),
-    onError: (error) => toast(error.message, { bad: true }),
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
   });
   const on = change.isPending ? change.variables : product.isAvailable;
@@ -164,18 +160,16 @@ function DeleteDialog({ product, onClose }: { product: Product; onClose: () => v
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
   });
-  const stale = remove.error instanceof ApiError && remove.error.code === "VERSION_MISMATCH";
   return (
-    <Dialog open onClose={onClose} title={`Delete ${product.name}?`} description="It leaves the menu for good. Orders that have it keep its name and price. To take it off for a while, make it not available.">
-      {stale ? <p role="alert">Somebody has just changed it. Close this and look at it once more.</p> : <Failure error={remove.error} />}
-      <DialogActions>
-        <Button variant="outline" onClick={onClose}>
-          Keep it
-        </Button>
-        <Button variant="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-          Delete
-        </Button>
-      </DialogActions>
-    </Dialog>
+    <FormDialog
+      danger
+      onClose={onClose}
+      title={`Delete ${product.name}?`}
+      description="It leaves the menu for good. Orders that have it keep its name and price. To take it off for a while, make it not available."
+      doing={remove}
+      onSubmit={() => remove.mutate()}
+      deed="Delete"
+      keep="Keep it"
+    />
   );
 }

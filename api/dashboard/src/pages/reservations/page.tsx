@@ -3,36 +3,33 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useEffect, useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
+import { FormDialog } from "@/ui/dialog";
 import { Field, Input, Textarea } from "@/ui/field";
-import { Badge, Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
+import { everyPage } from "@/ui/more";
+import { Badge, Card, Empty, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
+import { addDays, dayOf } from "@/ui/zone";
 
-import { type Reservation, type Status, dayAfter, dayIn, holdsSeats, statuses } from "./day";
+import { type Reservation, type Status, around, holdsSeats, statuses } from "./day";
 import { ReserveDialog } from "./form";
 import { Seats } from "./seats";
 
 const route = getRouteApi("/inside/reservations");
 
-/** All reservations of a day: the API hands out a hundred at a time. */
-async function reservationsOf(date: string, signal: AbortSignal) {
-  const all: Reservation[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = (await api.GET("/reservations", { params: { query: { date, cursor, limit: 100 } }, signal })).data!;
-    all.push(...page.data);
-    if (page.meta.nextCursor === null) break;
-    cursor = page.meta.nextCursor;
-  }
-  return all.sort((a, b) => Date.parse(a.startAt) - Date.parse(b.startAt));
+/** All reservations of a day, in their order; of those that began the day before, whoever still has seats. */
+async function reservationsOf(day: string, signal: AbortSignal) {
+  const all = await everyPage<Reservation>((cursor) => api.GET("/reservations", { params: { query: { overlapsDate: day, cursor, limit: 100 } }, signal }));
+  return all.filter((one) => holdsSeats(one) || !around(one, day).before);
 }
 
 export function ReservationsPage() {
   const { timezone, locale } = useSession();
   const navigate = useNavigate();
-  const today = dayIn(timezone, new Date());
+  const today = dayOf(Date.now(), timezone);
   const { day = today } = route.useSearch();
   const reservations = useQuery({
     queryKey: ["reservations", day],
@@ -58,11 +55,11 @@ export function ReservationsPage() {
     <>
       <PageHeader title="Reservations" about={heading} actions={take} />
       <div className="mb-4 flex flex-wrap items-center gap-2">
-        <Button variant="outline" size="icon" aria-label="The day before" onClick={() => show(dayAfter(day, -1))}>
+        <Button variant="outline" size="icon" aria-label="The day before" onClick={() => show(addDays(day, -1))}>
           <ChevronLeft />
         </Button>
         <Input type="date" aria-label="Day" className="w-40" value={day} onChange={(event) => event.target.value && show(event.target.value)} />
-        <Button variant="outline" size="icon" aria-label="The day after" onClick={() => show(dayAfter(day, 1))}>
+        <Button variant="outline" size="icon" aria-label="The day after" onClick={() => show(addDays(day, 1))}>
           <ChevronRight />
         </Button>
         {day !== today && (
@@ -71,8 +68,7 @@ export function ReservationsPage() {
           </Button>
         )}
       </div>
-      <Failure error={reservations.error} retry={() => void reservations.refetch()} className="mb-4" />
-      {reservations.isPending && <Loading />}
+      <QueryState of={reservations} className="mb-4" />
       {reservations.data?.length === 0 && (
         <Empty title="Nobody has reserved for this day">
           <p>Reservations come from your shop through the API, or by hand.</p>
@@ -97,7 +93,7 @@ export function ReservationsPage() {
           </Card>
           <ul className="grid gap-2">
             {reservations.data.map((one) => (
-              <Line key={one.id} reservation={one} onCancel={() => setCancelling(one)} />
+              <Line key={one.id} reservation={one} day={day} onCancel={() => setCancelling(one)} />
             ))}
           </ul>
         </div>
@@ -124,26 +120,25 @@ function useChange(onDone?: () => void) {
       toast(`${changed.customer.name}: ${statuses[changed.status].label.toLowerCase()}`);
       onDone?.();
     },
-    onError: (error) => {
-      const stale = error instanceof ApiError && (error.code === "VERSION_MISMATCH" || error.code === "INVALID_TRANSITION");
-      toast(stale ? "Somebody else has just changed this reservation. Look at it once more." : error.message, { bad: true });
-    },
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
   });
 }
 
-function Line({ reservation: one, onCancel }: { reservation: Reservation; onCancel: () => void }) {
+function Line({ reservation: one, day, onCancel }: { reservation: Reservation; day: string; onCancel: () => void }) {
   const { locale, atLeast } = useSession();
   const change = useChange();
   const now = useMinute();
   const clock = (at: string) => new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: one.timezone }).format(new Date(at));
   const { label, tone } = statuses[one.status];
+  const { before, after } = around(one, day);
   // Who has not come yet can neither have come nor stayed away.
   const steps = one.allowedTransitions.filter((status) => status === "CONFIRMED" || Date.parse(one.startAt) <= now);
   return (
-    <li className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[7rem_4rem_1fr_auto]">
+    <li className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[8rem_4rem_1fr_auto]">
       <span className="font-semibold whitespace-nowrap tabular-nums" title={`${one.startAt} – ${one.endAt} (UTC)`}>
         {clock(one.startAt)} – {clock(one.endAt)}
+        {(before || after) && <span className="block text-xs font-normal text-muted-foreground">{before ? "since the day before" : "until the day after"}</span>}
       </span>
       <span className="tabular-nums">{one.partySize === 1 ? "1 seat" : `${one.partySize} seats`}</span>
       <div className="min-w-0">
@@ -198,28 +193,19 @@ function useMinute() {
 function CancelDialog({ reservation, onClose }: { reservation: Reservation; onClose: () => void }) {
   const change = useChange(onClose);
   return (
-    <Dialog open onClose={onClose} title={`Cancel the reservation of ${reservation.customer.name}?`} description="Its seats are free again at once.">
-      <form
-        className="grid gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const reason = String(new FormData(event.currentTarget).get("reason")).trim();
-          change.mutate({ reservation, status: "CANCELLED", cancellationReason: reason || undefined });
-        }}
-      >
-        <Field label="Reason" hint="Optional. The guest and connected systems can see it.">
-          {(ids) => <Textarea {...ids} name="reason" maxLength={500} />}
-        </Field>
-        <Failure error={change.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Keep it
-          </Button>
-          <Button variant="danger" type="submit" busy={change.isPending}>
-            Cancel the reservation
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog
+      danger
+      onClose={onClose}
+      title={`Cancel the reservation of ${reservation.customer.name}?`}
+      description="Its seats are free again at once."
+      doing={change}
+      onSubmit={(form) => change.mutate({ reservation, status: "CANCELLED", cancellationReason: String(form.get("reason")).trim() || undefined })}
+      deed="Cancel the reservation"
+      keep="Keep it"
+    >
+      <Field label="Reason" hint="Optional. The guest and connected systems can see it.">
+        {(ids) => <Textarea {...ids} name="reason" maxLength={500} />}
+      </Field>
+    </FormDialog>
   );
 }

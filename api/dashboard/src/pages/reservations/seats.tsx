@@ -1,42 +1,43 @@
-import { Area, AreaChart, CartesianGrid, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { Area, AreaChart, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
+import { axis, grid, tooltip } from "@/ui/plot";
+import { addDays, startOfDay } from "@/ui/zone";
 
 /** The seats that are taken over the day, and how many there are. */
-export function Seats({ of: { taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {
+export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {
   const { locale } = useSession();
   if (peak === 0) return <p className="text-sm text-muted-foreground">No seats are taken.</p>;
   const clock = (at: number) => new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: timezone }).format(at);
   const most = Math.max(peak, seats);
   const steps = taken.map((step) => ({ at: Date.parse(step.from), seats: step.seats }));
+  const midnight = Date.parse(startOfDay(addDays(date, 1), timezone));
   // What is shown begins and ends with the guests, not with the night.
   const quarter = 15 * 60_000;
   const from = steps.findIndex((step) => step.seats > 0);
   const last = steps.at(-1)!;
   const first = steps[from]!;
-  const shown = [{ at: from > 0 ? first.at - quarter : first.at, seats: from > 0 ? 0 : first.seats }, ...steps.slice(from), { ...last, at: last.at + quarter }];
+  const shown = [
+    { at: from > 0 ? first.at - quarter : first.at, seats: from > 0 ? 0 : first.seats },
+    ...steps.slice(from),
+    { ...last, at: last.seats > 0 ? midnight : last.at + quarter },
+  ];
+  // At most eight full hours.
+  const hour = 60 * 60_000;
+  const [begin, end] = [shown[0]!.at, shown.at(-1)!.at];
+  const every = Math.max(1, Math.ceil((end - begin) / hour / 8)) * hour;
+  const dawn = Date.parse(startOfDay(date, timezone));
+  const hours = Array.from({ length: 25 }, (_, i) => dawn + i * every).filter((at) => at >= begin && at <= end);
   return (
     <>
       <div className="h-44" aria-hidden>
         <ResponsiveContainer width="100%" height="100%">
           <AreaChart data={shown} accessibilityLayer={false} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
-            <CartesianGrid vertical={false} stroke="var(--border)" />
-            <XAxis
-              dataKey="at"
-              type="number"
-              scale="time"
-              domain={["dataMin", "dataMax"]}
-              tickFormatter={clock}
-              tick={{ fill: "var(--muted-foreground)", fontSize: 11 }}
-              stroke="var(--border)"
-              minTickGap={32}
-            />
-            <YAxis domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} tick={{ fill: "var(--muted-foreground)", fontSize: 11 }} stroke="var(--border)" />
-            <Tooltip
-              labelFormatter={(at) => clock(Number(at))}
-              contentStyle={{ background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 }}
-            />
+            {grid}
+            <XAxis {...axis} dataKey="at" type="number" scale="time" domain={["dataMin", "dataMax"]} ticks={hours} tickFormatter={clock} interval="equidistantPreserveStart" />
+            <YAxis {...axis} domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} />
+            <Tooltip {...tooltip} cursor={{ stroke: "var(--border)" }} labelFormatter={(at) => clock(Number(at))} />
             <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />
             <Area type="stepAfter" dataKey="seats" name="Seats taken" stroke="var(--series-1)" fill="var(--series-1)" fillOpacity={0.25} isAnimationActive={false} />
           </AreaChart>

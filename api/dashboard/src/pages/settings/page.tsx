@@ -6,7 +6,7 @@ import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
 import { plainMoney } from "@/ui/format";
-import { Card, Failure, Loading, PageHeader } from "@/ui/page";
+import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { type Change, type Settings, changeOf, numbers } from "./change";
@@ -21,8 +21,7 @@ export function SettingsPage() {
   return (
     <>
       <PageHeader title="Settings" about={`What ${storeName} decides about itself. Orders and reservations of before a change stay as they were.`} />
-      <Failure error={settings.error} retry={() => void settings.refetch()} />
-      {settings.isPending && <Loading />}
+      <QueryState of={settings} />
       {settings.data && <Form key={settings.data.version} settings={settings.data} reload={() => settings.refetch()} />}
     </>
   );

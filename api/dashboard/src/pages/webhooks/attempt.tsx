@@ -6,8 +6,8 @@ import { api, data } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
-import { Failure, Loading } from "@/ui/page";
-import { Sheet } from "@/ui/sheet";
+import { Failure, QueryState } from "@/ui/page";
+import { Sheet } from "@/ui/dialog";
 import { CodeBlock, pretty } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 
@@ -31,8 +31,7 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
   });
   return (
     <Sheet onClose={onClose} title={shown ? (shown.deliveryId ? `Attempt ${shown.attemptNumber} of ${shown.eventType}` : "Test") : "Attempt"}>
-      <Failure error={attempt.error} retry={() => void attempt.refetch()} />
-      {attempt.isPending && <Loading />}
+      <QueryState of={attempt} />
       {shown && (
         <>
           <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5 text-sm [&_dd]:min-w-0 [&_dd]:break-words [&_dt]:text-muted-foreground">

@@ -1,13 +1,13 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, X } from "lucide-react";
-import { type FormEvent, type ReactNode } from "react";
+import type { ReactNode } from "react";
 
 import { api } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Countdown, formatMs } from "@/ui/duration";
-import { Field, Input, SelectField } from "@/ui/field";
+import { Field, Form, Input, SelectField } from "@/ui/field";
 import { Time } from "@/ui/format";
-import { Card, Empty, Failure, Loading, Table } from "@/ui/page";
+import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
 import { type AttemptStatus, type AnyEventType, webhooksKey } from "./data";
 import { attemptStatuses } from "./names";
@@ -31,10 +31,6 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
   const narrow = (change: WebhookSearch) => show({ page: undefined, ...change }, { replace: true });
   const filtered = Boolean(status ?? eventType ?? eventId ?? from ?? to);
   const rows = attempts.data?.data ?? [];
-  function find(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    narrow({ eventId: String(new FormData(event.currentTarget).get("eventId")).trim() || undefined });
-  }
   return (
     <Card title="Attempts">
       <div className="mb-4 flex flex-wrap items-end gap-3">
@@ -52,14 +48,14 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
             <option key={name}>{name}</option>
           ))}
         </SelectField>
-        <form onSubmit={find} className="flex items-end gap-2">
+        <Form onSubmit={(form) => narrow({ eventId: String(form.get("eventId")).trim() || undefined })} className="flex items-end gap-2">
           <Field label="Event id" className="w-44">
             {(ids) => <Input {...ids} key={eventId} name="eventId" defaultValue={eventId} placeholder="evt_…" pattern="[\w\-]+" maxLength={64} title="The id of an event, such as evt_01j…" />}
           </Field>
           <Button variant="outline" type="submit">
             Find
           </Button>
-        </form>
+        </Form>
         {(from ?? to) && (
           <Chip onRemove={() => narrow({ from: undefined, to: undefined })}>
             <Time at={from} /> – <Time at={to} />
@@ -71,8 +67,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
           </Button>
         )}
       </div>
-      <Failure error={attempts.error} retry={() => void attempts.refetch()} />
-      {attempts.isPending && <Loading />}
+      <QueryState of={attempts} />
       {attempts.data?.meta.total === 0 &&
         (filtered ? (
           <Empty title="No attempt is like that" />
@@ -84,16 +79,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
         ))}
       {rows.length > 0 && (
         <Table label="Attempts">
-          <thead>
-            <tr>
-              <th>Time</th>
-              <th>Event</th>
-              <th>Outcome</th>
-              <th>Answer</th>
-              <th className="text-right!">Took</th>
-              <th className="text-right!">No.</th>
-            </tr>
-          </thead>
+          <Columns names={["Time", "Event", "Outcome", "Answer", { right: "Took" }, { right: "No." }]} />
           <tbody>
             {rows.map((attempt) => (
               <tr key={attempt.id} className="hover:bg-muted/50">

@@ -1,18 +1,17 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
-import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
-import { SelectField, TextField } from "@/ui/field";
-import { Failure } from "@/ui/page";
+import { api, data, faultsIn } from "@/api/client";
+import { FormDialog, Shown } from "@/ui/dialog";
+import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
 import { type EventType, type Webhook, type WebhookList, ifMatch, webhookListKey, webhooksKey } from "./data";
 import { EventPicker } from "./events";
 import { madeSecret } from "./secret";
 import { OwnSecret, ShownSecret } from "./secret-field";
+import { URLField } from "./url-field";
 
 type Props = { webhook: Webhook; onClose: () => void };
 
@@ -31,9 +30,8 @@ export function EditDialog({ webhook: now, onClose }: Props) {
   const toast = useToast();
   const change = useChange(webhook);
   const [events, setEvents] = useState(webhook.events as EventType[]);
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    const url = String(new FormData(event.currentTarget).get("url")).trim();
+  function submit(form: FormData) {
+    const url = String(form.get("url")).trim();
     change.mutate(
       { url, events },
       {
@@ -44,33 +42,21 @@ export function EditDialog({ webhook: now, onClose }: Props) {
       },
     );
   }
-  const refused = change.error instanceof ApiError ? change.error : undefined;
+  const wrong = faultsIn(change.error);
   return (
-    <Dialog open wide onClose={onClose} title="Edit the webhook" description="The URL counts from the next attempt of every delivery. Events count for what happens from now on.">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="URL"
-          name="url"
-          type="url"
-          required
-          maxLength={2048}
-          pattern="https://.*"
-          title="An address that begins with https://"
-          defaultValue={webhook.url}
-          error={refused?.at("url")}
-        />
-        <EventPicker chosen={events} onChange={setEvents} error={refused?.at("events")} />
-        <Failure error={change.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" busy={change.isPending} disabled={events.length === 0}>
-            Save
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog
+      wide
+      onClose={onClose}
+      title="Edit the webhook"
+      description="The URL counts from the next attempt of every delivery. Events count for what happens from now on."
+      doing={change}
+      onSubmit={submit}
+      deed="Save"
+      disabled={events.length === 0}
+    >
+      <URLField defaultValue={webhook.url} error={wrong("url")} />
+      <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
+    </FormDialog>
   );
 }
 
@@ -92,87 +78,68 @@ export function RotateDialog({ webhook: now, onClose }: Props) {
       ),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
-  function submit(event: FormEvent) {
-    event.preventDefault();
-    rotate.mutate();
-  }
   if (rotate.data) {
     return (
-      <Dialog open onClose={onClose} title="The secret is new" description="It counts from the next attempt on.">
-        {!own && <ShownSecret secret={secret} />}
-        <DialogActions>
-          <Button onClick={onClose}>Done</Button>
-        </DialogActions>
-      </Dialog>
+      <Shown
+        onClose={onClose}
+        title="The secret is new"
+        description="It counts from the next attempt on."
+        secret={own ? undefined : secret}
+        copy="Copy the secret"
+        testId="secret"
+      />
     );
   }
-  const refused = rotate.error instanceof ApiError ? rotate.error : undefined;
+  const wrong = faultsIn(rotate.error);
   return (
-    <Dialog open onClose={onClose} title="Rotate the secret?" description="Let your server know both secrets, the old and the new one, before you go on. The new one is shown this once.">
-      <form onSubmit={submit} className="grid gap-4">
-        {!own && <ShownSecret secret={secret} />}
-        <OwnSecret own={own} onChange={setSecret} error={refused?.at("secret")} />
-        <SelectField
-          label="Sign with the old secret as well for"
-          hint="In the header webhook-signature of Standard Webhooks. X-Webhook-Signature has the new one alone."
-          value={overlap}
-          error={refused?.at("overlapSeconds")}
-          onChange={(event) => setOverlap(event.target.value)}
-        >
-          {Object.entries(overlaps).map(([seconds, name]) => (
-            <option key={seconds} value={seconds}>
-              {name}
-            </option>
-          ))}
-        </SelectField>
-        <Failure error={rotate.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" busy={rotate.isPending}>
-            Rotate
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      title="Rotate the secret?"
+      description="Let your server know both secrets, the old and the new one, before you go on. The new one is shown this once."
+      doing={rotate}
+      onSubmit={() => rotate.mutate()}
+      deed="Rotate"
+    >
+      {!own && <ShownSecret secret={secret} />}
+      <OwnSecret own={own} onChange={setSecret} error={wrong("secret")} />
+      <SelectField
+        label="Sign with the old secret as well for"
+        hint="In the header webhook-signature of Standard Webhooks. X-Webhook-Signature has the new one alone."
+        value={overlap}
+        error={wrong("overlapSeconds")}
+        onChange={(event) => setOverlap(event.target.value)}
+      >
+        {Object.entries(overlaps).map(([seconds, name]) => (
+          <option key={seconds} value={seconds}>
+            {name}
+          </option>
+        ))}
+      </SelectField>
+    </FormDialog>
   );
 }
 
 export function SwitchOffDialog({ webhook, onClose }: Props) {
   const toast = useToast();
   const change = useChange(webhook);
+  const switchOff = () =>
+    change.mutate(
+      { isActive: false },
+      {
+        onSuccess: () => {
+          toast("The webhook is switched off");
+          onClose();
+        },
+      },
+    );
   return (
-    <Dialog open onClose={onClose} title="Switch this webhook off?">
+    <FormDialog danger onClose={onClose} title="Switch this webhook off?" doing={change} onSubmit={switchOff} deed="Switch off" keep="Leave it on">
       <ul className="grid list-disc gap-1.5 pl-5 text-sm">
         <li>New events are not sent here, and are not kept for later.</li>
         <li>What is on its way becomes a dead letter at its next attempt, and can be replayed as long as its event is kept.</li>
         <li>Switched on again, it starts without failures.</li>
       </ul>
-      <Failure error={change.error} />
-      <DialogActions>
-        <Button variant="outline" onClick={onClose}>
-          Leave it on
-        </Button>
-        <Button
-          variant="danger"
-          busy={change.isPending}
-          onClick={() =>
-            change.mutate(
-              { isActive: false },
-              {
-                onSuccess: () => {
-                  toast("The webhook is switched off");
-                  onClose();
-                },
-              },
-            )
-          }
-        >
-          Switch off
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </FormDialog>
   );
 }
 
@@ -192,22 +159,22 @@ export function DeleteDialog({ webhook, onClose }: Props) {
     },
   });
   return (
-    <Dialog open onClose={onClose} title="Delete this webhook?" description={webhook.url}>
+    <FormDialog
+      danger
+      onClose={onClose}
+      title="Delete this webhook?"
+      description={<span className="break-all">{webhook.url}</span>}
+      doing={remove}
+      onSubmit={() => remove.mutate()}
+      deed="Delete"
+      keep="Keep it"
+    >
       <ul className="grid list-disc gap-1.5 pl-5 text-sm">
         <li>Nothing is sent here any more, from the next attempt on.</li>
         <li>What waits to be sent, retries and dead letters included, is cancelled and cannot be replayed.</li>
         <li>Its attempts can no longer be looked at.</li>
         <li>It cannot be brought back. To pause, switch it off instead.</li>
       </ul>
-      <Failure error={remove.error} />
-      <DialogActions>
-        <Button variant="outline" onClick={onClose}>
-          Keep it
-        </Button>
-        <Button variant="danger" busy={remove.isPending} onClick={() => remove.mutate()}>
-          Delete
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </FormDialog>
   );
 }

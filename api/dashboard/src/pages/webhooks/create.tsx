@@ -1,18 +1,17 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { ApiError, api, data, idempotencyKey } from "@/api/client";
+import { api, data, faultsIn, idempotencyKey } from "@/api/client";
 import { Button } from "@/ui/button";
-import { Dialog, DialogActions } from "@/ui/dialog";
-import { TextField } from "@/ui/field";
-import { Failure } from "@/ui/page";
+import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 
 import { type EventType, webhooksKey } from "./data";
 import { EventPicker } from "./events";
 import { madeSecret } from "./secret";
 import { OwnSecret, ShownSecret } from "./secret-field";
 import { TestResult, useTest } from "./ping";
+import { URLField } from "./url-field";
 
 /** Creates a webhook, shows its secret, and tries it out. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
@@ -26,15 +25,11 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
     onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
   const test = useTest(create.data?.id ?? "");
-  function submit(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    create.mutate(String(new FormData(event.currentTarget).get("url")).trim());
-  }
   const created = create.data;
   if (created) {
     return (
       <Dialog
-        open
+        stays
         onClose={onClose}
         title="Your webhook is ready"
         description={
@@ -57,34 +52,20 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       </Dialog>
     );
   }
-  const refused = create.error instanceof ApiError ? create.error : undefined;
+  const wrong = faultsIn(create.error);
   return (
-    <Dialog open wide onClose={onClose} title="Create a webhook">
-      <form onSubmit={submit} className="grid gap-4">
-        <TextField
-          label="URL"
-          name="url"
-          type="url"
-          required
-          maxLength={2048}
-          pattern="https://.*"
-          title="An address that begins with https://"
-          placeholder="https://example.com/hooks/comanda"
-          hint="Where your server takes POST requests. https only."
-          error={refused?.at("url")}
-        />
-        <EventPicker chosen={events} onChange={setEvents} error={refused?.at("events")} />
-        <OwnSecret own={own} onChange={setSecret} error={refused?.at("secret")} />
-        <Failure error={create.error} />
-        <DialogActions>
-          <Button variant="outline" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" busy={create.isPending} disabled={events.length === 0}>
-            Create
-          </Button>
-        </DialogActions>
-      </form>
-    </Dialog>
+    <FormDialog
+      wide
+      onClose={onClose}
+      title="Create a webhook"
+      doing={create}
+      onSubmit={(form) => create.mutate(String(form.get("url")).trim())}
+      deed="Create"
+      disabled={events.length === 0}
+    >
+      <URLField placeholder="https://example.com/hooks/comanda" hint="Where your server takes POST requests. https only." error={wrong("url")} />
+      <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
+      <OwnSecret own={own} onChange={setSecret} error={wrong("secret")} />
+    </FormDialog>
   );
 }

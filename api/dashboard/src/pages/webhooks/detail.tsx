@@ -230,7 +230,7 @@ function TestDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => voi
   const test = useTest(webhook.id);
   const { show } = useShown();
   return (
-    <Dialog open onClose={onClose} title="Send a test" description="One signed test.ping, now, without retries. It counts neither for the plan nor for the watchdog.">
+    <Dialog onClose={onClose} title="Send a test" description="One signed test.ping, now, without retries. It counts neither for the plan nor for the watchdog.">
       <p className="text-sm break-all text-muted-foreground">To {webhook.url}</p>
       <TestResult test={test} />
       <DialogActions>

@@ -2,7 +2,7 @@ import { useId } from "react";
 
 import { Button } from "@/ui/button";
 import { Checkbox } from "@/ui/field";
-import { Failure, Loading } from "@/ui/page";
+import { QueryState } from "@/ui/page";
 
 import { type EventType, isSubscribable, useEventTypes } from "./data";
 
@@ -16,8 +16,7 @@ export function EventPicker({ chosen, onChange, error }: { chosen: EventType[]; 
   return (
     <fieldset className="grid gap-2" aria-describedby={error ? id : undefined}>
       <legend className="mb-1 text-sm font-medium">Events</legend>
-      <Failure error={catalogue.error} retry={() => void catalogue.refetch()} />
-      {catalogue.isPending && <Loading />}
+      <QueryState of={catalogue} />
       {all.length > 0 && (
         <>
           <div className="flex items-center gap-2 text-xs text-muted-foreground">

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
-import { Empty, Failure, Loading, PageHeader, Table } from "@/ui/page";
+import { Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CreateDialog } from "./create";
 import { useWebhooks } from "./data";
@@ -19,8 +19,7 @@ export function WebhooksPage() {
   return (
     <>
       <PageHeader title="Webhooks" about="Servers of yours that are told what happens in this store, within seconds, until they say that they have understood." actions={create} />
-      <Failure error={webhooks.error} retry={() => void webhooks.refetch()} />
-      {webhooks.isPending && <Loading />}
+      <QueryState of={webhooks} />
       {all?.length === 0 && (
         <Empty title="Your first webhook in one minute">
           <ol className="list-inside list-decimal text-left">
@@ -33,14 +32,7 @@ export function WebhooksPage() {
       )}
       {all && all.length > 0 && (
         <Table label="Webhooks">
-          <thead>
-            <tr>
-              <th>Receiver</th>
-              <th>Health</th>
-              <th>Last delivery</th>
-              <th>Last 24 hours</th>
-            </tr>
-          </thead>
+          <Columns names={["Receiver", "Health", "Last delivery", "Last 24 hours"]} />
           <tbody>
             {all.map((webhook) => (
               <tr key={webhook.id} className="hover:bg-muted/50">

@@ -1,8 +1,9 @@
-import { type ReactNode, useMemo } from "react";
-import { Bar, BarChart, CartesianGrid, Legend, Line, LineChart, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
+import { useMemo } from "react";
+import { Bar, BarChart, Legend, Line, LineChart, Tooltip, XAxis, YAxis } from "recharts";
 
 import { useSession } from "@/session/session";
 import { formatMs } from "@/ui/duration";
+import { Plot, axis, grid, margin, tooltip } from "@/ui/plot";
 
 import type { DeliveryStats } from "./data";
 
@@ -34,7 +35,7 @@ export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (fr
           {grid}
           <XAxis dataKey="label" {...axis} minTickGap={24} />
           <YAxis {...axis} allowDecimals={false} width={36} />
-          <Tooltip {...tooltip} cursor={{ fill: "var(--muted)" }} />
+          <Tooltip {...tooltip} />
           <Legend {...legend} />
           <Bar {...bar} dataKey="delivered" name="Delivered" fill="var(--series-1)" />
           <Bar {...bar} dataKey="failed" name="Failed" fill="var(--series-3)" />
@@ -46,7 +47,7 @@ export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (fr
           {grid}
           <XAxis dataKey="label" {...axis} minTickGap={24} />
           <YAxis {...axis} width={52} tickFormatter={(ms: number) => formatMs(ms)} />
-          <Tooltip {...tooltip} formatter={(ms) => formatMs(Number(ms))} />
+          <Tooltip {...tooltip} cursor={{ stroke: "var(--border)" }} formatter={(ms) => formatMs(Number(ms))} />
           <Legend {...legend} />
           <Line {...line} dataKey="p50" name="p50" stroke="var(--series-1)" />
           <Line {...line} dataKey="p99" name="p99" stroke="var(--series-4)" />
@@ -56,21 +57,4 @@ export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (fr
   );
 }
 
-const margin = { top: 4, right: 4, bottom: 0, left: 0 };
-const axis = { stroke: "var(--muted-foreground)", fontSize: 11, tickLine: false, axisLine: { stroke: "var(--border)" } } as const;
-const grid = <CartesianGrid stroke="var(--border)" strokeDasharray="3 3" vertical={false} />;
 const legend = { itemSorter: null, iconType: "circle", iconSize: 8, wrapperStyle: { fontSize: 12, paddingTop: 4 } } as const;
-const tooltip = {
-  isAnimationActive: false,
-  contentStyle: { background: "var(--surface)", border: "1px solid var(--border)", borderRadius: 6, fontSize: 12 },
-  labelStyle: { color: "var(--muted-foreground)" },
-};
-
-const Plot = ({ title, children }: { title: string; children: ReactNode }) => (
-  <figure className="grid min-w-0 gap-2">
-    <figcaption className="text-xs font-medium text-muted-foreground">{title}</figcaption>
-    <ResponsiveContainer width="100%" height={200}>
-      {children}
-    </ResponsiveContainer>
-  </figure>
-);

@@ -53,7 +53,7 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
   };
   if (order.data?.id) {
     return (
-      <Dialog open onClose={onClose} title="Replaying" description="You can close this: the replay goes on, and its progress stays on the page.">
+      <Dialog onClose={onClose} title="Replaying" description="You can close this: the replay goes on, and its progress stays on the page.">
         <Progress id={order.data.id} initial={order.data} />
         <DialogActions>
           <Button onClick={onClose}>Done</Button>
@@ -63,7 +63,7 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
   }
   const left = count.data && !count.isFetching ? count.data.matched - count.data.skipped : undefined;
   return (
-    <Dialog open onClose={onClose} title="Replay deliveries" description="Deliver once more what has ended. Receivers know repeats by the event's id. At most half of what the plan allows goes to replays, so new events keep flowing.">
+    <Dialog onClose={onClose} title="Replay deliveries" description="Deliver once more what has ended. Receivers know repeats by the event's id. At most half of what the plan allows goes to replays, so new events keep flowing.">
       <SelectField label="Receiver" value={wanted.webhookId ?? ""} onChange={(event) => change({ webhookId: event.target.value || undefined })}>
         <option value="">All of this store</option>
         {webhooks.map((webhook) => (

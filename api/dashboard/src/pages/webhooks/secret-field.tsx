@@ -1,17 +1,10 @@
-import { CopyButton } from "@/ui/copy";
+import { Secret } from "@/ui/dialog";
 import { Checkbox, TextField } from "@/ui/field";
 
 import { type ChosenSecret, madeSecret } from "./secret";
 
-/** A secret, this once. */
-export const ShownSecret = ({ secret }: { secret: string }) => (
-  <div className="flex items-center gap-3 rounded-md border bg-muted p-3">
-    <code className="min-w-0 flex-1 text-sm break-all" data-testid="secret">
-      {secret}
-    </code>
-    <CopyButton text={secret} label="Copy the secret" />
-  </div>
-);
+/** A webhook's secret, this once. */
+export const ShownSecret = ({ secret }: { secret: string }) => <Secret text={secret} copy="Copy the secret" testId="secret" />;
 
 /** Takes a secret that somebody has already, instead of the one made here. */
 export function OwnSecret({ own, onChange, error }: { own: boolean; onChange: (chosen: ChosenSecret) => void; error?: string }) {

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { useState } from "react";
 import { expect, test } from "vitest";
 
-import { Sheet } from "./sheet";
+import { Sheet } from "./dialog";
 
 function Page() {
   const [open, setOpen] = useState(false);
