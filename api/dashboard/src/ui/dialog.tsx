@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 
 import { Button } from "./button";
 import { cn } from "./cn";
+import { useEscape } from "./escape";
 import { useFocusReturn } from "./focus";
 
 type Props = {
@@ -18,6 +19,7 @@ type Props = {
 /** A dialog over the page. Escape and a click beside it close it. */
 export function Dialog({ open, onClose, title, description, wide, children }: Props) {
   const focus = useFocusReturn();
+  useEscape(onClose);
   return (
     <Radix.Root open={open} onOpenChange={(next) => next || onClose()}>
       <Radix.Portal>

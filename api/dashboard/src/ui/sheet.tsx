@@ -3,11 +3,13 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 
 import { Button } from "./button";
+import { useEscape } from "./escape";
 import { useFocusReturn } from "./focus";
 
 /** A dialog at the side of the page, for what is looked at beside a list. Escape and a click beside it close it. */
 export function Sheet({ onClose, title, children }: { onClose: () => void; title: ReactNode; children: ReactNode }) {
   const focus = useFocusReturn();
+  useEscape(onClose);
   return (
     <Radix.Root open onOpenChange={(next) => next || onClose()}>
       <Radix.Portal>
