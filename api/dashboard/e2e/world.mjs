@@ -1,6 +1,10 @@
 // What the browser tests share. They are run by app/dev/browser, which starts everything.
-import { readFileSync } from "node:fs";
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 
+import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 
 export const world = JSON.parse(readFileSync(process.env.COMANDA_WORLD, "utf8"));
@@ -20,9 +24,6 @@ export const sections = {
   Plan: ["/plan", "OWNER"],
   "Audit trail": ["/audit", "OWNER"],
 };
-
-/** The sections that have no page in this build. A page that is there must not be listed. */
-export const unbuilt = new Set([]);
 
 export const ranks = { STAFF: 1, MANAGER: 2, ADMIN: 3, OWNER: 4 };
 
@@ -49,7 +50,7 @@ export const launch = () =>
  */
 export async function visitor(browser, options = {}) {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, baseURL: world.api, locale: "en-US", timezoneId: "UTC", reducedMotion: "reduce", ...options });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(30_000);
   const faults = [];
   await context.exposeFunction("hacked", () => void faults.push("a script of a stranger has run"));
   context.on("page", (page) => {
@@ -61,6 +62,19 @@ export async function visitor(browser, options = {}) {
     });
   });
   return { context, faults };
+}
+
+/** What a user does in a browser of their own, already logged in; without a user, what anybody does. */
+export async function as(browser, user, work, options) {
+  const { context, faults } = await visitor(browser, options);
+  try {
+    const page = await context.newPage();
+    if (user) await logIn(page, user);
+    await work(page, context);
+    assert.deepEqual(faults, []);
+  } finally {
+    await context.close();
+  }
 }
 
 /** Logs in at an API, and waits for the menu. */
@@ -97,4 +111,33 @@ export async function client(user, storeId = user.storeIds[0]) {
   };
   const { accessToken } = await ask("POST", "/auth/login", { email: user.email, password: user.password, storeId });
   return (method, path, body) => ask(method, path, body, { Authorization: `Bearer ${accessToken}` });
+}
+
+/** Asks until there is an answer, and returns it. */
+export async function until(what, ask) {
+  for (const end = Date.now() + 30_000; ; await setTimeout(100)) {
+    const answer = await ask();
+    if (answer) return answer;
+    assert.ok(Date.now() < end, `${what}: not within 30 seconds`);
+  }
+}
+
+/** Fails when axe finds a serious fault of the page; with all its rules, unless some are named. */
+export async function accessible(page, name, rules) {
+  const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] }); // there are no frames, and what passes is nobody's news
+  const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`),
+    [],
+    name,
+  );
+}
+
+/** Takes the page's picture, if that is wanted. */
+export async function shoot(page, name) {
+  if (!world.screenshots) return;
+  mkdirSync(world.screenshots, { recursive: true });
+  await page.evaluate(() => document.fonts.ready);
+  await page.screenshot({ path: join(world.screenshots, `${name}.png`), animations: "disabled" });
 }

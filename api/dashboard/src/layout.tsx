@@ -1,4 +1,4 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useMatchRoute } from "@tanstack/react-router";
 import { LogOut, Menu, Moon, Sun, X } from "lucide-react";
 import { useEffect, useState } from "react";
 
@@ -7,6 +7,7 @@ import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Select } from "@/ui/field";
+import { Empty, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 /** The frame around every page: the menu, the store, who is logged in. */
@@ -62,9 +63,28 @@ export function Layout() {
         </div>
       </aside>
       <main id="main" className="mx-auto w-full max-w-6xl p-4 lg:p-6">
-        <Outlet />
+        <Page />
       </main>
     </div>
+  );
+}
+
+/** The page, unless its section is for higher roles: the API would refuse everything that it asks for. */
+function Page() {
+  const { atLeast, role } = useSession();
+  const matches = useMatchRoute();
+  const section = sections.find(({ to }) => matches({ to, fuzzy: true }));
+  if (!section || atLeast(section.role)) return <Outlet />;
+  return (
+    <>
+      <PageHeader title={section.label} />
+      <Empty title={`This is not for your role, ${role}`}>
+        <p>It is for {section.role === "OWNER" ? "an OWNER" : `the role ${section.role} and those above it`}. An OWNER of this store can give you another role.</p>
+        <Link to="/" className="text-primary underline">
+          To the first page
+        </Link>
+      </Empty>
+    </>
   );
 }
 

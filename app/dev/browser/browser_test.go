@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,9 +33,10 @@ const dashboard = "../../../api/dashboard"
 // World is what the scripts are told.
 type World struct {
 	API         string       `json:"api"`
-	Hasty       string       `json:"hasty"`   // another API, whose access tokens expire at once
-	Control     string       `json:"control"` // POST /stop and /start end and start API
-	Hostile     string       `json:"hostile"` // a webhook receiver that answers with a script
+	Hasty       string       `json:"hasty"`    // another API, whose access tokens expire at once
+	Control     string       `json:"control"`  // POST /stop and /start end and start API
+	Receiver    string       `json:"receiver"` // below it, webhook receivers that answer with the status in their path, or as /hostile does
+	Busy        Busy         `json:"busy"`
 	Users       []demo.User  `json:"users"`
 	Stores      []demo.Store `json:"stores"`
 	Chromium    string       `json:"chromium"`
@@ -64,7 +66,7 @@ func TestDashboard(t *testing.T) {
 	for _, script := range scripts {
 		name := filepath.Base(script)
 		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
-			run := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", "--test-timeout=180000", filepath.Join("e2e", name))
+			run := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name))
 			run.Dir = dashboard
 			run.Env = append(os.Environ(), "COMANDA_WORLD="+told, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
 			out, err := run.CombinedOutput()
@@ -128,7 +130,10 @@ func start(t *testing.T) *world {
 	must(t, err)
 	w.Users, w.Stores = seeded.Users, seeded.Stores
 
-	worker, err := programs.StartComanda(ctx, w.infra, "worker", nil)
+	w.Receiver = receiver(t, env)
+	w.Busy = busy(ctx, t, env, keyring, w.Stores[len(w.Stores)-1].StoreID, w.Receiver+"/204")
+
+	worker, err := programs.StartComanda(ctx, w.infra, "worker", map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"})
 	must(t, err)
 	t.Cleanup(worker.Kill)
 	hasty := w.serve(t, ctx, map[string]string{"COMANDA_ACCESS_TOKEN_TTL": "3s"})
@@ -138,7 +143,6 @@ func start(t *testing.T) *world {
 	control := httptest.NewServer(api)
 	t.Cleanup(control.Close)
 	w.Control = control.URL
-	w.Hostile = hostile(t, env)
 	return w
 }
 
@@ -190,22 +194,31 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hostile starts a receiver whose answers would like to be more than text.
-func hostile(t *testing.T, env map[string]string) string {
+// receiver starts webhook receivers; the answers of /hostile would like to be more than text.
+func receiver(t *testing.T, env map[string]string) string {
 	t.Helper()
 	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
 	must(t, err)
-	receiver := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	answers := http.NewServeMux()
+	answers.HandleFunc("/hostile", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("X-Hostile", "<img src=x onerror=hacked()>")
 		w.WriteHeader(http.StatusBadRequest)
 		io.WriteString(w, "<script>hacked()</script><img src=x onerror=hacked()>")
-	}))
-	receiver.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	receiver.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	receiver.StartTLS()
-	t.Cleanup(receiver.Close)
-	return receiver.URL + "/hook"
+	})
+	answers.HandleFunc("/{status}", func(w http.ResponseWriter, r *http.Request) {
+		status, err := strconv.Atoi(r.PathValue("status"))
+		if err != nil {
+			status = http.StatusNotFound
+		}
+		w.WriteHeader(status)
+	})
+	server := httptest.NewUnstartedServer(answers)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 func stop(t *testing.T, p *harness.Process) {

@@ -5,7 +5,7 @@ import type { ComponentProps } from "react";
 import { cn } from "./cn";
 
 const variants = cva(
-  "inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0",
+  "inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-50 aria-disabled:pointer-events-none aria-disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0",
   {
     variants: {
       variant: {
@@ -23,15 +23,16 @@ const variants = cva(
 
 type Props = ComponentProps<"button"> & VariantProps<typeof variants> & { asChild?: boolean; busy?: boolean };
 
-/** A button. While busy it can be seen and not pressed. */
-export function Button({ className, variant, size, asChild, busy, disabled, type = "button", ...props }: Props) {
+/** A button. While busy it can be seen and not pressed; it keeps the focus, which a disabled one would lose. */
+export function Button({ className, variant, size, asChild, busy, onClick, type = "button", ...props }: Props) {
   const Component = asChild ? Slot.Root : "button";
   return (
     <Component
       {...(asChild ? {} : { type })}
       className={cn(variants({ variant, size }), className)}
-      disabled={disabled || busy}
+      aria-disabled={busy || undefined}
       aria-busy={busy || undefined}
+      onClick={busy ? (event) => event.preventDefault() : onClick}
       {...props}
     />
   );

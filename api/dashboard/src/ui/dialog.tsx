@@ -5,6 +5,7 @@ import { type ReactNode, useRef } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
 import { CopyButton } from "./copy";
+import { useEscape } from "./escape";
 import { Form } from "./field";
 import { Failure } from "./page";
 
@@ -13,6 +14,7 @@ type Props = { onClose: () => void; title: ReactNode; description?: ReactNode; c
 /** What lies over the page until it is closed: by Escape, by a click beside it, or by its button. */
 function Modal({ onClose, title, description, stays, className, children }: Props & { stays?: boolean; className: string }) {
   const before = useRef<Element | null>(null); // what had the focus, and gets it back
+  useEscape(onClose);
   return (
     <Radix.Root open onOpenChange={(next) => next || onClose()}>
       <Radix.Portal>

@@ -21,7 +21,7 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
     mutationFn: (body: components["schemas"]["InviteRequest"]) => data(api.POST("/users", { body })),
   });
   if (invite.data) {
-    const { email, link = "", mailed, expiresAt } = invite.data;
+    const { email, link, mailed, expiresAt } = invite.data;
     return (
       <Shown
         onClose={onClose}
