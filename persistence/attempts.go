@@ -299,7 +299,7 @@ const recordStatement = `
 		UPDATE attempts a SET status = 'failed', next_retry_at = NULL
 		FROM fresh f WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
 	), delivery AS (
-		UPDATE deliveries d SET status = f.status, reason = '', attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
+		UPDATE deliveries d SET status = f.status, reason = CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END, attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
 			ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END
 		FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled'
 		RETURNING d.id
