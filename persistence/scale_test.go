@@ -96,6 +96,29 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		reading(query.name, query.run, query.want, query.most)
 	}
 
+	// Attempts are counted in their index, and those before a page are passed there.
+	all := count(t, database, "SELECT count(*) FROM attempts WHERE subscription_id = $1", webhook)
+	refunds := count(t, database, "SELECT count(*) FROM attempts WHERE subscription_id = $1 AND event_type = 'payment.refunded'", webhook)
+	hundred := app.At(noon.Add(101 * time.Second))
+	for _, list := range []struct {
+		filter persistence.AttemptFilter
+		page   int
+		want   int
+		most   int
+	}{
+		{persistence.AttemptFilter{}, 1, all, all + 100},
+		{persistence.AttemptFilter{}, all / 20, all, 2*all + 100},
+		{persistence.AttemptFilter{Status: app.AttemptDeadLetter}, 1, rows / 100, 2*all + 100},
+		{persistence.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2*all + 100},
+		{persistence.AttemptFilter{EventID: numbered[app.EventID](7)}, 1, 1, 50},
+		{persistence.AttemptFilter{To: &hundred}, 1, 99, 250},
+	} {
+		reading(fmt.Sprintf("attempts %+v, page %d", list.filter, list.page), func() (int, error) {
+			_, total, err := db.Attempts(t.Context(), store, webhook, list.filter, list.page, 20)
+			return total, err
+		}, list.want, list.most)
+	}
+
 	// Every list of deliveries, whatever it is narrowed to.
 	const page = 20
 	pending := count(t, database, "SELECT count(*) FROM deliveries WHERE status = 'pending'")

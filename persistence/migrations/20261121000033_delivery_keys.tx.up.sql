@@ -21,3 +21,8 @@ DROP INDEX deliveries_of_store, deliveries_of_subscription, deliveries_of_status
 CREATE INDEX deliveries_of_store ON deliveries (store_id, status, event_type, id) WHERE status <> 'pending';
 CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id) WHERE status <> 'pending';
 CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE status = 'pending';
+
+-- Attempts are counted by type, too, without reading them.
+DROP INDEX attempts_of_subscription;
+CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at, id)
+    INCLUDE (store_id, status, event_type, response_time_ms, is_test);
