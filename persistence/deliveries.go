@@ -198,8 +198,8 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 }
 
 const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0,
-	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
-		AND h.failure_count = 0 AND h.slow_seen_at IS NULL)`
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_seen_at IS NULL),
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_seen_at IS NULL AND h.failure_count = 0)`
 
 // waitingSubscriptions finds the subscriptions for which something is queued, with the time
 // of the first, in one look at the index for each of them, however much is queued.
@@ -264,7 +264,7 @@ func (db *DB) claim(ctx context.Context, query string, args ...any) ([]app.Claim
 	var claims []app.Claim
 	for rows.Next() {
 		var c app.Claim
-		if err := rows.Scan(&c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick); err != nil {
+		if err := rows.Scan(&c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick, &c.Healthy); err != nil {
 			return nil, err
 		}
 		claims = append(claims, c)

@@ -169,7 +169,7 @@ func dispatch(ctx context.Context, q queryer, statement string, now time.Time, l
 		}
 		if id != nil {
 			d.Claims = append(d.Claims, app.Claim{
-				ID: *id, StoreID: *c.store, EventID: *c.event, SubscriptionID: *c.subscription, EventType: *c.kind, Quick: *c.quick,
+				ID: *id, StoreID: *c.store, EventID: *c.event, SubscriptionID: *c.subscription, EventType: *c.kind, Quick: *c.quick, Healthy: *c.quick,
 			})
 		}
 	}
