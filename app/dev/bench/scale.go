@@ -17,14 +17,14 @@ import (
 
 // scale is what it costs that many deliveries wait for a retry or a replay.
 type scale struct {
-	Steps     []scaleStep `json:"steps"`
+	Steps     []scaleStep `json:"steps"`        // fewer than it was to be if there was no time for more
 	Restarted float64     `json:"restartedMiB"` // a worker that has just been started beside them
 	// Latency of a healthy webhook beside them.
 	Latency percentiles `json:"latency"`
 	Queries []timed     `json:"queries"`
 }
 
-// scaleStep is taken each time that a tenth more waits.
+// scaleStep is taken each time that some more wait.
 type scaleStep struct {
 	Waiting  int     `json:"waiting"`
 	Seconds  float64 `json:"seconds"`   // since the beginning
@@ -33,8 +33,12 @@ type scaleStep struct {
 	Temporal float64 `json:"temporalMiB"`
 }
 
-// Of what waits one in so many is a dead letter: each of these takes two attempts.
-const deadLetterShare = 10
+const (
+	// Of what waits one in so many is a dead letter: each of these takes two attempts.
+	deadLetterShare = 50
+	// So many steps lead to the whole.
+	scaleSteps = 20
+)
 
 // timed is how long a query took, with a warm cache.
 type timed struct {
@@ -81,49 +85,49 @@ func (b *bench) scaled(ctx context.Context) (*scale, error) {
 	if result.Restarted, err = memory(worker.PID); err != nil {
 		return nil, err
 	}
-	result.Queries, err = b.queries(ctx, stores[0])
+	result.Queries, err = b.queries(ctx, stores[0], result.Steps[len(result.Steps)-1].Waiting)
 	return result, err
 }
 
-// makeWait commits n events for all stores together and waits until their deliveries have
-// come to rest in a state.
+// makeWait lets n deliveries of all stores together fail, some after others, until they have
+// come to rest in a state, or there is no time for more.
 func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, stores []store, schedule string, state app.DeliveryStatus, n int) error {
-	for i, s := range stores {
-		if err := b.burst(ctx, s, n*(i+1)/len(stores)-n*i/len(stores)); err != nil {
-			return err
-		}
-	}
 	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", map[string]string{"COMANDA_RETRY_SCHEDULE": schedule})
 	if err != nil {
 		return err
 	}
 	defer worker.Kill()
-	before, err := spent(worker.PID, b.infra.PID)
-	if err != nil {
-		return err
-	}
 	already := 0
 	if len(result.Steps) > 0 {
 		already = result.Steps[len(result.Steps)-1].Waiting
 	}
-	for last, waiting := 0, 0; waiting < n; {
-		if err := pause(ctx, time.Second); err != nil {
-			return err
+	before, err := spent(worker.PID, b.infra.PID)
+	if err != nil {
+		return err
+	}
+	for waiting := 0; waiting < n && time.Since(began) < b.within; {
+		more := min(max(b.scale/scaleSteps, 1), n-waiting)
+		for i, s := range stores {
+			if err := b.burst(ctx, s, more*(i+1)/len(stores)-more*i/len(stores)); err != nil {
+				return err
+			}
 		}
-		if waiting, err = b.waiting(ctx, stores, state); err != nil {
-			return err
-		}
-		b.bar.Describe(fmt.Sprintf("%d of %d wait", already+waiting, b.scale))
-		if waiting < min(last+b.scale/10, n) {
-			continue
+		waiting += more
+		for rest := 0; rest < waiting; {
+			if err := pause(ctx, time.Second); err != nil {
+				return err
+			}
+			if rest, err = b.waiting(ctx, stores, state); err != nil {
+				return err
+			}
+			b.bar.Describe(fmt.Sprintf("%d of %d wait", already+rest, b.scale))
 		}
 		step := scaleStep{Waiting: already + waiting, Seconds: time.Since(began).Seconds()}
 		now, err := spent(worker.PID, b.infra.PID)
 		if err != nil {
 			return err
 		}
-		step.CPU = now.since(before, waiting-last)
-		before, last = now, waiting
+		step.CPU, before = now.since(before, more), now
 		if step.Worker, err = memory(worker.PID); err != nil {
 			return err
 		}
@@ -131,7 +135,7 @@ func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, st
 			return err
 		}
 		result.Steps = append(result.Steps, step)
-		fmt.Fprintf(os.Stderr, "%d wait after %.0f s: %+v ms each, worker %.0f MiB, Temporal %.0f MiB\n", step.Waiting, step.Seconds, step.CPU, step.Worker, step.Temporal)
+		fmt.Fprintf(os.Stderr, "%d wait after %.0f s: %.1f ms of CPU each, worker %.0f MiB, Temporal %.0f MiB\n", step.Waiting, step.Seconds, step.CPU.sum(), step.Worker, step.Temporal)
 	}
 	stopping, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -150,8 +154,9 @@ func (b *bench) waiting(ctx context.Context, stores []store, state app.DeliveryS
 }
 
 // queries times what relays and clients ask.
-func (b *bench) queries(ctx context.Context, s store) ([]timed, error) {
+func (b *bench) queries(ctx context.Context, s store, waiting int) ([]timed, error) {
 	now := time.Now()
+	before := app.At(now.Add(-24 * time.Hour))
 	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 16, Quick: 200, Slow: 50, Lease: 10 * time.Second}
 	deliveries := func(filter persistence.DeliveryFilter) func() error {
 		return func() error { _, err := b.db.Deliveries(ctx, s.id, filter, "", 100); return err }
@@ -172,11 +177,13 @@ func (b *bench) queries(ctx context.Context, s store) ([]timed, error) {
 		{"claim what was abandoned, nothing there", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
 		{"is anything due", func() error { _, err := b.db.HasDue(ctx, now); return err }},
 		{"deliveries", deliveries(persistence.DeliveryFilter{})},
+		{"deliveries of a type (none)", deliveries(persistence.DeliveryFilter{EventType: app.EventOrderCompleted})},
+		{"deliveries before those", deliveries(persistence.DeliveryFilter{To: &before})},
 		{"deliveries of a webhook", deliveries(persistence.DeliveryFilter{SubscriptionID: s.webhook})},
 		{"deliveries, dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter})},
 		{"deliveries, queued (none)", deliveries(persistence.DeliveryFilter{Status: app.DeliveryQueued})},
 		{"attempts, first page", attempts(1)},
-		{"attempts, last page", attempts(b.scale * 3 / 2 / b.options.stores / 100)},
+		{"attempts, last page", attempts(waiting / b.options.stores / 100)},
 	} {
 		const times = 5
 		var began time.Time
