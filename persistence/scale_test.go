@@ -33,7 +33,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
 	must(t, err)
 	defer owner.Close(t.Context())
-	_, err = owner.Exec(t.Context(), "SET max_parallel_workers_per_gather = 0")
+	_, err = owner.Exec(t.Context(), "SET max_parallel_workers_per_gather = 0") // what others read is told late
 	must(t, err)
 	_, err = database.Dispatch(t.Context(), noon, limits) // what opening the restaurant told of
 	must(t, err)
@@ -43,8 +43,14 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
 	defer db.Close()
+	counted := func(where string) (n int) {
+		must(t, owner.QueryRow(t.Context(), "SELECT count(*) FROM "+where).Scan(&n))
+		return n
+	}
 	reading := func(name string, run func() (found int, err error), want, most int) bool {
 		t.Helper()
+		_, err := owner.Exec(t.Context(), "SELECT pg_stat_force_next_flush()") // its own reads do not count
+		must(t, err)
 		must(t, db.FlushReads(t.Context()))
 		before := reads(t, owner)
 		found, err := run()
@@ -58,6 +64,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		return true
 	}
 
+	pending := counted("deliveries WHERE status = 'pending'")
 	middle := noon.Add(time.Duration(rows/2) * time.Second)
 	claims := func(claims []app.Claim, err error) (int, error) { return len(claims), err }
 	for _, query := range []struct {
@@ -69,7 +76,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		{"nothing to dispatch", func() (int, error) { d, err := db.Dispatch(t.Context(), middle, limits); return d.Events, err }, 0, 50},
 		{"claim what is queued", func() (int, error) {
 			return claims(db.ClaimQueued(t.Context(), middle, app.ClaimLimits{Batch: 5, Unproven: 64, Quick: 64, Lease: time.Minute}))
-		}, 5, 300},
+		}, 5, 200 + 3*pending},
 		{"nothing abandoned", func() (int, error) { return claims(db.ClaimAbandoned(t.Context(), middle, limits)) }, 0, 50},
 		{"is anything due", func() (int, error) { due, err := db.HasDue(t.Context(), middle); return toInt(due), err }, 1, 50},
 		{"load an attempt", func() (int, error) {
@@ -96,9 +103,11 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		reading(query.name, query.run, query.want, query.most)
 	}
 
-	// Attempts are counted in their index, and those before a page are passed there.
-	all := count(t, database, "SELECT count(*) FROM attempts WHERE subscription_id = $1", webhook)
-	refunds := count(t, database, "SELECT count(*) FROM attempts WHERE subscription_id = $1 AND event_type = 'payment.refunded'", webhook)
+	// Attempts are counted in their index, and those before a page are passed there: but for
+	// those on pages that were in use when the table was cleaned up.
+	all := counted("attempts WHERE subscription_id = '" + string(webhook) + "'")
+	refunds := counted("attempts WHERE event_type = 'payment.refunded' AND subscription_id = '" + string(webhook) + "'")
+	once := all + all/100 + 100
 	hundred := app.At(noon.Add(101 * time.Second))
 	for _, list := range []struct {
 		filter persistence.AttemptFilter
@@ -106,12 +115,12 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		want   int
 		most   int
 	}{
-		{persistence.AttemptFilter{}, 1, all, all + 100},
-		{persistence.AttemptFilter{}, all / 20, all, 2*all + 100},
-		{persistence.AttemptFilter{Status: app.AttemptDeadLetter}, 1, rows / 100, 2*all + 100},
-		{persistence.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2*all + 100},
+		{persistence.AttemptFilter{}, 1, all, once},
+		{persistence.AttemptFilter{}, all / 20, all, 2 * once},
+		{persistence.AttemptFilter{Status: app.AttemptDeadLetter}, 1, rows / 100, 2 * once},
+		{persistence.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2 * once},
 		{persistence.AttemptFilter{EventID: numbered[app.EventID](7)}, 1, 1, 50},
-		{persistence.AttemptFilter{To: &hundred}, 1, 99, 250},
+		{persistence.AttemptFilter{To: &hundred}, 1, 99, 400},
 	} {
 		reading(fmt.Sprintf("attempts %+v, page %d", list.filter, list.page), func() (int, error) {
 			_, total, err := db.Attempts(t.Context(), store, webhook, list.filter, list.page, 20)
@@ -121,7 +130,6 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 
 	// Every list of deliveries, whatever it is narrowed to.
 	const page = 20
-	pending := count(t, database, "SELECT count(*) FROM deliveries WHERE status = 'pending'")
 	early, late := app.At(noon.Add(100*time.Second)), app.At(noon.Add(1100*time.Second))
 	for _, webhook := range []app.SubscriptionID{"", webhook, second} {
 		for _, eventType := range []app.EventType{"", app.EventOrderCreated, app.EventPaymentRefunded, app.EventProductCreated} {
@@ -133,8 +141,6 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 						WHERE ($1 = '' OR subscription_id = $1) AND ($2 = '' OR event_type = $2) AND ($3 = '' OR status = $3)
 							AND created_at >= $4 AND created_at < $5 ORDER BY created_at DESC, id DESC LIMIT $6) d`,
 						webhook, eventType, status, timeOr(span[0], noon), timeOr(span[1], noon.AddDate(1, 0, 0)), page).Scan(&want))
-					_, err := owner.Exec(t.Context(), "SELECT pg_stat_force_next_flush()") // its own reads do not count
-					must(t, err)
 					var got []app.DeliveryID
 					small := reading(fmt.Sprintf("deliveries of %q, %q, %q from %v to %v", webhook, eventType, status, span[0], span[1]), func() (int, error) {
 						list, err := db.Deliveries(t.Context(), store, filter, "", page)
@@ -181,6 +187,9 @@ func toInt(b bool) int {
 // second webhook.
 func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.SubscriptionID, rows int) {
 	t.Helper()
+	// VACUUM makes visible to all what is on disk for certain, and not what anybody else may look at.
+	_, err := owner.Exec(t.Context(), "SET synchronous_commit = on; ALTER TABLE outbox SET (autovacuum_enabled = off); ALTER TABLE deliveries SET (autovacuum_enabled = off); ALTER TABLE attempts SET (autovacuum_enabled = off)")
+	must(t, err)
 	const made = `FROM generate_series(1, $5::int) n, LATERAL (SELECT $4::timestamptz + n * interval '1 s' AS at,
 		CASE WHEN n % 700 < 2 THEN 'payment.refunded' ELSE 'order.created' END AS type, CASE WHEN n % 900 < 2 THEN $3 ELSE $2 END AS webhook,
 		CASE WHEN n % 5000 = 1 THEN 'queued' WHEN n % 5000 = 2 THEN 'pending' WHEN n % 100 = 3 THEN 'dead_letter' WHEN n % 1000 = 4 THEN 'retrying' ELSE 'delivered' END AS status) made,
@@ -197,8 +206,8 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 		_, err := owner.Exec(t.Context(), statement, store, webhook, second, noon, rows)
 		must(t, err)
 	}
-	for _, statement := range []string{"VACUUM ANALYZE outbox", "VACUUM ANALYZE deliveries", "VACUUM ANALYZE attempts"} {
-		_, err := owner.Exec(t.Context(), statement)
+	for _, table := range []string{"outbox", "deliveries", "attempts"} {
+		_, err := owner.Exec(t.Context(), "VACUUM ANALYZE "+table)
 		must(t, err)
 	}
 }
