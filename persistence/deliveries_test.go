@@ -70,6 +70,9 @@ func TestDispatchMatchesSubscriptions(t *testing.T) {
 	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.stores[0] || !claims[0].Quick || !claims[0].Healthy || claims[0].Replay {
 		t.Fatalf("claims %+v", claims)
 	}
+	if id := claims[0].ID; id < app.FirstID[app.DeliveryID](noon) || id >= app.FirstID[app.DeliveryID](noon.Add(time.Millisecond)) {
+		t.Errorf("%s does not tell when it was made", id)
+	}
 	outgoing, err := db.Outgoing(t.Context(), claims[0].ID, 1)
 	must(t, err)
 	if outgoing.Secret.Reveal() != "0123456789abcdef0123456789abcdef" || outgoing.Recorded != nil || !outgoing.Active {
