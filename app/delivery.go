@@ -125,7 +125,8 @@ type Claim struct {
 	EventType      EventType
 	Attempts       int  // made so far
 	Replay         bool // not its first time: its workflow may be waiting, or may have ended
-	Quick          bool // its receiver is healthy and answers fast
+	Quick          bool // its receiver answers fast, be it with failures: the first attempt may take the fast lane
+	Healthy        bool // its receiver neither fails nor is slow: its start does not wait for those of others
 }
 
 // ClaimLimits bounds what a relay takes on at once.

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"time"
 )
 
@@ -79,6 +80,14 @@ func NewID[T ID](now time.Time) T {
 	u[8] = u[8]&0x3f | 0x80
 	var zero T
 	return T(zero.prefix() + "_" + hex.EncodeToString(u[:]))
+}
+
+// FirstID returns what comes before every identifier made at that time, to the millisecond,
+// and after those made before.
+func FirstID[T ID](at time.Time) T {
+	ms := min(max(at.UnixMilli(), 0), 1<<48-1)
+	var zero T
+	return T(fmt.Sprintf("%s_%012x", zero.prefix(), ms))
 }
 
 // IsID reports whether s can be an identifier at all: 1 to 64 letters, digits,

@@ -28,6 +28,16 @@ func TestIDsSortByTime(t *testing.T) {
 	if !slices.IsSorted(ids) {
 		t.Error("ids made a microsecond apart are not in order")
 	}
+	for i, at := range []time.Time{now, now.Add(time.Millisecond)} {
+		if first := string(app.FirstID[app.OrderID](at)); (ids[0] > first) != (i == 0) || (ids[999] > first) != (i == 0) {
+			t.Errorf("%s is not the first of %s", first, at)
+		}
+	}
+	for _, at := range []time.Time{{}, now.AddDate(9999, 0, 0)} {
+		if first := app.FirstID[app.OrderID](at); len(first) != 16 || !app.IsID(string(first)) {
+			t.Errorf("the first of %s is %q", at, first)
+		}
+	}
 	for _, bad := range []string{"", "ord_\x00", "a b", "ord_é", "../x", strings.Repeat("a", 65), "a'b"} {
 		if app.IsID(bad) {
 			t.Errorf("%q passes for an id", bad)

@@ -48,7 +48,10 @@ type AttemptFilter struct {
 	From, To  *app.Time // of the attempt: From included, To not
 }
 
-func (f AttemptFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+// of selects the subscription's attempts that pass the filter, in a store. Those of an event
+// are found by its delivery, or as its test.
+func (f AttemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *bun.SelectQuery {
+	q := tx.NewSelect().TableExpr("attempts AS a").Column("a.id").Where("a.store_id = ? AND a.subscription_id = ?", store, id)
 	if f.Status != "" {
 		q.Where("a.status = ?", f.Status)
 	}
@@ -56,7 +59,9 @@ func (f AttemptFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 		q.Where("a.event_type = ?", f.EventType)
 	}
 	if f.EventID != "" {
-		q.Where("a.event_id = ?", f.EventID)
+		q.Where(`a.id IN (
+			SELECT made.id FROM deliveries d JOIN attempts made ON made.delivery_id = d.id WHERE d.event_id = ?0 AND d.subscription_id = ?1
+			UNION ALL SELECT test.id FROM attempts test WHERE test.event_id = ?0 AND test.delivery_id IS NULL)`, f.EventID, id)
 	}
 	if f.From != nil {
 		q.Where("a.attempted_at >= ?", f.From.Time)
@@ -80,13 +85,18 @@ func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.Subscripti
 		if err != nil {
 			return err
 		}
-		q := filter.narrow(tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.subscription_id = ?", store, id))
-		all, err := q.Count(ctx)
+		// To count many, and to skip them, an index is enough: rows are read of this page only.
+		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
+			return err
+		}
+		all, err := filter.of(tx, store, id).Count(ctx)
 		if err != nil {
 			return err
 		}
 		total = int(all)
-		return q.OrderExpr("a.attempted_at DESC, a.id DESC").Limit(int64(limit)).Offset(int64((page - 1) * limit)).Scan(ctx)
+		const newest = "a.attempted_at DESC, a.id DESC"
+		ids := filter.of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).Offset(int64((page - 1) * limit))
+		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.id IN (?)", store, ids).OrderExpr(newest).Scan(ctx)
 	})
 	attempts := make([]app.Attempt, len(rows))
 	for i, row := range rows {
@@ -299,7 +309,7 @@ const recordStatement = `
 		UPDATE attempts a SET status = 'failed', next_retry_at = NULL
 		FROM fresh f WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
 	), delivery AS (
-		UPDATE deliveries d SET status = f.status, reason = '', attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
+		UPDATE deliveries d SET status = f.status, reason = CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END, attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
 			ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END
 		FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled'
 		RETURNING d.id

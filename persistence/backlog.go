@@ -12,8 +12,8 @@ import (
 // backlogSubscriptions is how many subscriptions with waiting deliveries are looked at.
 const backlogSubscriptions = 10_000
 
-// backlogPlan lets PostgreSQL walk along indexes only, which a limit can end at once.
-const backlogPlan = "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
+// alongIndexes lets PostgreSQL walk along indexes only, which a limit can end at once.
+const alongIndexes = "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
 
 // backlogStatement reads partial indexes of what waits, and no more of them than its limits
 // say. Subscriptions are found by jumping from one to the next.
@@ -50,7 +50,7 @@ const backlogStatement = `
 func (db *DB) Backlog(ctx context.Context, now time.Time) (app.Backlog, error) {
 	var b app.Backlog
 	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.ExecContext(ctx, backlogPlan); err != nil {
+		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
 		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, backlogSubscriptions).

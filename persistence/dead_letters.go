@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -24,16 +25,11 @@ func (db *DB) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.
 	var rows []deadLettersRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		q := tx.NewSelect().TableExpr("deliveries AS d").Join(lastAttempt).
-			ColumnExpr("d.subscription_id").ColumnExpr(deliveryReason+" AS reason").ColumnExpr("count(*) AS count").
-			ColumnExpr("min(d.created_at) AS oldest_at").ColumnExpr("max(d.created_at) AS newest_at").
-			Where("d.store_id = ? AND d.status = 'dead_letter'", store).GroupExpr("1, 2").OrderExpr("3 DESC, 1, 2")
-		if from != nil {
-			q.Where("d.created_at >= ?", from.Time)
-		}
-		if to != nil {
-			q.Where("d.created_at < ?", to.Time)
-		}
+		filter := DeliveryFilter{From: from, To: to}
+		q := filter.within(tx.NewSelect().TableExpr("deliveries AS d")).
+			ColumnExpr("d.subscription_id, d.reason, count(*) AS count, min(d.created_at) AS oldest_at, max(d.created_at) AS newest_at").
+			Where("d.store_id = ? AND d.status = 'dead_letter' AND d.event_type = ANY (?::text[])", store, pgdialect.Array(filter.types())).
+			GroupExpr("1, 2").OrderExpr("3 DESC, 1, 2")
 		return q.Scan(ctx, &rows)
 	})
 	groups := make([]app.DeadLetters, len(rows))

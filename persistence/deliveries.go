@@ -2,9 +2,11 @@ package persistence
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -44,16 +46,85 @@ type DeliveryFilter struct {
 	From, To       *app.Time // of their creation: From included, To not
 }
 
-// A dead letter that no more than its last attempt a made one has that one's error as its
-// reason.
-const (
-	lastAttempt    = "LEFT JOIN attempts AS a ON d.status = 'dead_letter' AND d.reason = '' AND a.delivery_id = d.id AND a.number = d.attempts"
-	deliveryReason = "coalesce(nullif(d.reason, ''), a.error, '')"
-)
+// narrow leaves to a query of deliveries d what passes the filter, but for status and type
+// and time.
+func (f DeliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+	if f.SubscriptionID != "" {
+		q.Where("d.subscription_id = ?", f.SubscriptionID)
+	}
+	if f.EventID != "" {
+		q.Where("d.event_id = ?", f.EventID)
+	}
+	if f.Reason != "" {
+		q.Where("d.reason = ?", f.Reason)
+	}
+	return q
+}
 
-// selectDeliveries reads deliveryRow.
-func selectDeliveries(tx bun.Tx, model any) *bun.SelectQuery {
-	return tx.NewSelect().Model(model).ExcludeColumn("reason").ColumnExpr(deliveryReason + " AS reason").Join(lastAttempt)
+// within leaves to a query of deliveries d those of the filter's time: an id begins with
+// the time of its making.
+func (f DeliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
+	if f.From != nil {
+		q.Where("d.id >= ?", app.FirstID[app.DeliveryID](f.From.Time))
+	}
+	if f.To != nil {
+		q.Where("d.id < ?", app.FirstID[app.DeliveryID](f.To.Time))
+	}
+	return q
+}
+
+// types are those of the events that pass the filter.
+func (f DeliveryFilter) types() []app.EventType {
+	if f.EventType != "" {
+		return []app.EventType{f.EventType}
+	}
+	return app.EventTypes[:]
+}
+
+// statuses are those that pass the filter. Nothing else ends for a reason.
+func (f DeliveryFilter) statuses() []app.DeliveryStatus {
+	switch {
+	case f.Status != "":
+		return []app.DeliveryStatus{f.Status}
+	case f.Reason != "":
+		return []app.DeliveryStatus{app.DeliveryDeadLetter, app.DeliveryCancelled}
+	}
+	return app.DeliveryStatuses[:]
+}
+
+// ids selects the first deliveries that pass the filter, up or down their ids from behind
+// one of them ("" = from the start), at most limit of each status and type: whatever there
+// is beside these, it begins to read an index where each of them begins. narrow says what
+// else they must pass.
+func (f DeliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int, narrow func(*bun.SelectQuery) *bun.SelectQuery) *bun.SelectQuery {
+	all := func() *bun.SelectQuery {
+		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
+	}
+	beyond, order := "d.id < ?", "d.id DESC"
+	if up {
+		beyond, order = "d.id > ?", "d.id"
+	}
+	within := func(q *bun.SelectQuery) *bun.SelectQuery {
+		if after != "" {
+			q.Where(beyond, after)
+		}
+		return f.within(q)
+	}
+	statuses, types := pgdialect.Array(f.statuses()), pgdialect.Array(f.types())
+	if f.EventID != "" { // these are few
+		return within(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
+	}
+	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").OrderExpr(order).Limit(int64(limit))
+	resting := tx.NewSelect().Column("first.id").
+		TableExpr("(SELECT status, type FROM unnest(?::text[]) AS status, unnest(?::text[]) AS type) AS kind", statuses, types).
+		Join("CROSS JOIN LATERAL (?) AS first", first)
+	if !slices.Contains(f.statuses(), app.DeliveryPending) {
+		return resting
+	}
+	// Pending ones are few. OFFSET 0 keeps PostgreSQL from looking for them among all others
+	// of that time.
+	pending := all().Where("d.status = 'pending' AND d.event_type = ANY (?::text[])", types)
+	return resting.UnionAll(within(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))
 }
 
 // Deliveries lists a store's deliveries, the newest first, at most limit of them, from
@@ -62,32 +133,7 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 	var rows []deliveryRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		q := selectDeliveries(tx, &rows).Where("d.store_id = ?", store).OrderExpr("d.id DESC").Limit(int64(limit))
-		if after != "" {
-			q.Where("d.id < ?", after)
-		}
-		if filter.SubscriptionID != "" {
-			q.Where("d.subscription_id = ?", filter.SubscriptionID)
-		}
-		if filter.EventID != "" {
-			q.Where("d.event_id = ?", filter.EventID)
-		}
-		if filter.EventType != "" {
-			q.Where("d.event_type = ?", filter.EventType)
-		}
-		if filter.Status != "" {
-			q.Where("d.status = ?", filter.Status)
-		}
-		if filter.Reason != "" {
-			q.Where(deliveryReason+" = ?", filter.Reason)
-		}
-		if filter.From != nil {
-			q.Where("d.created_at >= ?", filter.From.Time)
-		}
-		if filter.To != nil {
-			q.Where("d.created_at < ?", filter.To.Time)
-		}
-		return q.Scan(ctx)
+		return listDeliveries(tx, &rows, store, filter, after, limit).Scan(ctx)
 	})
 	deliveries := make([]app.Delivery, len(rows))
 	for i, row := range rows {
@@ -96,11 +142,17 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 	return deliveries, err
 }
 
+func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter DeliveryFilter, after app.DeliveryID, limit int) *bun.SelectQuery {
+	ids := filter.ids(tx, false, after, limit, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
+	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
+	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).Where("d.store_id = ?", store).OrderExpr("d.id DESC")
+}
+
 // Delivery returns one delivery of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return selectDeliveries(tx, &row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
+		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
 	})
 	return row.delivery(), err
 }
@@ -175,7 +227,7 @@ func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLi
 		return claims, classify(err)
 	}
 	for _, c := range claims {
-		if c.Quick {
+		if c.Healthy {
 			limits.Batch--
 		} else {
 			limits.SlowBatch--
@@ -208,7 +260,7 @@ func claimArgs(now time.Time, limits app.ClaimLimits) []any {
 // claimUnlimited leaves what plans limit, but says that there is some.
 const claimUnlimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
-		SELECT w.subscription_id, h.quick, q.limited ` + dueSubscriptions + `
+		SELECT w.subscription_id, s.store_id, h.quick, q.limited ` + dueSubscriptions + `
 	), turn AS (
 		SELECT d.id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
 		FROM due h CROSS JOIN LATERAL (` + dueDeliveries + fewOfThem + `) d WHERE NOT h.limited
@@ -228,7 +280,7 @@ const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
 // statement before. A slot of a window before the present one, $9, becomes one that is now.
 const claimLimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
-		SELECT w.subscription_id, h.quick, q.queue, q.plan ` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
+		SELECT w.subscription_id, s.store_id, h.quick, q.queue, q.plan ` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
 	), room AS MATERIALIZED (
 		SELECT q.queue, greatest(q.most, coalesce(w.taken, 0)) - coalesce(w.started, 0) AS free,
 			greatest(q.most / 2, coalesce(w.replays, 0)) - coalesce(w.replays_started, 0) AS free_for_replays
@@ -265,7 +317,7 @@ const (
 	fewOfThem = `
 			ORDER BY q.scheduled_for, q.id
 			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending')))
+				- (SELECT count(*) FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending')))
 			FOR UPDATE SKIP LOCKED
 		`
 )
@@ -278,11 +330,11 @@ const claimTurns = `batch AS (
 	)`
 
 const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0 AS again,
-	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id
-		AND h.failure_count = 0 AND h.slow_seen_at IS NULL) AS quick`
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_seen_at IS NULL) AS quick,
+	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_seen_at IS NULL AND h.failure_count = 0) AS healthy`
 
 const claimedColumns = `coalesce(c.id, ''), coalesce(c.store_id, ''), coalesce(c.event_id, ''), coalesce(c.subscription_id, ''),
-	coalesce(c.event_type, ''), coalesce(c.attempts, 0), coalesce(c.again, false), coalesce(c.quick, false)`
+	coalesce(c.event_type, ''), coalesce(c.attempts, 0), coalesce(c.again, false), coalesce(c.quick, false), coalesce(c.healthy, false)`
 
 // claim runs a statement that claims. It reports whether some are left that plans limit.
 func claim(ctx context.Context, q queryer, statement string, args ...any) (claims []app.Claim, limited bool, err error) {
@@ -293,7 +345,7 @@ func claim(ctx context.Context, q queryer, statement string, args ...any) (claim
 	defer rows.Close()
 	for rows.Next() {
 		var c app.Claim // without an id in the one row that comes when nothing was claimed
-		if err := rows.Scan(&limited, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick); err != nil {
+		if err := rows.Scan(&limited, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Replay, &c.Quick, &c.Healthy); err != nil {
 			return nil, false, err
 		}
 		if c.ID != "" {

@@ -67,8 +67,11 @@ func TestDispatchMatchesSubscriptions(t *testing.T) {
 	other.subscribe(t, db, 0, app.EventOrderCreated)
 	r.place(t, db, 1)
 	claims := claim(t, db)
-	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.stores[0] || !claims[0].Quick || claims[0].Replay {
+	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.stores[0] || !claims[0].Quick || !claims[0].Healthy || claims[0].Replay {
 		t.Fatalf("claims %+v", claims)
+	}
+	if id := claims[0].ID; id < app.FirstID[app.DeliveryID](noon) || id >= app.FirstID[app.DeliveryID](noon.Add(time.Millisecond)) {
+		t.Errorf("%s does not tell when it was made", id)
 	}
 	outgoing, err := db.Outgoing(t.Context(), claims[0].ID, 1)
 	must(t, err)
@@ -277,7 +280,7 @@ func TestAttemptStatuses(t *testing.T) {
 		t.Errorf("replayed twice: %v", err)
 	}
 	claims := claim(t, db)
-	if len(claims) != 1 || !claims[0].Replay || claims[0].Attempts != 2 || claims[0].Quick {
+	if len(claims) != 1 || !claims[0].Replay || claims[0].Attempts != 2 || claims[0].Healthy {
 		t.Fatalf("claims %+v", claims)
 	}
 	attempt(t, db, id, 3, app.AttemptDelivered, 0)
@@ -322,6 +325,25 @@ func TestSlowReceiversLeaveTheFastLaneForAWhile(t *testing.T) {
 	attempt(t, db, claims[2].ID, 2, app.AttemptDelivered, time.Millisecond) // an hour later
 	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 0 {
 		t.Error("still slow after an hour")
+	}
+}
+
+// A receiver that refuses at once holds nobody up: its deliveries are started apart from
+// those of others, but take the fast lane. One that fails slowly leaves it.
+func TestFailingReceiversKeepTheFastLaneWhileTheyAnswerFast(t *testing.T) {
+	t.Parallel()
+	for took, quick := range map[time.Duration]bool{time.Millisecond: true, 1500 * time.Millisecond: false} {
+		db := persistencetest.New(t)
+		r := open(t, db, "one.example")
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+		r.place(t, db, 1)
+		claims := claim(t, db)
+		attempt(t, db, claims[0].ID, 1, app.AttemptRetrying, took)
+		r.place(t, db, 1)
+		claims = claim(t, db)
+		if len(claims) != 1 || claims[0].Healthy || claims[0].Quick != quick {
+			t.Errorf("after a failure that took %s: %+v", took, claims)
+		}
 	}
 }
 

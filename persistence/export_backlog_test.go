@@ -2,6 +2,6 @@ package persistence
 
 // How the backlog is read.
 const (
-	BacklogPlan      = backlogPlan
+	BacklogPlan      = alongIndexes
 	BacklogStatement = backlogStatement
 )

@@ -93,6 +93,17 @@ func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.C
 	return plan, err
 }
 
+// ExplainDeliveries returns PostgreSQL's plan for a page of deliveries.
+func (db *DB) ExplainDeliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, limit int) (plan string, err error) {
+	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var lines []string
+		err := tx.NewRaw("EXPLAIN "+listDeliveries(tx, &[]deliveryRow{}, store, filter, "", limit).String()).Scan(ctx, &lines)
+		plan = strings.Join(lines, "\n")
+		return err
+	})
+	return plan, err
+}
+
 // FlushReads makes visible to others how many rows each pool has read.
 func (db *DB) FlushReads(ctx context.Context) error {
 	for _, pool := range []*bun.DB{db.app, db.system} {

@@ -135,11 +135,11 @@ const insertDeliveries = `room AS MATERIALIZED (
 			CASE WHEN h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
 				OR EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
 			ELSE least($5::bigint, least($4::bigint, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = h.subscription_id AND p.status = 'pending')) END AS free
+				- (SELECT count(*) FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending')) END AS free
 		FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
 	), delivery AS (
 		INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
-		SELECT 'dlv_' || uuidv7_hex(), m.store_id, m.event_id, m.subscription_id, m.type, m.scheduled_for, $2,
+		SELECT 'dlv_' || uuidv7_hex($2, m.overall), m.store_id, m.event_id, m.subscription_id, m.type, m.scheduled_for, $2,
 			CASE WHEN claimed THEN 'pending' ELSE 'queued' END, CASE WHEN claimed THEN $3::timestamptz END
 		FROM scheduled m JOIN room USING (subscription_id),
 			LATERAL (SELECT m.scheduled_for <= $2 AND m.place <= room.free AND m.overall <= $6 AS claimed) claim
@@ -177,7 +177,7 @@ func dispatch(ctx context.Context, q queryer, statement string, now time.Time, l
 		}
 		if id != nil {
 			d.Claims = append(d.Claims, app.Claim{
-				ID: *id, StoreID: *c.store, EventID: *c.event, SubscriptionID: *c.subscription, EventType: *c.kind, Quick: *c.quick,
+				ID: *id, StoreID: *c.store, EventID: *c.event, SubscriptionID: *c.subscription, EventType: *c.kind, Quick: *c.quick, Healthy: *c.quick,
 			})
 		}
 	}

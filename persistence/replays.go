@@ -44,21 +44,15 @@ func (r replayRow) replay() app.BulkReplay {
 	}
 }
 
-// matching narrows a query of deliveries d to those that had ended so when the bulk replay
-// was ordered.
-func (r replayRow) matching(q *bun.SelectQuery) *bun.SelectQuery {
-	q.TableExpr("deliveries AS d").Where("d.store_id = ? AND d.status = ?", r.StoreID, r.DeliveryStatus).
-		Where("d.created_at >= ? AND d.created_at < ? AND d.ended_at <= ?", r.CreatedFrom, r.CreatedTo, r.CreatedAt)
-	if r.SubscriptionID != "" {
-		q.Where("d.subscription_id = ?", r.SubscriptionID)
-	}
-	if r.EventType != "" {
-		q.Where("d.event_type = ?", r.EventType)
-	}
-	if r.DeliveryReason != "" {
-		q.Join(lastAttempt).Where(deliveryReason+" = ?", r.DeliveryReason)
-	}
-	return q
+// filter is what a bulk replay replays, of what had ended when it was ordered.
+func (r replayRow) filter() DeliveryFilter {
+	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
+	return DeliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
+}
+
+// ended narrows a query of deliveries d to those of its store that had ended then.
+func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
 }
 
 // OrderBulkReplay orders the replay of all deliveries that match; a dry run counts them
@@ -81,7 +75,10 @@ func (db *DB) OrderBulkReplay(ctx context.Context, now time.Time, store app.Stor
 		} else {
 			count.ColumnExpr("0")
 		}
-		if err := row.matching(count).Scan(ctx, &row.Matched, &row.Skipped); err != nil {
+		filter := row.filter()
+		count = filter.within(filter.narrow(row.ended(count.TableExpr("deliveries AS d")))).
+			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus, pgdialect.Array(filter.types()))
+		if err := count.Scan(ctx, &row.Matched, &row.Skipped); err != nil {
 			return app.BulkReplay{}, err
 		}
 		if in.DryRun {
@@ -241,9 +238,10 @@ func (db *DB) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *re
 		EventID  app.EventID
 		Orphaned bool
 	}
-	err := row.matching(tx.NewSelect()).ColumnExpr("d.id, d.event_id").
+	next := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
 		ColumnExpr("NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned").
-		Where("d.id > ?", row.Cursor).OrderExpr("d.id").Limit(int64(limit)).For("UPDATE OF d").Scan(ctx, &found)
+		Where("d.id IN (?) AND d.status = ?", next, row.DeliveryStatus).OrderExpr("d.id").Limit(int64(limit)).For("UPDATE OF d").Scan(ctx, &found)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func TestBulkReplayFilters(t *testing.T) {
 	store, s, other := r.stores[0], r.subscribe(t, db, 0, app.EventOrderCreated).ID, r.subscribe(t, db, 0, app.EventOrderCreated).ID
 	r.deadLetters(t, db, 3)
 	change(t, db, "UPDATE deliveries SET status = 'delivered' WHERE id = (SELECT max(id) FROM deliveries WHERE subscription_id = $1)", s)
-	change(t, db, "UPDATE deliveries SET created_at = $2 WHERE id = (SELECT min(id) FROM deliveries WHERE subscription_id = $1)", s, noon.Add(-time.Minute))
+	change(t, db, "UPDATE deliveries SET id = 'dlv_' || uuidv7_hex($2, 1), created_at = $2 WHERE id = (SELECT min(id) FROM deliveries WHERE subscription_id = $1)", s, noon.Add(-time.Minute))
 	for name, test := range map[string]struct {
 		change func(*app.NewBulkReplay)
 		want   int64

@@ -157,11 +157,11 @@ func backlog(t *testing.T, db *persistencetest.Database, store app.StoreID, n in
 		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
 			SELECT 'evt_' || lpad(i::text, 12, '0'), $1, 'order.created', '{}', $2::timestamptz + i * interval '1 minute', $2 FROM generate_series(1, $3::int) i`,
 		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at, ended_at)
-			SELECT 'dlv_' || lpad(i::text, 12, '0'), $1, 'evt_' || lpad(i::text, 12, '0'), 'whk_1', 'order.created', 'delivered', $2, $2::timestamptz + i * interval '1 minute',
+			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1, 'evt_' || lpad(i::text, 12, '0'), 'whk_1', 'order.created', 'delivered', $2, $2::timestamptz + i * interval '1 minute',
 				$2::timestamptz + i * interval '1 minute' FROM generate_series(1, $3::int) i`,
 		`INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status, status_code, response_time_ms, error, attempted_at)
-			SELECT 'att_' || lpad(i::text, 12, '0'), $1, 'dlv_' || lpad(i::text, 12, '0'), 'whk_1', 'evt_' || lpad(i::text, 12, '0'), 'order.created', 1, 'delivered', 200, 1, '',
-				$2::timestamptz + i * interval '1 minute' FROM generate_series(1, $3::int) i`,
+			SELECT 'att_' || event_id, store_id, id, subscription_id, event_id, event_type, 1, 'delivered', 200, 1, '', created_at
+			FROM deliveries WHERE store_id = $1 AND created_at > $2::timestamptz AND $3::int > 0`,
 	} {
 		change(t, db, statement, store, from, n)
 	}

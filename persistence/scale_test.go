@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app"
@@ -16,8 +18,8 @@ import (
 var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
 
 // However much has been delivered, the relay and the lists read only what they are about:
-// counted by PostgreSQL itself, in rows of the table and entries of its indexes. All rows are
-// one subscription's, which is what is worst.
+// counted by PostgreSQL itself, in rows of the table and entries of its indexes. Nearly all
+// rows are one subscription's, which is what is worst.
 func TestReadsStaySmallInLargeTables(t *testing.T) {
 	t.Parallel()
 	rows := 50_000
@@ -26,76 +28,174 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	}
 	database := persistencetest.New(t)
 	r := open(t, database, "one.example")
-	webhook := r.subscribe(t, database, 0, app.EventOrderCreated)
+	store := r.stores[0]
+	webhook, second := r.subscribe(t, database, 0, app.EventOrderCreated).ID, r.subscribe(t, database, 0, app.EventOrderCreated).ID
 	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
 	must(t, err)
 	defer owner.Close(t.Context())
+	_, err = owner.Exec(t.Context(), "SET max_parallel_workers_per_gather = 0") // what others read is told late
+	must(t, err)
 	_, err = database.Dispatch(t.Context(), noon, limits) // what opening the restaurant told of
 	must(t, err)
-	fill(t, owner, r.stores[0], webhook.ID, rows)
+	fill(t, owner, store, webhook, second, rows)
 
 	// One connection of each role: what it has read can be told to the last row.
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
 	defer db.Close()
-	deliveries := func(filter persistence.DeliveryFilter) func() (int, error) {
-		return func() (int, error) {
-			list, err := db.Deliveries(t.Context(), r.stores[0], filter, "", 20)
-			return len(list), err
-		}
+	counted := func(where string) (n int) {
+		must(t, owner.QueryRow(t.Context(), "SELECT count(*) FROM "+where).Scan(&n))
+		return n
 	}
+	reading := func(name string, run func() (found int, err error), want, most int) bool {
+		t.Helper()
+		_, err := owner.Exec(t.Context(), "SELECT pg_stat_force_next_flush()") // its own reads do not count
+		must(t, err)
+		must(t, db.FlushReads(t.Context()))
+		before := reads(t, owner)
+		found, err := run()
+		must(t, err)
+		must(t, db.FlushReads(t.Context()))
+		read := reads(t, owner).minus(before)
+		if found != want || read.sequential > 0 || read.fetched+read.entries > most {
+			t.Errorf("%s: found %d, want %d; read %+v, at most %d", name, found, want, read, most)
+			return false
+		}
+		return true
+	}
+
+	pending := counted("deliveries WHERE status = 'pending'")
 	middle := noon.Add(time.Duration(rows/2) * time.Second)
 	claims := func(claims []app.Claim, err error) (int, error) { return len(claims), err }
 	for _, query := range []struct {
 		name string
 		run  func() (found int, err error)
 		want int // that it finds
-		most int // rows and entries that it reads, a delivery's last attempt with it; those that it writes are read, too
+		most int // rows and entries that it reads; those that it writes are read, too
 	}{
 		{"nothing to dispatch", func() (int, error) { d, err := db.Dispatch(t.Context(), middle, limits); return d.Events, err }, 0, 50},
 		{"claim what is queued", func() (int, error) {
 			return claims(db.ClaimQueued(t.Context(), middle, app.ClaimLimits{Batch: 5, Unproven: 64, Quick: 64, Lease: time.Minute}))
-		}, 5, 300},
+		}, 5, 200 + 3*pending},
 		{"nothing abandoned", func() (int, error) { return claims(db.ClaimAbandoned(t.Context(), middle, limits)) }, 0, 50},
 		{"is anything due", func() (int, error) { due, err := db.HasDue(t.Context(), middle); return toInt(due), err }, 1, 50},
 		{"load an attempt", func() (int, error) {
-			o, err := db.Outgoing(t.Context(), numbered[app.DeliveryID]("dlv", 7), 1)
+			o, err := db.Outgoing(t.Context(), numbered[app.DeliveryID](7), 1)
 			return toInt(o.Recorded != nil), err
 		}, 1, 50},
 		{"webhooks with their last attempts", func() (int, error) {
-			list, err := db.Subscriptions(t.Context(), r.stores[0])
+			list, err := db.Subscriptions(t.Context(), store)
 			return len(list), err
-		}, 1, 50},
-		{"deliveries", deliveries(persistence.DeliveryFilter{}), 20, 100},
-		{"deliveries of a webhook", deliveries(persistence.DeliveryFilter{SubscriptionID: webhook.ID}), 20, 100},
-		{"deliveries of an event", deliveries(persistence.DeliveryFilter{EventID: numbered[app.EventID]("evt", 7)}), 1, 50},
-		{"deliveries of an unknown event", deliveries(persistence.DeliveryFilter{EventID: "evt_unknown"}), 0, 50},
-		{"deliveries of a type", deliveries(persistence.DeliveryFilter{EventType: app.EventOrderCreated}), 20, 100},
-		{"deliveries that were delivered", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDelivered}), 20, 100},
-		{"deliveries that are queued", deliveries(persistence.DeliveryFilter{Status: app.DeliveryQueued}), min(rows/5000-5, 20), rows / 100},
-		{"deliveries that are retried", deliveries(persistence.DeliveryFilter{Status: app.DeliveryRetrying}), 20, 100},
-		{"dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter}), 20, 100},
-		{"cancelled deliveries", deliveries(persistence.DeliveryFilter{Status: app.DeliveryCancelled}), 0, 50},
-		{"deliveries under way", deliveries(persistence.DeliveryFilter{Status: app.DeliveryPending}), min(rows/5000+5, 20), rows / 100},
+		}, 2, 50},
 		{"one delivery", func() (int, error) {
-			d, err := db.Delivery(t.Context(), r.stores[0], numbered[app.DeliveryID]("dlv", 7))
+			d, err := db.Delivery(t.Context(), store, numbered[app.DeliveryID](7))
 			return d.Attempts, err
 		}, 1, 50},
+		{"deliveries of an event", func() (int, error) {
+			list, err := db.Deliveries(t.Context(), store, persistence.DeliveryFilter{EventID: numbered[app.EventID](7)}, "", 20)
+			return len(list), err
+		}, 1, 50},
+		{"deliveries of an unknown event", func() (int, error) {
+			list, err := db.Deliveries(t.Context(), store, persistence.DeliveryFilter{EventID: "evt_unknown"}, "", 20)
+			return len(list), err
+		}, 0, 50},
 	} {
-		must(t, db.FlushReads(t.Context()))
-		before := reads(t, owner)
-		found, err := query.run()
-		must(t, err)
-		must(t, db.FlushReads(t.Context()))
-		read := reads(t, owner).minus(before)
-		if found != query.want || read.sequential > 0 || read.fetched+read.entries > query.most {
-			t.Errorf("%s: found %d, read %+v", query.name, found, read)
+		reading(query.name, query.run, query.want, query.most)
+	}
+
+	// Attempts are counted in their index, and those before a page are passed there: but for
+	// those on pages that were in use when the table was cleaned up.
+	all := counted("attempts WHERE subscription_id = '" + string(webhook) + "'")
+	refunds := counted("attempts WHERE event_type = 'payment.refunded' AND subscription_id = '" + string(webhook) + "'")
+	givenUp := counted("attempts WHERE status = 'dead_letter' AND subscription_id = '" + string(webhook) + "'")
+	once := all + all/100 + 100
+	hundred := app.At(noon.Add(101 * time.Second))
+	for _, list := range []struct {
+		filter persistence.AttemptFilter
+		page   int
+		want   int
+		most   int
+	}{
+		{persistence.AttemptFilter{}, 1, all, once},
+		{persistence.AttemptFilter{}, all / 20, all, 2 * once},
+		{persistence.AttemptFilter{Status: app.AttemptDeadLetter}, 1, givenUp, 2 * once},
+		{persistence.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2 * once},
+		{persistence.AttemptFilter{EventID: numbered[app.EventID](7)}, 1, 1, 50},
+		{persistence.AttemptFilter{To: &hundred}, 1, 99, 400},
+	} {
+		reading(fmt.Sprintf("attempts %+v, page %d", list.filter, list.page), func() (int, error) {
+			_, total, err := db.Attempts(t.Context(), store, webhook, list.filter, list.page, 20)
+			return total, err
+		}, list.want, list.most)
+	}
+
+	// Every list of deliveries, whatever it is narrowed to.
+	const page = 20
+	early, late := app.At(noon.Add(100*time.Second)), app.At(noon.Add(1100*time.Second))
+	for _, webhook := range []app.SubscriptionID{"", webhook, second} {
+		for _, eventType := range []app.EventType{"", app.EventOrderCreated, app.EventPaymentRefunded, app.EventProductCreated} {
+			for _, status := range append([]app.DeliveryStatus{""}, app.DeliveryStatuses[:]...) {
+				for _, span := range [][2]*app.Time{{}, {&early, &late}, {nil, &early}, {&late, nil}} {
+					filter := persistence.DeliveryFilter{SubscriptionID: webhook, EventType: eventType, Status: status, From: span[0], To: span[1]}
+					var want []app.DeliveryID
+					must(t, owner.QueryRow(t.Context(), `SELECT coalesce(array_agg(id), '{}') FROM (SELECT id FROM deliveries
+						WHERE ($1 = '' OR subscription_id = $1) AND ($2 = '' OR event_type = $2) AND ($3 = '' OR status = $3)
+							AND created_at >= $4 AND created_at < $5 ORDER BY created_at DESC, id DESC LIMIT $6) d`,
+						webhook, eventType, status, timeOr(span[0], noon), timeOr(span[1], noon.AddDate(1, 0, 0)), page).Scan(&want))
+					var got []app.DeliveryID
+					small := reading(fmt.Sprintf("deliveries of %q, %q, %q from %v to %v", webhook, eventType, status, span[0], span[1]), func() (int, error) {
+						list, err := db.Deliveries(t.Context(), store, filter, "", page)
+						for _, d := range list {
+							got = append(got, d.ID)
+						}
+						return len(list), err
+					}, len(want), 10*page+2*pending)
+					if !small {
+						plan, err := db.ExplainDeliveries(t.Context(), store, filter, page)
+						must(t, err)
+						t.Log(plan)
+					}
+					if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+						t.Error(diff)
+					}
+				}
+			}
 		}
 	}
+
+	// What is counted or replayed of a time, and of one webhook, is looked for there alone.
+	dead := counted("deliveries WHERE status = 'dead_letter' AND created_at < '" + late.Format(time.RFC3339) + "'")
+	reading("dead letters by reason", func() (int, error) {
+		groups, err := db.DeadLetters(t.Context(), store, nil, &late)
+		return len(groups), err
+	}, 2, 2*dead+50)
+	replay := app.NewBulkReplay{SubscriptionID: second, DeliveryStatus: app.DeliveryDelivered, From: early, To: late, DryRun: true}
+	delivered := counted("deliveries WHERE status = 'delivered' AND subscription_id = '" + string(second) + "' AND created_at >= '" +
+		early.Format(time.RFC3339) + "' AND created_at < '" + late.Format(time.RFC3339) + "'")
+	reading("a dry run of a bulk replay", func() (int, error) {
+		counted, err := db.OrderBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil, nil)
+		return int(counted.Matched), err
+	}, delivered, 100)
+	replay.DryRun, replay.DeliveryStatus, replay.To = false, app.DeliveryDeadLetter, app.At(middle)
+	ordered, err := db.OrderBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil, nil)
+	must(t, err)
+	reading("a step of a bulk replay", func() (int, error) {
+		step, err := db.ContinueBulkReplay(t.Context(), middle, store, ordered.ID, 5)
+		return int(step.Replayed), err
+	}, 5, 300)
 }
 
-// numbered returns the id that sorts as the n-th.
-func numbered[T ~string](prefix string, n int) T { return T(fmt.Sprintf("%s_%09d", prefix, n)) }
+func timeOr(at *app.Time, otherwise time.Time) time.Time {
+	if at == nil {
+		return otherwise
+	}
+	return at.Time
+}
+
+// numbered returns the id of what was made n seconds after noon.
+func numbered[T app.ID](n int) T {
+	return T(fmt.Sprintf("%s7%019x", app.FirstID[T](noon.Add(time.Duration(n)*time.Second)), n))
+}
 
 func toInt(b bool) int {
 	if b {
@@ -105,28 +205,32 @@ func toInt(b bool) int {
 }
 
 // fill writes deliveries, one a second, with an event and an attempt each: nearly all have
-// been delivered, a few wait or were given up.
-func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook app.SubscriptionID, rows int) {
+// been delivered, a few wait or were given up; few are of the second type and few of the
+// second webhook.
+func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.SubscriptionID, rows int) {
 	t.Helper()
+	// VACUUM makes visible to all what is on disk for certain, and not what anybody else may look at.
+	_, err := owner.Exec(t.Context(), "SET synchronous_commit = on; ALTER TABLE outbox SET (autovacuum_enabled = off); ALTER TABLE deliveries SET (autovacuum_enabled = off); ALTER TABLE attempts SET (autovacuum_enabled = off)")
+	must(t, err)
+	const made = `FROM generate_series(1, $5::int) n, LATERAL (SELECT $4::timestamptz + n * interval '1 s' AS at,
+		CASE WHEN n % 700 < 2 THEN 'payment.refunded' ELSE 'order.created' END AS type, CASE WHEN n % 900 IN (0, 3) THEN $3 ELSE $2 END AS webhook,
+		CASE WHEN n % 5000 = 1 THEN 'queued' WHEN n % 5000 = 2 THEN 'pending' WHEN n % 100 = 3 THEN 'dead_letter' WHEN n % 1000 = 4 THEN 'retrying' ELSE 'delivered' END AS status) made,
+		LATERAL (SELECT lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 19, '0') AS id) hex`
 	for _, statement := range []string{
 		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-			SELECT 'evt_' || to_char(n, 'FM000000000'), $1, 'order.created', '{}', $3::timestamptz + n * interval '1 s', $3::timestamptz + n * interval '1 s'
-			FROM generate_series(1, $4::int) n WHERE $2::text <> ''`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, attempts, scheduled_for, created_at, started_at)
-			SELECT 'dlv_' || to_char(n, 'FM000000000'), $1, 'evt_' || to_char(n, 'FM000000000'), $2, 'order.created',
-				CASE WHEN n % 5000 = 1 THEN 'queued' WHEN n % 5000 = 2 THEN 'pending' WHEN n % 100 = 3 THEN 'dead_letter' WHEN n % 1000 = 4 THEN 'retrying' ELSE 'delivered' END,
-				1, $3::timestamptz, $3::timestamptz + n * interval '1 s', $3::timestamptz
-			FROM generate_series(1, $4::int) n`,
+			SELECT 'evt_' || hex.id, $1, type, '{}', at, at ` + made,
+		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, attempts, scheduled_for, created_at, started_at, ended_at, reason)
+			SELECT 'dlv_' || hex.id, $1, 'evt_' || hex.id, webhook, type, status, 1, $4, at, $4, CASE WHEN status IN ('delivered', 'dead_letter') THEN at END,
+				CASE WHEN status = 'dead_letter' THEN 'HTTP 503' ELSE '' END ` + made,
 		`INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status, status_code, response_time_ms, error, attempted_at)
-			SELECT 'att_' || to_char(n, 'FM000000000'), $1, 'dlv_' || to_char(n, 'FM000000000'), $2, 'evt_' || to_char(n, 'FM000000000'), 'order.created',
-				1, CASE WHEN n % 100 = 3 THEN 'dead_letter' WHEN n % 1000 = 4 THEN 'retrying' ELSE 'delivered' END, 200, 10, '', $3::timestamptz + n * interval '1 s'
-			FROM generate_series(1, $4::int) n`,
+			SELECT 'att_' || hex.id, $1, 'dlv_' || hex.id, webhook, 'evt_' || hex.id, type, 1,
+				CASE WHEN status IN ('dead_letter', 'retrying') THEN status ELSE 'delivered' END, 200, 10, '', at ` + made,
 	} {
-		_, err := owner.Exec(t.Context(), statement, store, webhook, noon, rows)
+		_, err := owner.Exec(t.Context(), statement, store, webhook, second, noon, rows)
 		must(t, err)
 	}
-	for _, statement := range []string{"VACUUM ANALYZE outbox", "VACUUM ANALYZE deliveries", "VACUUM ANALYZE attempts"} {
-		_, err := owner.Exec(t.Context(), statement)
+	for _, table := range []string{"outbox", "deliveries", "attempts"} {
+		_, err := owner.Exec(t.Context(), "VACUUM ANALYZE "+table)
 		must(t, err)
 	}
 }

@@ -225,7 +225,7 @@ func limits(batch, slow int) app.ClaimLimits {
 // hand gives the starters what was queued.
 func (r *Relay) hand(claims []app.Claim) {
 	for _, claim := range claims {
-		if claim.Quick {
+		if claim.Healthy {
 			r.queued <- claim
 		} else {
 			r.slow <- claim

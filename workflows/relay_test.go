@@ -33,7 +33,7 @@ func newQueue(events int) *queue { return &queue{events: events} }
 
 func (q *queue) claim() app.Claim {
 	q.next++
-	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next)), Quick: true}
+	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next)), Healthy: true}
 }
 
 func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d app.Dispatched, err error) {
@@ -204,7 +204,7 @@ func TestRelayStartsNewDeliveriesBeforeABacklog(t *testing.T) {
 	t.Parallel()
 	q := newQueue(0)
 	for range 500 {
-		q.queued = append(q.queued, app.Claim{ID: "queued", Quick: true})
+		q.queued = append(q.queued, app.Claim{ID: "queued", Healthy: true})
 		q.slow = append(q.slow, app.Claim{ID: "slow"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,7 @@ type options struct {
 	events, rounds, stores int
 	rate, neighbours       int
 	inFlight, scale        int
-	pace                   time.Duration
+	pace, within           time.Duration
 	only                   string
 	json                   bool
 }
@@ -44,6 +44,7 @@ func main() {
 	flag.IntVar(&o.inFlight, "in-flight", 100, "`attempts` under way when a worker is killed")
 	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` to a receiver that hangs, beside a healthy one")
 	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay, where scale is measured")
+	flag.DurationVar(&o.within, "within", 2*time.Hour, "how long scale lets more deliveries fail")
 	flag.StringVar(&o.only, "only", "throughput,latency,crash,isolation", "what is measured; there is also scale, which takes long")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	bare := flag.String("bare", "", "internal: be the bare worker, for this Temporal `address`")
