@@ -276,6 +276,7 @@ func sampleOf(t reflect.Type) any {
 
 // cookieOf says with which cookie an operation answers.
 var cookieOf = map[string]string{
+	"acceptInvite":     "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"login":            "refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"registerCustomer": "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",
 	"loginCustomer":    "customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800",

@@ -83,6 +83,9 @@ func checkAnswer(t *testing.T, method, path string, a *answer) {
 	case rt != nil && !slices.Contains(everywhere, code) && !slices.Contains(codesOf(*rt), code):
 		t.Errorf("%s: the document does not name %s", a.what, code)
 	}
+	if set := a.Header().Get("Set-Cookie"); rt != nil && set != "" && a.Code < 300 && cookieOf[rt.endpoint.name] == "" {
+		t.Errorf("%s: the document does not tell of the cookie %s", a.what, set)
+	}
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body.Bytes()))
 	if err != nil {
 		t.Fatal(err)

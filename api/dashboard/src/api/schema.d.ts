@@ -4095,6 +4095,8 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
+                    "Set-Cookie"?: string;
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
