@@ -2954,7 +2954,7 @@ export interface components {
         PlanUsage: {
             /**
              * Format: date-time
-             * @description when the last of them starts; null when none waits
+             * @description when the last of them has its slot; null when none waits for one
              */
             lastScheduledFor: string | null;
             /** @description deliveries that may start in a window; null = as many as there are */
@@ -2964,10 +2964,10 @@ export interface components {
              * @enum {string}
              */
             plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            /** @description deliveries that wait for their slot */
+            /** @description deliveries that wait for their slot, or for room in a later window */
             queued: number;
             replaysTaken: number;
-            /** @description slots of this window, replays included; 0 without a limit */
+            /** @description slots of this window, replays included, or what has started in it if that is more; 0 without a limit */
             taken: number;
             /**
              * Format: date-time
