@@ -257,19 +257,21 @@ func claimArgs(now time.Time, limits app.ClaimLimits) []any {
 	return []any{now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven}
 }
 
-// claimUnlimited leaves what plans limit, but says that there is some.
-const claimUnlimited = `
+// claimUnlimited leaves what plans limit, and half of each batch to it, but says that there is some.
+var claimUnlimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
 		SELECT w.subscription_id, s.store_id, h.quick, q.limited ` + dueSubscriptions + `
 	), turn AS (
 		SELECT d.id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
 		FROM due h CROSS JOIN LATERAL (` + dueDeliveries + fewOfThem + `) d WHERE NOT h.limited
-	), ` + claimTurns + `, claimed AS (
+	), remaining AS MATERIALIZED (
+		SELECT coalesce(bool_or(limited), false) AS limited, 1 + coalesce(max(limited::int), 0) AS parts FROM due
+	), ` + claimTurns("(SELECT $5::bigint / parts FROM remaining)", "(SELECT $6::bigint / parts FROM remaining)") + `, claimed AS (
 		UPDATE deliveries d SET status = 'pending', lease_until = $1
 		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
 		RETURNING ` + claimColumns + `
 	)
-	SELECT (SELECT coalesce(bool_or(limited), false) FROM due), ` + claimedColumns + ` FROM (VALUES (1)) one LEFT JOIN claimed c ON true`
+	SELECT remaining.limited, ` + claimedColumns + ` FROM remaining LEFT JOIN claimed c ON true`
 
 // queuesDue are the queues of limited plans in which something is due at $1.
 const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
@@ -278,7 +280,7 @@ const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
 
 // claimLimited claims of the queues in $8, which the transaction must have locked in a
 // statement before. A slot of a window before the present one, $9, becomes one that is now.
-const claimLimited = `
+var claimLimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
 		SELECT w.subscription_id, s.store_id, h.quick, q.queue, q.plan ` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
 	), room AS MATERIALIZED (
@@ -295,7 +297,7 @@ const claimLimited = `
 		WHERE replays = 0 OR arrival_of_kind <= free_for_replays
 	), turn AS (
 		SELECT id, quick, row_number() OVER (PARTITION BY subscription_id ORDER BY scheduled_for, id) AS place FROM fitting WHERE arrival <= free
-	), ` + claimTurns + `, claimed AS (
+	), ` + claimTurns("$5::bigint", "$6::bigint") + `, claimed AS (
 		UPDATE deliveries d SET status = 'pending', lease_until = $1, scheduled_for = CASE WHEN d.scheduled_for < $9 THEN $2 ELSE d.scheduled_for END
 		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
 		RETURNING ` + claimColumns + `
@@ -323,11 +325,13 @@ const (
 )
 
 // claimTurns takes the first of each subscription before the second of any.
-const claimTurns = `batch AS (
-		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT $5::bigint)
+func claimTurns(quick, slow string) string {
+	return `batch AS (
+		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT ` + quick + `)
 		UNION ALL
-		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT $6::bigint)
+		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT ` + slow + `)
 	)`
+}
 
 const claimColumns = `d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.replays > 0 AS again,
 	EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_seen_at IS NULL) AS quick,

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
@@ -35,6 +37,34 @@ func TestRelaysDoNotWaitForALockedQueue(t *testing.T) {
 	must(t, tx.Commit())
 	if d := dispatch(t, db, noon); len(d.Claims) != 10 || d.Claims[0].StoreID != locked.stores[0] {
 		t.Errorf("%d of 10 start when the lock is gone", len(d.Claims))
+	}
+}
+
+// However much is due of a website without limit, one with a limit has its turn, and the reverse.
+func TestLimitedAndUnlimitedTakeTurns(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	limited, unlimited := open(t, db, "one.example"), open(t, db, "two.example")
+	for _, r := range []restaurant{limited, unlimited} {
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+	}
+	setPlan(t, db, noon, limited.website, app.PlanStarter)
+	emit(t, db, 400, limited.stores[0], unlimited.stores[0])
+	few := all
+	few.Batch = 0
+	_, err := db.Dispatch(t.Context(), noon, few)
+	must(t, err)
+	few.Batch = 64
+	for range 2 {
+		claims, err := db.ClaimQueued(t.Context(), noon, few)
+		must(t, err)
+		of := map[app.StoreID]int{}
+		for _, c := range claims {
+			of[c.StoreID]++
+		}
+		if diff := cmp.Diff(map[app.StoreID]int{limited.stores[0]: 32, unlimited.stores[0]: 32}, of); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

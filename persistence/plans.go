@@ -260,7 +260,7 @@ const planUsage = `
 		SELECT coalesce(sum(d.deliveries), 0) AS deliveries, max(d.last_at) AS last_at
 		FROM plan_queues member CROSS JOIN LATERAL (
 			SELECT count(*) AS deliveries, max(d.scheduled_for) FILTER (WHERE d.scheduled_for > $3) AS last_at FROM deliveries d
-			WHERE d.store_id = member.store_id AND d.status = 'queued' AND d.scheduled_for > d.created_at AND (d.scheduled_for > $3 OR d.scheduled_for < $2)
+			WHERE d.store_id = member.store_id AND d.status = 'queued' AND d.scheduled_for > d.created_at AND (d.scheduled_for > $3 OR d.scheduled_for < $2 AND q.limited)
 		) d
 		WHERE member.website_id = q.website_id AND member.queue = q.queue
 	) waiting

@@ -192,10 +192,10 @@ func (r *Relay) claimQueued(ctx context.Context, did *progress) error {
 		return nil
 	}
 	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(quick, max(slow, 0)))
+	r.hand(claims)
 	if err != nil {
 		return err
 	}
-	r.hand(claims)
 	did.moved = len(claims) > 0
 	if did.heldBack = len(claims) >= quick; !did.heldBack {
 		did.heldBack, err = r.store.HasDue(ctx, r.now())

@@ -25,6 +25,7 @@ type queue struct {
 	started []app.DeliveryID
 	failed  []app.DeliveryID
 	down    int // how many dispatches fail
+	torn    int // how many claims of what is queued fail when they have been made
 	moves   int // websites that move up
 	endless bool
 }
@@ -71,6 +72,10 @@ func (q *queue) ClaimQueued(_ context.Context, _ time.Time, l app.ClaimLimits) (
 	n = min(l.SlowBatch, len(q.slow))
 	claims = append(claims, q.slow[:n]...)
 	q.slow = q.slow[n:]
+	if q.torn > 0 && len(claims) > 0 {
+		q.torn--
+		return claims, errors.New("the database is away")
+	}
 	return claims, nil
 }
 
@@ -167,8 +172,9 @@ func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
 func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
 	t.Parallel()
 	q := newQueue(2)
-	q.down = 2
-	if started := q.run(t, 2, nil); len(started) != 2 {
+	q.queued = []app.Claim{q.claim(), q.claim()}
+	q.down, q.torn = 2, 1
+	if started := q.run(t, 4, nil); len(started) != 4 {
 		t.Errorf("started %d", len(started))
 	}
 }
