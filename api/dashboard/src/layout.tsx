@@ -2,6 +2,7 @@ import { Link, Outlet, useMatchRoute } from "@tanstack/react-router";
 import { LogOut, Menu, Moon, Sun, X } from "lucide-react";
 import { useEffect, useState } from "react";
 
+import { wordsOf } from "@/api/words";
 import { sections } from "@/sections";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -101,7 +102,7 @@ function StoreSwitch() {
     try {
       await switchStore(store, storeView);
     } catch (error) {
-      toast(error instanceof Error ? error.message : "The store could not be switched", { bad: true });
+      toast(wordsOf(error), { bad: true });
     } finally {
       setBusy(false);
     }

@@ -40,7 +40,7 @@ export function PlanPage() {
       {now && (
         <div className="grid gap-5 [&>*]:min-w-0">
           <Used billing={now} />
-          <Table label="Plans">
+          <Table label="Plans" className="max-sm:[&_td]:px-2 max-sm:[&_th]:px-2 max-sm:[&_th]:whitespace-normal">
             <Columns names={["Plan", { right: "Deliveries an hour" }, { hidden: "Actions" }]} />
             <tbody>
               {now.plans.map(({ plan, limit }) => (

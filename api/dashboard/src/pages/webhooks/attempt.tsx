@@ -3,6 +3,7 @@ import { ExternalLink } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, data } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import { Button } from "@/ui/button";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
@@ -133,7 +134,7 @@ export function useReplay() {
   return useMutation({
     mutationFn: (id: string) => data(api.POST("/deliveries/{id}/replay", { params: { path: { id } } })),
     onSuccess: () => toast("It is delivered once more"),
-    onError: (error) => toast(error.message, { bad: true }),
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
 }

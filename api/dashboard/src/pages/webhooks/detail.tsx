@@ -9,6 +9,7 @@ import { Time } from "@/ui/format";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 import { ApiError } from "@/api/client";
+import { wordsOf } from "@/api/words";
 
 import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
@@ -107,7 +108,7 @@ function Trouble({ webhook, days }: { webhook: Webhook; days: number }) {
           onClick={() =>
             change.mutate(
               { isActive: true },
-              { onSuccess: () => toast("The webhook is switched on"), onError: (error) => toast(error.message, { bad: true }) },
+              { onSuccess: () => toast("The webhook is switched on"), onError: (error) => toast(wordsOf(error), { bad: true }) },
             )
           }
         >

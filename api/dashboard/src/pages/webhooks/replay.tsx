@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, idempotencyKey } from "@/api/client";
+import { wordsOf } from "@/api/words";
 import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
@@ -139,7 +140,7 @@ function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
   });
   const cancel = useMutation({
     mutationFn: () => data(api.POST("/replays/{id}/cancel", { params: { path: { id } } })),
-    onError: (error) => toast(error.message, { bad: true }),
+    onError: (error) => toast(wordsOf(error), { bad: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
   const { status, matched, replayed, skipped, inProgress, reason } = replay.data;
