@@ -54,7 +54,7 @@ export function CustomerPage() {
           />
           <div className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
             <Orders customer={id} />
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Addresses customer={id} />
               <Points customer={customer.data} />
             </div>

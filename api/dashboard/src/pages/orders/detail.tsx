@@ -55,11 +55,11 @@ export function OrderPage() {
             }
           />
           <div className="grid items-start gap-4 lg:grid-cols-[2fr_1fr]">
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Items order={order.data} />
               <Payments order={order.data} refetchInterval={refetchInterval} />
             </div>
-            <div className="grid min-w-0 gap-4">
+            <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Guest order={order.data} />
               <History order={order.data} />
             </div>
