@@ -60,18 +60,17 @@ func capped(column string) string {
 	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
 }
 
-// soldQuery adds up what the index orders_by_day holds, and refunds on their own day.
+// soldQuery adds up what was sold, and refunds on their own day.
 var soldQuery = strings.NewReplacer(
-	"{gross}", capped("subtotal_minor * sold"), "{discount}", capped("discount_minor * sold"), "{tax}", capped("tax_minor * sold"),
-	"{fee}", capped("delivery_fee_minor * sold"), "{refunded}", capped("refunded_minor"), "{items}", capped("item_count * sold"),
+	"{gross}", capped("gross_minor"), "{discount}", capped("discount_minor"), "{tax}", capped("tax_minor"),
+	"{fee}", capped("delivery_fee_minor"), "{refunded}", capped("refunded_minor"), "{items}", capped("items_sold"),
 ).Replace(`
-	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, sum(cancelled) AS cancelled_orders,
+	SELECT day::timestamptz AS day, quarter, currency, sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
 		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, {refunded} AS refunded_minor, {items} AS items_sold
 	FROM (
-		SELECT business_date AS day, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
-			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, CASE status WHEN 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
-			subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, item_count
-		FROM orders WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+		SELECT business_date AS day, CASE WHEN ?3 THEN quarter END AS quarter, currency,
+			orders, cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
+		FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		UNION ALL
 		SELECT business_date, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END, currency,
 			0, 0, 0, 0, 0, 0, amount_minor, 0
@@ -123,15 +122,14 @@ func ParseProductsCursor(text string) ProductsCursor {
 	return ProductsCursor{app.Currency(currency), n, app.ProductID(product)}
 }
 
-// productSalesQuery joins what the indexes order_items_by_day and orders_by_day hold.
-var productSalesQuery = strings.NewReplacer("{quantity}", capped("i.quantity"), "{net}", capped("i.total_minor - i.discount_minor")).Replace(`
+// productSalesQuery adds up what was sold of products, without those all of whose orders were
+// cancelled.
+var productSalesQuery = strings.NewReplacer("{quantity}", capped("quantity"), "{net}", capped("net_minor")).Replace(`
 	SELECT s.product_id, coalesce(p.name, '') AS product_name, s.currency, s.quantity, s.net_minor
 	FROM (
-		SELECT i.product_id, o.currency, {quantity} AS quantity, {net} AS net_minor
-		FROM order_items i JOIN orders o ON o.id = i.order_id
-		WHERE i.store_id = ?0 AND i.business_date >= ?1 AND i.business_date <= ?2
-			AND o.store_id = ?0 AND o.business_date >= ?1 AND o.business_date <= ?2 AND o.status <> 'CANCELLED'
-		GROUP BY i.product_id, o.currency
+		SELECT product_id, currency, {quantity} AS quantity, {net} AS net_minor
+		FROM product_sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+		GROUP BY product_id, currency HAVING sum(quantity) > 0
 	) s LEFT JOIN products p ON p.store_id = ?0 AND p.id = s.product_id
 	WHERE ?3 = '' OR (s.currency, -s.net_minor, s.product_id) > (?3, -?4, ?5)
 	ORDER BY s.currency, s.net_minor DESC, s.product_id LIMIT ?6`)
@@ -153,28 +151,20 @@ func (db *DB) ProductSales(ctx context.Context, store app.StoreID, period app.Pe
 	return rows, err
 }
 
-// customerCountsQuery looks at the orders in the index orders_by_day, and at each customer
-// once.
+// customerCountsQuery counts customers, not their days: each of those who were seen before
+// the period has one day in it before which they were last seen outside.
 const customerCountsQuery = `
-	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND created_at >= ?3 AND created_at < ?4) AS new_customers,
-		count(*) FILTER (WHERE c.created_at < ?3) AS returning_customers,
-		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'guest'), 0)::bigint AS guest_orders,
-		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'registered'), 0)::bigint AS registered_orders
-	FROM (
-		SELECT customer_id, count(*) AS orders FROM orders
-		WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND status <> 'CANCELLED' GROUP BY customer_id
-	) o JOIN customers c ON c.store_id = ?0 AND c.id = o.customer_id`
+	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2) AS new_customers,
+		(SELECT coalesce(sum(customers), 0)::bigint FROM customer_returns
+			WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND seen_before < ?1) AS returning_customers,
+		coalesce(sum(guest_orders), 0)::bigint AS guest_orders, coalesce(sum(orders - guest_orders), 0)::bigint AS registered_orders
+	FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2`
 
-// CustomerCounts counts who ordered in a period. NOT_FOUND if there is no such store.
+// CustomerCounts counts who ordered in a period.
 func (db *DB) CustomerCounts(ctx context.Context, store app.StoreID, period app.Period) (app.CustomerCounts, error) {
 	var counts app.CustomerCounts
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		clock, err := clockOf(ctx, tx, store)
-		if err != nil {
-			return err
-		}
-		from, to := period.Hours(clock.Zone, clock.Cutoff)
-		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).Scan(ctx, &counts)
+		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).Scan(ctx, &counts)
 	})
 	return counts, err
 }

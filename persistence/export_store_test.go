@@ -56,8 +56,7 @@ func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period ap
 			return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), "", 0, "", 21).String()
 		},
 		"customers": func(tx bun.Tx) string {
-			from, to := period.Hours(time.UTC, 0)
-			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).String()
+			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).String()
 		},
 	} {
 		plan, err := db.explain(ctx, store, func(tx bun.Tx) (string, error) { return query(tx), nil })

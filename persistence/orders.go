@@ -106,7 +106,7 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		if err != nil {
 			return app.Order{}, err
 		}
-		customer, err := orderingCustomer(ctx, tx, now, store, in)
+		customer, err := orderingCustomer(ctx, tx, now, row.BusinessDate, store, in)
 		if err != nil {
 			return app.Order{}, err
 		}
