@@ -24,7 +24,7 @@ func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 	if err != nil {
 		return Clock{}, err
 	}
-	zone, err := time.LoadLocation(settings.Timezone)
+	zone, err := zoneOf(settings.Timezone)
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 

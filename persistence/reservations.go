@@ -153,7 +153,7 @@ func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.Re
 		if err != nil {
 			return err
 		}
-		zone, err := time.LoadLocation(settings.Timezone)
+		zone, err := zoneOf(settings.Timezone)
 		if err != nil {
 			return err
 		}
