@@ -18,6 +18,18 @@ type Clock struct {
 	Cutoff int
 }
 
+// step is how long the parts of time are that no hour of the clock divides in a period, in
+// which a day may have been stamped by another clock.
+func (c Clock) step(period app.Period) string {
+	from, to := period.Hours(c.Zone, c.Cutoff)
+	for at := from.AddDate(0, 0, -2); at.Before(to.AddDate(0, 0, 2)); at = at.AddDate(0, 0, 1) {
+		if _, offset := at.In(c.Zone).Zone(); offset%3600 != 0 {
+			return "15 minutes"
+		}
+	}
+	return "1 hour"
+}
+
 // clockOf returns a store's clock, NOT_FOUND if there is no such store.
 func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 	settings, err := settingsOf(ctx, tx, store)
@@ -28,10 +40,10 @@ func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 
-// soldRow is what was sold in one currency on one day, or in a quarter of an hour of it.
+// soldRow is what was sold in one currency on one day, or in a part of an hour of it.
 type soldRow struct {
 	Day              time.Time
-	Quarter          *time.Time // null where hours do not matter
+	At               *time.Time // null where hours do not matter
 	Currency         app.Currency
 	Orders           int64
 	CancelledOrders  int64
@@ -48,8 +60,8 @@ func (r soldRow) soldOn() app.SoldOn {
 		Currency: r.Currency, Orders: r.Orders, CancelledOrders: r.CancelledOrders, GrossMinor: r.GrossMinor, DiscountMinor: r.DiscountMinor,
 		TaxMinor: r.TaxMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, RefundedMinor: r.RefundedMinor, ItemsSold: r.ItemsSold,
 	}}
-	if r.Quarter != nil {
-		s.At = r.Quarter.UTC()
+	if r.At != nil {
+		s.At = r.At.UTC()
 	}
 	return s
 }
@@ -65,20 +77,20 @@ var soldQuery = strings.NewReplacer(
 	"{gross}", capped("gross_minor"), "{discount}", capped("discount_minor"), "{tax}", capped("tax_minor"),
 	"{fee}", capped("delivery_fee_minor"), "{refunded}", capped("refunded_minor"), "{items}", capped("items_sold"),
 ).Replace(`
-	SELECT day::timestamptz AS day, quarter, currency, sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
+	SELECT day::timestamptz AS day, at, currency, sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
 		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, {refunded} AS refunded_minor, {items} AS items_sold
 	FROM (
-		SELECT business_date AS day, CASE WHEN ?3 THEN quarter END AS quarter, currency,
+		SELECT business_date AS day, date_bin(?3, quarter, 'epoch') AS at, currency,
 			orders, cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
 		FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		UNION ALL
-		SELECT business_date, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END, currency,
+		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency,
 			0, 0, 0, 0, 0, 0, amount_minor, 0
 		FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
-	) o GROUP BY day, quarter, currency`)
+	) o GROUP BY day, at, currency`)
 
-// Sold returns what a store sold in a period, day by day or, if hours matter, by quarters of
-// an hour; further its currencies and its clock. NOT_FOUND if there is no such store.
+// Sold returns what a store sold in a period, day by day or, if hours matter, by parts of the
+// hours of its clock; further its currencies and its clock. NOT_FOUND if there is no such store.
 func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, hours bool) ([]app.SoldOn, []app.Currency, Clock, error) {
 	var rows []soldRow
 	var currencies []app.Currency
@@ -91,7 +103,11 @@ func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, ho
 		if err := tx.NewRaw("SELECT DISTINCT currency FROM store_views WHERE store_id = ?", store).Scan(ctx, &currencies); err != nil {
 			return err
 		}
-		return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), hours).Scan(ctx, &rows)
+		var step *string
+		if hours {
+			step = new(clock.step(period))
+		}
+		return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), step).Scan(ctx, &rows)
 	})
 	sold := make([]app.SoldOn, len(rows))
 	for i, row := range rows {

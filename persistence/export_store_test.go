@@ -47,10 +47,10 @@ func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period ap
 	plans := map[string]string{}
 	for name, query := range map[string]func(tx bun.Tx) string{
 		"days": func(tx bun.Tx) string {
-			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), false).String()
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), nil).String()
 		},
 		"hours": func(tx bun.Tx) string {
-			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), true).String()
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), "1 hour").String()
 		},
 		"products": func(tx bun.Tx) string {
 			return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), "", 0, "", 21).String()

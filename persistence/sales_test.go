@@ -149,7 +149,11 @@ func (d trading) compare(db *persistencetest.Database) {
 	}
 	for _, days := range [][2]int{{-400, -36}, {-40, 40}, {-20, 20}, {-9, -1}, {-3, 3}, {0, 0}, {1, 1}, {2, 8}, {9, 30}} {
 		p := app.Period{From: noon.Truncate(24*time.Hour).AddDate(0, 0, days[0]), To: noon.Truncate(24*time.Hour).AddDate(0, 0, days[1])}
-		for _, hours := range []bool{false, true} {
+		for zone, step := range map[string]int{"": 0, "Europe/Berlin": 3600, "Asia/Kathmandu": 900} {
+			hours := step > 0
+			if hours {
+				exec(d.T, db, "UPDATE stores SET timezone = $1", zone)
+			}
 			sold, _, _, err := db.Sold(d.Context(), d.store, p, hours)
 			must(d.T, err)
 			got := []string{}
@@ -163,7 +167,7 @@ func (d trading) compare(db *persistencetest.Database) {
 			}
 			moment := "'-'"
 			if hours {
-				moment = "(floor(extract(epoch FROM at) / 900) * 900)::text"
+				moment = fmt.Sprintf("(floor(extract(epoch FROM at) / %[1]d) * %[1]d)::text", step)
 			}
 			want := rows(`SELECT concat_ws(' ', day, moment, currency, sum(sold), sum(cancelled), sum(sold * gross), sum(sold * discount), sum(sold * tax), sum(sold * fee), sum(refunded), sum(sold * items)) || E'\n'
 				FROM (SELECT o.business_date AS day, o.created_at AS at, o.currency, CASE WHEN o.status = 'CANCELLED' THEN 0 ELSE 1 END AS sold, CASE WHEN o.status = 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
@@ -171,7 +175,7 @@ func (d trading) compare(db *persistencetest.Database) {
 						(SELECT sum(i.quantity) FROM order_items i WHERE i.order_id = o.id) AS items FROM orders o WHERE o.store_id = ?0
 					UNION ALL SELECT business_date, created_at, currency, 0, 0, 0, 0, 0, 0, amount_minor, 0 FROM refunds WHERE store_id = ?0) x, LATERAL (SELECT `+moment+` AS moment) m
 				WHERE day BETWEEN ?1 AND ?2 GROUP BY day, moment, currency`, p)
-			d.same(fmt.Sprintf("%v, hours %v", days, hours), want, got)
+			d.same(fmt.Sprintf("%v, hours %v", days, zone), want, got)
 		}
 		products, err := db.ProductSales(d.Context(), d.store, p, persistence.ProductsCursor{}, 1000)
 		must(d.T, err)

@@ -136,8 +136,8 @@ INSERT INTO sales
         sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.subtotal_minor END), sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.discount_minor END),
         sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.tax_minor END), sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.delivery_fee_minor END),
         sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.item_count END)
-    FROM orders o JOIN customers c ON c.id = o.customer_id GROUP BY 1, 2, 3, 4;
-INSERT INTO customer_days SELECT store_id, customer_id, business_date, count(*) FROM orders WHERE status <> 'CANCELLED' GROUP BY 1, 2, 3;
+    FROM orders o JOIN customers c ON c.id = o.customer_id GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
+INSERT INTO customer_days SELECT store_id, customer_id, business_date, count(*) FROM orders WHERE status <> 'CANCELLED' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 INSERT INTO customer_returns
     SELECT store_id, business_date, seen_before, count(*)
     FROM (SELECT d.store_id, d.business_date,
@@ -145,7 +145,7 @@ INSERT INTO customer_returns
         FROM customer_days d JOIN customers c ON c.id = d.customer_id) v GROUP BY 1, 2, 3;
 INSERT INTO product_sales
     SELECT o.store_id, o.business_date, i.product_id, o.currency, sum(i.quantity), sum(i.total_minor - i.discount_minor)
-    FROM order_items i JOIN orders o ON o.id = i.order_id WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4;
+    FROM order_items i JOIN orders o ON o.id = i.order_id WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 ALTER TABLE stores FORCE ROW LEVEL SECURITY;
 ALTER TABLE customers FORCE ROW LEVEL SECURITY;
 ALTER TABLE orders FORCE ROW LEVEL SECURITY;
