@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -100,21 +101,34 @@ func member(path, name string) string {
 	return path + "." + name
 }
 
-// fieldsOf returns the fields of a struct by the names in one kind of tag.
-func fieldsOf(v reflect.Value, tag string) map[string]reflect.Value {
-	fields := map[string]reflect.Value{}
-	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get(tag), ","); name != "" {
-			fields[name] = v.Field(i)
+// tagged is one kind of tag of a struct.
+type tagged struct {
+	of  reflect.Type
+	tag string
+}
+
+// fieldNames remembers what fieldsOf has found, which never changes: map[string]int by tagged.
+var fieldNames sync.Map
+
+// fieldsOf returns which fields a struct has, by the names in one kind of tag.
+func fieldsOf(t reflect.Type, tag string) map[string]int {
+	if known, ok := fieldNames.Load(tagged{t, tag}); ok {
+		return known.(map[string]int)
+	}
+	fields := map[string]int{}
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get(tag), ","); name != "" {
+			fields[name] = i
 		}
 	}
+	fieldNames.Store(tagged{t, tag}, fields)
 	return fields
 }
 
 // path binds ids; what can be no id is bound as "", which names nothing.
 func (b *binder) path(v reflect.Value, c *call) {
-	for name, field := range fieldsOf(v, "path") {
-		field.SetString(c.idIn(name))
+	for name, i := range fieldsOf(v.Type(), "path") {
+		v.Field(i).SetString(c.idIn(name))
 	}
 }
 
@@ -135,7 +149,7 @@ func (e etag) version() int64 {
 // ifMatch takes the header of operations that look at the version.
 func (b *binder) ifMatch(v reflect.Value, c *call) {
 	const name = "If-Match"
-	field, ok := fieldsOf(v, "header")[name]
+	field, ok := fieldsOf(v.Type(), "header")[name]
 	values := c.request.Header.Values(name)
 	if !ok || len(values) == 0 {
 		return
@@ -144,7 +158,7 @@ func (b *binder) ifMatch(v reflect.Value, c *call) {
 		b.fault(name, `must be given once, with a version in double quotes: "3"`)
 		return
 	}
-	field.SetString(values[0])
+	v.Field(field).SetString(values[0])
 }
 
 // query binds the query parameters. Each is given at most once, unless it is a list, and
@@ -160,12 +174,15 @@ func (b *binder) query(v reflect.Value, raw string) {
 		b.wrongType("", "the query string is malformed")
 		return
 	}
-	fields := fieldsOf(v, "query")
+	fields := fieldsOf(v.Type(), "query")
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		field, known := fields[name]
-		switch {
-		case !known:
+		i, known := fields[name]
+		if !known {
 			b.fault(member("", name), "is not a parameter of this operation")
+			continue
+		}
+		field := v.Field(i)
+		switch {
 		case slices.Contains(values[name], ""):
 			b.wrongType(name, "must not be empty")
 		case field.Kind() == reflect.Slice:
@@ -339,13 +356,13 @@ func (b *binder) array(decoder *jsontext.Decoder, v reflect.Value, path string) 
 }
 
 func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string) {
-	fields := fieldsOf(v, "json")
+	fields := fieldsOf(v.Type(), "json")
 	decoder.ReadToken()
 	for decoder.PeekKind() != '}' {
 		token, _ := decoder.ReadToken()
 		name := token.String()
 		if field, known := fields[name]; known {
-			b.value(decoder, field, member(path, name))
+			b.value(decoder, v.Field(field), member(path, name))
 			continue
 		}
 		b.fault(member(path, name), "is not a member of this request")

@@ -59,7 +59,7 @@ type reservationsIn struct {
 	Date       string                  `query:"date" validate:"omitempty,date" description:"Begins on that day in the store's time zone."`
 	Overlaps   string                  `query:"overlapsDate" validate:"omitempty,date" description:"Begins on that day in the store's time zone, or the day before and goes on."`
 	CustomerID app.CustomerID          `query:"customerId" validate:"omitempty,id"`
-	Query      string                  `query:"q" validate:"max=200" description:"Found in the name, the e-mail address or the phone number, in any case."`
+	Query      string                  `query:"q" validate:"max=200" description:"The beginning of the name, the last name, the e-mail address or the phone number, in any case."`
 	Limit      int                     `query:"limit" default:"20" validate:"min=1,max=100"`
 	Cursor     string                  `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
 }

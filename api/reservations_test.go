@@ -264,9 +264,9 @@ func TestReservationList(t *testing.T) {
 		"customerId=cus_none":                                       {},
 		"q=lovelace":                                                {late.ID, next.ID, known.ID},
 		"q=" + url.QueryEscape("öztÜRK"):                            {first.ID},
-		"q=" + url.QueryEscape("50%_"):                              {last.ID},
-		"q=" + url.QueryEscape("ザ"):                                 {last.ID},
-		"q=%25":                                                     {last.ID},
+		"q=" + url.QueryEscape("last 50%_"):                         {last.ID},
+		"q=" + url.QueryEscape("ラザ"):                                {last.ID},
+		"q=%25":                                                     {},
 		"q=grace%40EXAMPLE":                                         {known.ID},
 		"q=" + url.QueryEscape("+4917"):                             {late.ID, first.ID, last.ID, next.ID},
 		"q=nobody":                                                  {},
@@ -289,7 +289,7 @@ func TestReservationList(t *testing.T) {
 	seen, cursor := []app.ReservationID{}, ""
 	for range 10 {
 		var rows []reservationOut
-		a := w.do("GET", "/reservations?limit=1&q=example.com"+cursor, w.tokens["STAFF"], nil).ok(200, &rows)
+		a := w.do("GET", "/reservations?limit=1&q=%2B4917"+cursor, w.tokens["STAFF"], nil).ok(200, &rows)
 		seen = append(seen, rows[0].ID)
 		next, more := a.body.Meta["nextCursor"].(string)
 		if !more {
@@ -297,11 +297,11 @@ func TestReservationList(t *testing.T) {
 		}
 		cursor = "&cursor=" + next
 	}
-	if diff := cmp.Diff([]app.ReservationID{late.ID, first.ID, last.ID, next.ID, known.ID}, seen); diff != "" {
+	if diff := cmp.Diff([]app.ReservationID{late.ID, first.ID, last.ID, next.ID}, seen); diff != "" {
 		t.Error(diff)
 	}
 	w.do("GET", "/reservations?limit=1&q=other"+cursor, w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "cursor")
-	w.do("GET", "/reservations?q=example.com"+cursor, w.token("OWNER", w.stores["sibling"].id), nil).refused(app.CodeValidationFailed, "cursor")
+	w.do("GET", "/reservations?q=%2B4917"+cursor, w.token("OWNER", w.stores["sibling"].id), nil).refused(app.CodeValidationFailed, "cursor")
 }
 
 func TestBadReservations(t *testing.T) {

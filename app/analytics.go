@@ -91,11 +91,11 @@ type CustomerCounts struct {
 	RegisteredOrders   int64 `json:"registeredOrders"`   // without those that were cancelled
 }
 
-// SoldOn is part of a period's sales: those of one day and, where hours matter, of a quarter
-// of an hour. Its net and average amounts do not count.
+// SoldOn is part of a period's sales: those of one day and, where hours matter, of one of the
+// store's hours or a part of it. Its net and average amounts do not count.
 type SoldOn struct {
 	Day time.Time // midnight in UTC
-	At  time.Time // the start of the quarter; zero where hours do not matter
+	At  time.Time // the start of that part; zero where hours do not matter
 	Sales
 }
 

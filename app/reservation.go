@@ -160,5 +160,5 @@ type ReservationFilter struct {
 	Date       string              // YYYY-MM-DD: begins on that day in the store's zone
 	Overlaps   string              // YYYY-MM-DD: begins or goes on that day in the store's zone
 	CustomerID CustomerID
-	Query      string // found in the name, the e-mail address or the phone number, in any case
+	Query      string // how the name, the last name, the e-mail address or the phone number begins, in any case
 }

@@ -18,20 +18,32 @@ type Clock struct {
 	Cutoff int
 }
 
+// step is how long the parts of time are that no hour of the clock divides in a period, in
+// which a day may have been stamped by another clock.
+func (c Clock) step(period app.Period) string {
+	from, to := period.Hours(c.Zone, c.Cutoff)
+	for at := from.AddDate(0, 0, -2); at.Before(to.AddDate(0, 0, 2)); at = at.AddDate(0, 0, 1) {
+		if _, offset := at.In(c.Zone).Zone(); offset%3600 != 0 {
+			return "15 minutes"
+		}
+	}
+	return "1 hour"
+}
+
 // clockOf returns a store's clock, NOT_FOUND if there is no such store.
 func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 	settings, err := settingsOf(ctx, tx, store)
 	if err != nil {
 		return Clock{}, err
 	}
-	zone, err := time.LoadLocation(settings.Timezone)
+	zone, err := zoneOf(settings.Timezone)
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 
-// soldRow is what was sold in one currency on one day, or in a quarter of an hour of it.
+// soldRow is what was sold in one currency on one day, or in a part of an hour of it.
 type soldRow struct {
 	Day              time.Time
-	Quarter          *time.Time // null where hours do not matter
+	At               *time.Time // null where hours do not matter
 	Currency         app.Currency
 	Orders           int64
 	CancelledOrders  int64
@@ -48,8 +60,8 @@ func (r soldRow) soldOn() app.SoldOn {
 		Currency: r.Currency, Orders: r.Orders, CancelledOrders: r.CancelledOrders, GrossMinor: r.GrossMinor, DiscountMinor: r.DiscountMinor,
 		TaxMinor: r.TaxMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, RefundedMinor: r.RefundedMinor, ItemsSold: r.ItemsSold,
 	}}
-	if r.Quarter != nil {
-		s.At = r.Quarter.UTC()
+	if r.At != nil {
+		s.At = r.At.UTC()
 	}
 	return s
 }
@@ -60,26 +72,25 @@ func capped(column string) string {
 	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
 }
 
-// soldQuery adds up what the index orders_by_day holds, and refunds on their own day.
+// soldQuery adds up what was sold, and refunds on their own day.
 var soldQuery = strings.NewReplacer(
-	"{gross}", capped("subtotal_minor * sold"), "{discount}", capped("discount_minor * sold"), "{tax}", capped("tax_minor * sold"),
-	"{fee}", capped("delivery_fee_minor * sold"), "{refunded}", capped("refunded_minor"), "{items}", capped("item_count * sold"),
+	"{gross}", capped("gross_minor"), "{discount}", capped("discount_minor"), "{tax}", capped("tax_minor"),
+	"{fee}", capped("delivery_fee_minor"), "{refunded}", capped("refunded_minor"), "{items}", capped("items_sold"),
 ).Replace(`
-	SELECT day::timestamptz AS day, quarter, currency, sum(sold) AS orders, sum(cancelled) AS cancelled_orders,
+	SELECT day::timestamptz AS day, at, currency, sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
 		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, {refunded} AS refunded_minor, {items} AS items_sold
 	FROM (
-		SELECT business_date AS day, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END AS quarter, currency,
-			CASE status WHEN 'CANCELLED' THEN 0 ELSE 1 END AS sold, CASE status WHEN 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
-			subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, item_count
-		FROM orders WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+		SELECT business_date AS day, date_bin(?3, quarter, 'epoch') AS at, currency,
+			orders, cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
+		FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		UNION ALL
-		SELECT business_date, CASE WHEN ?3 THEN date_bin('15 minutes', created_at, 'epoch') END, currency,
+		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency,
 			0, 0, 0, 0, 0, 0, amount_minor, 0
 		FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
-	) o GROUP BY day, quarter, currency`)
+	) o GROUP BY day, at, currency`)
 
-// Sold returns what a store sold in a period, day by day or, if hours matter, by quarters of
-// an hour; further its currencies and its clock. NOT_FOUND if there is no such store.
+// Sold returns what a store sold in a period, day by day or, if hours matter, by parts of the
+// hours of its clock; further its currencies and its clock. NOT_FOUND if there is no such store.
 func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, hours bool) ([]app.SoldOn, []app.Currency, Clock, error) {
 	var rows []soldRow
 	var currencies []app.Currency
@@ -92,7 +103,11 @@ func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, ho
 		if err := tx.NewRaw("SELECT DISTINCT currency FROM store_views WHERE store_id = ?", store).Scan(ctx, &currencies); err != nil {
 			return err
 		}
-		return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), hours).Scan(ctx, &rows)
+		var step *string
+		if hours {
+			step = new(clock.step(period))
+		}
+		return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), step).Scan(ctx, &rows)
 	})
 	sold := make([]app.SoldOn, len(rows))
 	for i, row := range rows {
@@ -123,15 +138,14 @@ func ParseProductsCursor(text string) ProductsCursor {
 	return ProductsCursor{app.Currency(currency), n, app.ProductID(product)}
 }
 
-// productSalesQuery joins what the indexes order_items_by_day and orders_by_day hold.
-var productSalesQuery = strings.NewReplacer("{quantity}", capped("i.quantity"), "{net}", capped("i.total_minor - i.discount_minor")).Replace(`
+// productSalesQuery adds up what was sold of products, without those all of whose orders were
+// cancelled.
+var productSalesQuery = strings.NewReplacer("{quantity}", capped("quantity"), "{net}", capped("net_minor")).Replace(`
 	SELECT s.product_id, coalesce(p.name, '') AS product_name, s.currency, s.quantity, s.net_minor
 	FROM (
-		SELECT i.product_id, o.currency, {quantity} AS quantity, {net} AS net_minor
-		FROM order_items i JOIN orders o ON o.id = i.order_id
-		WHERE i.store_id = ?0 AND i.business_date >= ?1 AND i.business_date <= ?2
-			AND o.store_id = ?0 AND o.business_date >= ?1 AND o.business_date <= ?2 AND o.status <> 'CANCELLED'
-		GROUP BY i.product_id, o.currency
+		SELECT product_id, currency, {quantity} AS quantity, {net} AS net_minor
+		FROM product_sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+		GROUP BY product_id, currency HAVING sum(quantity) > 0
 	) s LEFT JOIN products p ON p.store_id = ?0 AND p.id = s.product_id
 	WHERE ?3 = '' OR (s.currency, -s.net_minor, s.product_id) > (?3, -?4, ?5)
 	ORDER BY s.currency, s.net_minor DESC, s.product_id LIMIT ?6`)
@@ -153,28 +167,20 @@ func (db *DB) ProductSales(ctx context.Context, store app.StoreID, period app.Pe
 	return rows, err
 }
 
-// customerCountsQuery looks at the orders in the index orders_by_day, and at each customer
-// once.
+// customerCountsQuery counts customers, not their days: each of those who were seen before
+// the period has one day in it before which they were last seen outside.
 const customerCountsQuery = `
-	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND created_at >= ?3 AND created_at < ?4) AS new_customers,
-		count(*) FILTER (WHERE c.created_at < ?3) AS returning_customers,
-		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'guest'), 0)::bigint AS guest_orders,
-		coalesce(sum(o.orders) FILTER (WHERE c.kind = 'registered'), 0)::bigint AS registered_orders
-	FROM (
-		SELECT customer_id, count(*) AS orders FROM orders
-		WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND status <> 'CANCELLED' GROUP BY customer_id
-	) o JOIN customers c ON c.store_id = ?0 AND c.id = o.customer_id`
+	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2) AS new_customers,
+		(SELECT coalesce(sum(customers), 0)::bigint FROM customer_returns
+			WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND seen_before < ?1) AS returning_customers,
+		coalesce(sum(guest_orders), 0)::bigint AS guest_orders, coalesce(sum(orders - guest_orders), 0)::bigint AS registered_orders
+	FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2`
 
-// CustomerCounts counts who ordered in a period. NOT_FOUND if there is no such store.
+// CustomerCounts counts who ordered in a period.
 func (db *DB) CustomerCounts(ctx context.Context, store app.StoreID, period app.Period) (app.CustomerCounts, error) {
 	var counts app.CustomerCounts
 	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		clock, err := clockOf(ctx, tx, store)
-		if err != nil {
-			return err
-		}
-		from, to := period.Hours(clock.Zone, clock.Cutoff)
-		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).Scan(ctx, &counts)
+		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).Scan(ctx, &counts)
 	})
 	return counts, err
 }

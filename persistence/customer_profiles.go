@@ -74,13 +74,7 @@ func listCustomers(tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.Cu
 		q.Where("c.updated_at >= ?", filter.UpdatedSince.Time)
 	}
 	if filter.Query != "" {
-		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
-			const last = "\U0010FFFF" // no character sorts after it
-			for _, column := range []string{"search_name", "search_surname", "search_email", "search_phone"} {
-				q.WhereOr("c.? >= lower(?) AND c.? < lower(?)", bun.Ident(column), filter.Query, bun.Ident(column), filter.Query+last)
-			}
-			return q
-		})
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchPeople(q, filter.Query) })
 	}
 	return q
 }

@@ -64,9 +64,13 @@ func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.Sto
 		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerRegistered, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
 		Phone: in.Phone, Version: 1, CreatedAt: app.At(now), UpdatedAt: app.At(now),
 	}
-	_, err := tx.NewRaw(`INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, password_hash, email_proven, created_at, updated_at)
-		VALUES (?, ?, 'registered', ?, ?, ?, ?, ?, ?, ?, ?)`,
-		customer.ID, store, in.Email, in.FirstName, in.LastName, in.Phone, in.PasswordHash, proven, now, now).Exec(ctx)
+	day, err := businessDate(ctx, tx, store, now)
+	if err != nil {
+		return customer, err
+	}
+	_, err = tx.NewRaw(`INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, password_hash, email_proven, business_date, created_at, updated_at)
+		VALUES (?, ?, 'registered', ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		customer.ID, store, in.Email, in.FirstName, in.LastName, in.Phone, in.PasswordHash, proven, day, now, now).Exec(ctx)
 	if err != nil {
 		return customer, err
 	}

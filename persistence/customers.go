@@ -11,8 +11,9 @@ import (
 
 // orderingCustomer returns the customer of an order and counts the order. It is either a
 // known one (VALIDATION_FAILED if there is none of that id) or a guest, remembered by
-// e-mail address, else by phone number; a new guest makes customer.created.
-func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, order app.NewOrder) (app.OrderCustomer, error) {
+// e-mail address, else by phone number; a new guest makes customer.created. day is now in the
+// store's books.
+func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, day string, store app.StoreID, order app.NewOrder) (app.OrderCustomer, error) {
 	if order.CustomerID != "" {
 		return knownCustomer(ctx, tx, store, order.CustomerID)
 	}
@@ -30,10 +31,10 @@ func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.S
 		same = "(id)"
 	}
 	var id app.CustomerID
-	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, created_at, updated_at)
-		VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $6)
+	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, business_date, created_at, updated_at)
+		VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $7, $7)
 		ON CONFLICT `+same+` DO UPDATE SET total_orders = c.total_orders + 1
-		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, now).Scan(&id)
+		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, day, now).Scan(&id)
 	if err != nil {
 		return app.OrderCustomer{}, err
 	}

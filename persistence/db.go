@@ -140,12 +140,12 @@ func (db *DB) inStore(ctx context.Context, store app.StoreID, f func(ctx context
 const maxTries = 8
 
 // runTx runs f in a transaction, again when it lost a race (serialization failure,
-// deadlock). f must have no effect but on the database.
+// deadlock) or its connection's plans are outdated. f must have no effect but on the database.
 func runTx(ctx context.Context, pool *bun.DB, f func(ctx context.Context, tx bun.Tx) error) error {
 	var err error
 	for range maxTries {
 		err = pool.RunInTx(ctx, &sql.TxOptions{}, f)
-		if !lostRace(err) || ctx.Err() != nil {
+		if !runsAgain(err) || ctx.Err() != nil {
 			break
 		}
 	}

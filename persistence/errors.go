@@ -21,6 +21,7 @@ const (
 	stateSerializationFailure  = "40001"
 	stateDeadlock              = "40P01"
 	stateInsufficientPrivilege = "42501"
+	stateFeatureNotSupported   = "0A000"
 )
 
 // classify turns what database/sql and PostgreSQL say into what callers act on: no row is
@@ -59,8 +60,12 @@ func outOfReach(err error) bool {
 		strings.Contains(err.Error(), "conn closed")
 }
 
-func lostRace(err error) bool {
-	return hasState(err, stateSerializationFailure) || hasState(err, stateDeadlock)
+// runsAgain reports whether a transaction that failed like that may succeed the next time: it
+// lost a race, or was the first of its connection to learn that a migration has changed what
+// a prepared statement returns.
+func runsAgain(err error) bool {
+	return hasState(err, stateSerializationFailure) || hasState(err, stateDeadlock) ||
+		hasState(err, stateFeatureNotSupported) && strings.Contains(err.Error(), "cached plan must not change result type")
 }
 
 // isDuplicate reports whether err says that a row would have been the second of its kind.

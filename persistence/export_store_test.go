@@ -47,17 +47,16 @@ func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period ap
 	plans := map[string]string{}
 	for name, query := range map[string]func(tx bun.Tx) string{
 		"days": func(tx bun.Tx) string {
-			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), false).String()
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), nil).String()
 		},
 		"hours": func(tx bun.Tx) string {
-			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), true).String()
+			return tx.NewRaw(soldQuery, store, day(period.From), day(period.To), "1 hour").String()
 		},
 		"products": func(tx bun.Tx) string {
 			return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), "", 0, "", 21).String()
 		},
 		"customers": func(tx bun.Tx) string {
-			from, to := period.Hours(time.UTC, 0)
-			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To), from, to).String()
+			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).String()
 		},
 	} {
 		plan, err := db.explain(ctx, store, func(tx bun.Tx) (string, error) { return query(tx), nil })

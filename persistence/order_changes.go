@@ -53,6 +53,11 @@ func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.St
 		if moved, err = order.Moved(change, app.At(now)); err != nil || moved.Status == order.Status {
 			return err
 		}
+		if moved.Status == app.OrderCancelled {
+			if err := undoOrder(ctx, tx, moved, items); err != nil {
+				return err
+			}
+		}
 		_, err = tx.NewRaw(`UPDATE orders SET status = ?, previous_status = ?, cancellation_reason = ?, version = ?, updated_at = ?
 			WHERE store_id = ? AND id = ?`, moved.Status, moved.PreviousStatus, moved.CancellationReason, moved.Version, now, store, id).Exec(ctx)
 		if err != nil {
@@ -61,11 +66,6 @@ func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.St
 		if err := settlePoints(ctx, tx, now, moved, app.PointsEarned, ""); err != nil {
 			return err
 		}
-		if moved.Status == app.OrderCancelled {
-			if err := undoOrder(ctx, tx, moved, items); err != nil {
-				return err
-			}
-		}
 		return tellOfStatus(ctx, tx, now, moved, change.By)
 	})
 	return moved, err
@@ -73,7 +73,7 @@ func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.St
 
 // lockOrder keeps an order from being changed by others, NOT_FOUND if the store has none of
 // that id. Whoever locks anything else as well locks the order first, then products in the
-// order of their ids, then the customer.
+// order of their ids, then the customer, and at last what analytics add up.
 func lockOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID) (app.Order, []itemRow, error) {
 	var rows []orderRow
 	q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id).For("NO KEY UPDATE")

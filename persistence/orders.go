@@ -106,7 +106,7 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		if err != nil {
 			return app.Order{}, err
 		}
-		customer, err := orderingCustomer(ctx, tx, now, store, in)
+		customer, err := orderingCustomer(ctx, tx, now, row.BusinessDate, store, in)
 		if err != nil {
 			return app.Order{}, err
 		}
@@ -417,12 +417,9 @@ func listOrders(tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.Cus
 // searchOrders narrows a query to orders with a number, or with a customer whose name, last
 // name, e-mail address or phone number begins like that.
 func searchOrders(q *bun.SelectQuery, text string) *bun.SelectQuery {
-	const last = "\U0010FFFF" // no character sorts after it
-	for _, column := range []string{"search_name", "search_surname", "search_email", "search_phone"} {
-		q.WhereOr("o.? >= lower(?) AND o.? < lower(?)", bun.Ident(column), text, bun.Ident(column), text+last)
-	}
+	searchPeople(q, text)
 	if number, err := strconv.ParseUint(text, 10, 63); err == nil {
-		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+last)
+		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+afterAll)
 		q.WhereOr("o.number = ?", number)
 	}
 	return q

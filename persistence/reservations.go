@@ -156,7 +156,7 @@ func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.Re
 		if err != nil {
 			return err
 		}
-		zone, err := time.LoadLocation(settings.Timezone)
+		zone, err := zoneOf(settings.Timezone)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 		q.Where("r.customer_id = ?", filter.CustomerID)
 	}
 	if filter.Query != "" {
-		q.Where("strpos(lower(r.customer_name || chr(10) || r.customer_email || chr(10) || r.customer_phone), lower(?)) > 0", strings.TrimSpace(filter.Query))
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchPeople(q, strings.TrimSpace(filter.Query)) })
 	}
 	return q, nil
 }

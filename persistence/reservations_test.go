@@ -18,7 +18,7 @@ func TestReservationsAreReadByIndex(t *testing.T) {
 	r := open(t, db, "one.example")
 	_, err := db.System().DB.ExecContext(t.Context(), `
 		INSERT INTO reservations (id, store_id, status, customer_name, customer_email, customer_phone, party_size, start_at, end_at, notes, created_at, updated_at)
-		SELECT 'res_' || n, CASE n % 10 WHEN 0 THEN $1 ELSE $2 END, (ARRAY['PENDING', 'CONFIRMED', 'CANCELLED', 'COMPLETED', 'NO_SHOW'])[1 + n % 5], 'Ada', '', '', 2,
+		SELECT 'res_' || n, CASE n % 10 WHEN 0 THEN $1 ELSE $2 END, (ARRAY['PENDING', 'CONFIRMED', 'CANCELLED', 'COMPLETED', 'NO_SHOW'])[1 + n % 5], 'Guest Number' || n, n || '@example.com', '+49' || 1000000 + n, 2,
 			$3::timestamptz + n * interval '5 minutes', $3::timestamptz + n * interval '5 minutes' + interval '2 hours', '', now(), now()
 		FROM generate_series(1, 50000) n`, r.stores[1], r.stores[0], noon)
 	must(t, err)
@@ -35,6 +35,13 @@ func TestReservationsAreReadByIndex(t *testing.T) {
 		must(t, err)
 		if !strings.Contains(plan, "Index Scan using reservations_") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "->  Sort") {
 			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+	for _, query := range []string{"guest number4711", "number4711", "4711@", "+491004711"} {
+		plan, err := db.ExplainReservations(t.Context(), r.stores[0], app.ReservationFilter{Query: query})
+		must(t, err)
+		if !strings.Contains(plan, "BitmapOr") || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("search of %s:\n%s", query, plan)
 		}
 	}
 	plan, err := db.ExplainSeated(t.Context(), r.stores[0], noon.AddDate(0, 2, 0), noon.AddDate(0, 2, 0).Add(2*time.Hour))

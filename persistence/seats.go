@@ -2,7 +2,6 @@ package persistence
 
 import (
 	"context"
-	"time"
 
 	"github.com/uptrace/bun"
 
@@ -18,7 +17,7 @@ func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (a
 		if err != nil {
 			return err
 		}
-		zone, err := time.LoadLocation(settings.Timezone)
+		zone, err := zoneOf(settings.Timezone)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -41,11 +42,26 @@ func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView
 // businessDate returns the day to which now counts in the store's books: its own time
 // zone, with the hours before the cut-off still belonging to the day before.
 func (r storeRules) businessDate(now time.Time) (string, error) {
-	zone, err := time.LoadLocation(r.Timezone)
+	zone, err := zoneOf(r.Timezone)
 	if err != nil {
 		return "", err
 	}
 	return app.BusinessDay(now, zone, r.CutoffHour).Format(time.DateOnly), nil
+}
+
+// zones remembers the zones of stores, each of which is a file to read: *time.Location by name.
+var zones sync.Map
+
+// zoneOf returns the zone of an IANA name.
+func zoneOf(name string) (*time.Location, error) {
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err == nil {
+		zones.Store(name, zone)
+	}
+	return zone, err
 }
 
 // Resource is a table whose rows are addressed by id from outside.

@@ -6135,7 +6135,7 @@ export interface operations {
                 /** @description Begins on that day in the store's time zone, or the day before and goes on. */
                 overlapsDate?: string;
                 customerId?: string;
-                /** @description Found in the name, the e-mail address or the phone number, in any case. */
+                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
                 q?: string;
                 limit?: number;
                 /** @description nextCursor of the page before, with the same filters. */

@@ -1,0 +1,1 @@
+ALTER TABLE reservations DROP COLUMN search_name, DROP COLUMN search_surname, DROP COLUMN search_email, DROP COLUMN search_phone; -- and their indexes
