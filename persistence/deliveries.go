@@ -168,28 +168,35 @@ func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLi
 	return db.claim(ctx, claimQueued, now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven)
 }
 
+// claimQueued reads of each subscription more than its share of the batch, for others may
+// have less, and locks nothing that it does not take: another relay may want the same, and
+// then finds others when it looks again.
 const claimQueued = `
-	WITH RECURSIVE ` + waitingSubscriptions + `, turn AS (
-		SELECT due.id, h.quick, row_number() OVER (PARTITION BY w.subscription_id ORDER BY due.scheduled_for, due.id) AS place
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
+		SELECT w.subscription_id, k.quick, CASE WHEN k.quick THEN $4::bigint ELSE $3::bigint END AS most,
+			8 + 2 * CASE WHEN k.quick THEN $5::bigint ELSE $6::bigint END / count(*) OVER (PARTITION BY k.quick) AS wanted
 		FROM waiting w
-		JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) h USING (subscription_id)
+		JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) k USING (subscription_id)
 		JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
-		CROSS JOIN LATERAL (
-			SELECT q.id, q.scheduled_for FROM deliveries q
-			WHERE q.subscription_id = w.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2
-			ORDER BY q.scheduled_for, q.id
-			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.subscription_id = w.subscription_id AND p.status = 'pending')))
-			FOR UPDATE SKIP LOCKED
-		) due
 		WHERE w.scheduled_for <= $2
+	), room AS MATERIALIZED (
+		SELECT h.subscription_id, h.quick, ` + roomOf + ` AS free FROM due h
+	), turn AS (
+		SELECT next.id, room.quick, row_number() OVER (PARTITION BY room.subscription_id ORDER BY next.scheduled_for, next.id) AS place
+		FROM room CROSS JOIN LATERAL (
+			SELECT q.id, q.scheduled_for FROM deliveries q
+			WHERE q.subscription_id = room.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2
+			ORDER BY q.scheduled_for, q.id LIMIT greatest(0, room.free)
+		) next
 	), batch AS (
 		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT $5::bigint)
 		UNION ALL
 		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT $6::bigint)
+	), claimed AS MATERIALIZED (
+		SELECT d.id FROM deliveries d JOIN batch USING (id) WHERE d.status = 'queued' FOR UPDATE OF d SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'pending', lease_until = $1
-	FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+	FROM claimed, set_config('synchronous_commit', 'off', true) WHERE d.id = claimed.id
 	RETURNING ` + claimColumns
 
 // ClaimAbandoned takes over what another relay claimed and did not start within its lease.
