@@ -221,7 +221,7 @@ func profileTo(ctx context.Context, process *harness.Process, file string) error
 	if file == "" {
 		return nil
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.Admin+"/debug/pprof/profile?seconds=5", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.Admin+"/debug/pprof/profile?seconds=10", nil)
 	if err != nil {
 		return err
 	}
