@@ -86,8 +86,8 @@ func Open(config Config) (*DB, error) {
 		sqldb.SetMaxIdleConns(config.MaxConns)
 		*pool = bun.NewDB(sqldb, pgdialect.New())
 	}
-	db.loader = newGrouper(maxGroup, db.outgoing)
-	db.recorder = newGrouper(maxGroup, db.recordAttempts)
+	db.loader = newGrouper(maxGroup, loadPause, db.outgoing)
+	db.recorder = newGrouper(maxGroup, recordPause, db.recordAttempts)
 	return db, nil
 }
 
