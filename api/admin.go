@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +14,8 @@ import (
 const readyTimeout = 3 * time.Second
 
 // Admin answers on the admin address, which is not for the public: /healthz as long as the
-// process runs, /readyz as long as ready returns nil, /metrics for Prometheus.
+// process runs, /readyz as long as ready returns nil, /metrics for Prometheus, and below
+// /debug/pprof/ Go's profiles of the process.
 func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -29,5 +31,8 @@ func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer) http
 		w.Write([]byte("ok\n"))
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
 }

@@ -185,4 +185,10 @@ func TestAdmin(t *testing.T) {
 	if code, _ := look("/orders"); code != 404 {
 		t.Errorf("the admin address serves /orders: %d", code)
 	}
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.01"} {
+		if code, body := look(path); code != 200 || body == "" {
+			t.Errorf("%s: %d", path, code)
+		}
+		w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
+	}
 }

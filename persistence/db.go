@@ -78,13 +78,16 @@ func Open(config Config) (*DB, error) {
 		// The few statements that run all the time look rows up by index whatever their
 		// arguments are; planning them anew costs as much as running them.
 		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		// Nor do they wait for PostgreSQL to notice how large a table has become: until then it
+		// would read all of it.
+		c.RuntimeParams["enable_seqscan"] = "off"
 		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
 		sqldb.SetMaxOpenConns(config.MaxConns)
 		sqldb.SetMaxIdleConns(config.MaxConns)
 		*pool = bun.NewDB(sqldb, pgdialect.New())
 	}
-	db.loader = newGrouper(maxGroup, db.outgoing)
-	db.recorder = newGrouper(maxGroup, db.recordAttempts)
+	db.loader = newGrouper(maxGroup, loadPause, db.outgoing)
+	db.recorder = newGrouper(maxGroup, recordPause, db.recordAttempts)
 	return db, nil
 }
 

@@ -257,18 +257,21 @@ func claimArgs(now time.Time, limits app.ClaimLimits) []any {
 	return []any{now.Add(limits.Lease), now, limits.Slow, limits.Quick, limits.Batch, limits.SlowBatch, limits.Unproven}
 }
 
-// claimUnlimited leaves what plans limit, and half of each batch to it, but says that there is some.
+// claimUnlimited reads of each subscription more than its share of the batch, for others may
+// have less. It leaves what plans limit, and half of each batch to it, but says that there is some.
 var claimUnlimited = `
-	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
-		SELECT w.subscription_id, s.store_id, h.quick, q.limited ` + dueSubscriptions + `
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + `
+	), space AS MATERIALIZED (
+		SELECT h.subscription_id, h.quick, ` + roomOf + ` AS places
+		FROM (SELECT *, 8 + 2 * batch / count(*) OVER (PARTITION BY quick) AS wanted FROM due WHERE NOT limited) h
 	), turn AS (
 		SELECT d.id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
-		FROM due h CROSS JOIN LATERAL (` + dueDeliveries + fewOfThem + `) d WHERE NOT h.limited
+		FROM space h CROSS JOIN LATERAL (` + dueDeliveries + inTheirOrder + `) d
 	), remaining AS MATERIALIZED (
 		SELECT coalesce(bool_or(limited), false) AS limited, 1 + coalesce(max(limited::int), 0) AS parts FROM due
 	), ` + claimTurns("(SELECT $5::bigint / parts FROM remaining)", "(SELECT $6::bigint / parts FROM remaining)") + `, claimed AS (
 		UPDATE deliveries d SET status = 'pending', lease_until = $1
-		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+		FROM taken, set_config('synchronous_commit', 'off', true) WHERE d.id = taken.id
 		RETURNING ` + claimColumns + `
 	)
 	SELECT remaining.limited, ` + claimedColumns + ` FROM remaining LEFT JOIN claimed c ON true`
@@ -281,16 +284,17 @@ const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
 // claimLimited claims of the queues in $8, which the transaction must have locked in a
 // statement before. A slot of a window before the present one, $9, becomes one that is now.
 var claimLimited = `
-	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (
-		SELECT w.subscription_id, s.store_id, h.quick, q.queue, q.plan ` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
+	), space AS MATERIALIZED (
+		SELECT h.subscription_id, h.quick, h.queue, ` + roomOf + ` AS places FROM (SELECT *, batch AS wanted FROM due) h
 	), room AS MATERIALIZED (
 		SELECT q.queue, greatest(q.most, coalesce(w.taken, 0)) - coalesce(w.started, 0) AS free,
 			greatest(q.most / 2, coalesce(w.replays, 0)) - coalesce(w.replays_started, 0) AS free_for_replays
 		FROM (SELECT DISTINCT queue, ($11::bigint[])[array_position($10::text[], plan)] AS most FROM due) q
 			LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $9
 	), candidate AS MATERIALIZED (
-		SELECT d.*, h.subscription_id, h.quick, room.* FROM due h JOIN room ON room.queue = h.queue AND room.free > 0
-			CROSS JOIN LATERAL (` + dueDeliveries + ` AND (q.replays = 0 OR room.free_for_replays > 0)` + fewOfThem + `) d
+		SELECT d.*, h.subscription_id, h.quick, room.* FROM space h JOIN room ON room.queue = h.queue AND room.free > 0
+			CROSS JOIN LATERAL (` + dueDeliveries + ` AND (q.replays = 0 OR room.free_for_replays > 0)` + inTheirOrder + `) d
 	), fitting AS (
 		SELECT *, row_number() OVER (PARTITION BY queue ORDER BY scheduled_for, id) AS arrival
 		FROM (SELECT *, row_number() OVER (PARTITION BY queue, replays > 0 ORDER BY scheduled_for, id) AS arrival_of_kind FROM candidate) c
@@ -299,37 +303,42 @@ var claimLimited = `
 		SELECT id, quick, row_number() OVER (PARTITION BY subscription_id ORDER BY scheduled_for, id) AS place FROM fitting WHERE arrival <= free
 	), ` + claimTurns("$5::bigint", "$6::bigint") + `, claimed AS (
 		UPDATE deliveries d SET status = 'pending', lease_until = $1, scheduled_for = CASE WHEN d.scheduled_for < $9 THEN $2 ELSE d.scheduled_for END
-		FROM batch, set_config('synchronous_commit', 'off', true) WHERE d.id = batch.id
+		FROM taken, set_config('synchronous_commit', 'off', true) WHERE d.id = taken.id
 		RETURNING ` + claimColumns + `
 	)
 	SELECT false, ` + claimedColumns + ` FROM claimed c`
 
-// dueSubscriptions are those for which something is due, with the queue of their plan.
-const dueSubscriptions = `FROM waiting w
-			JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) h USING (subscription_id)
+// dueSubscriptions are those for which something is due, with the queue of their plan: how
+// many of each may be pending, and of how many the batch is.
+const dueSubscriptions = `
+		SELECT w.subscription_id, s.store_id, k.quick, q.queue, q.plan, q.limited,
+			CASE WHEN k.quick THEN $4::bigint ELSE $3::bigint END AS most, CASE WHEN k.quick THEN $5::bigint ELSE $6::bigint END AS batch
+		FROM waiting w
+			JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) k USING (subscription_id)
 			JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
 			JOIN plan_queues q ON q.store_id = s.store_id
 		WHERE w.scheduled_for <= $2`
 
-// dueDeliveries and fewOfThem read what may be claimed of a subscription h.
+// dueDeliveries reads what may be claimed of a subscription h, and inTheirOrder as many of
+// them as there are places.
 const (
 	dueDeliveries = `
 			SELECT q.id, q.scheduled_for, q.replays FROM deliveries q
 			WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2`
-	fewOfThem = `
-			ORDER BY q.scheduled_for, q.id
-			LIMIT least(CASE WHEN h.quick THEN $5::bigint ELSE $6::bigint END, greatest(0, least(CASE WHEN h.quick THEN $4::bigint ELSE $3::bigint END, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending')))
-			FOR UPDATE SKIP LOCKED
-		`
+	inTheirOrder = `
+			ORDER BY q.scheduled_for, q.id LIMIT greatest(0, h.places)`
 )
 
-// claimTurns takes the first of each subscription before the second of any.
+// claimTurns takes the first of each subscription before the second of any. It locks nothing
+// that it does not take: another relay may want the same, and then finds others when it looks
+// again.
 func claimTurns(quick, slow string) string {
 	return `batch AS (
 		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT ` + quick + `)
 		UNION ALL
 		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT ` + slow + `)
+	), taken AS MATERIALIZED (
+		SELECT d.id FROM deliveries d JOIN batch USING (id) WHERE d.status = 'queued' FOR UPDATE OF d SKIP LOCKED
 	)`
 }
 

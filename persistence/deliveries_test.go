@@ -146,6 +146,9 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	if diff := cmp.Diff(map[app.SubscriptionID]int{busy.ID: 2, quiet.ID: 1}, got); diff != "" {
 		t.Error("not in turn:", diff)
 	}
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND xmax::text <> '0'"); n != 0 {
+		t.Errorf("%d locked and not taken", n)
+	}
 	claims, err = db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 100, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
 	if len(claims) != 2 {

@@ -8,11 +8,12 @@ import (
 
 var errClosed = errors.New("the database has been closed")
 
-// grouper lets many callers share one statement (group commit). While one group is on its
-// way to the database the next gathers, so that a lone caller never waits and a busy
-// service sends few statements.
+// grouper lets many callers share one statement (group commit). A lone caller never waits.
+// Who comes soon after another waits for the rest of a pause, in which the next group
+// gathers, so that a busy service sends few statements.
 type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
+	lanes   chan struct{} // holds one for each group on its way
 	closed  chan struct{}
 	run     func(ctx context.Context, group []In) ([]Out, error)
 }
@@ -31,15 +32,19 @@ const (
 	maxGroup     = 128
 	groupTimeout = 10 * time.Second
 	groupLanes   = 2 // groups on their way at once
+
+	// What is loaded has a receiver waiting for it, what is recorded has not.
+	loadPause   = 8 * time.Millisecond
+	recordPause = 25 * time.Millisecond
 )
 
-// newGrouper makes a grouper of at most size callers per statement. run returns one Out
-// for each In, in the same order.
-func newGrouper[In, Out any](size int, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
-	g := &grouper[In, Out]{waiting: make(chan grouped[In, Out], size), closed: make(chan struct{}), run: run}
-	for range groupLanes {
-		go g.loop(size)
+// newGrouper makes a grouper of at most size callers per statement, and at most one
+// statement per pause. run returns one Out for each In, in the same order.
+func newGrouper[In, Out any](size int, pause time.Duration, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
+	g := &grouper[In, Out]{
+		waiting: make(chan grouped[In, Out], size), lanes: make(chan struct{}, groupLanes), closed: make(chan struct{}), run: run,
 	}
+	go g.loop(size, pause)
 	return g
 }
 
@@ -65,17 +70,34 @@ func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
-// close ends the loops. Who still waits gets errClosed, whatever became of its work.
+// close ends the loop. Who still waits gets errClosed, whatever became of its work.
 func (g *grouper[In, Out]) close() { close(g.closed) }
 
-func (g *grouper[In, Out]) loop(size int) {
+func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
+	rested := time.After(0)
 	for {
+		var first grouped[In, Out]
 		select {
 		case <-g.closed:
 			return
-		case first := <-g.waiting:
-			g.send(g.gather(first, size))
+		case first = <-g.waiting:
 		}
+		select {
+		case <-g.closed:
+			return
+		case <-rested:
+		}
+		select {
+		case <-g.closed:
+			return
+		case g.lanes <- struct{}{}:
+		}
+		group := g.gather(first, size)
+		rested = time.After(pause)
+		go func() {
+			g.send(group)
+			<-g.lanes
+		}()
 	}
 }
 

@@ -3,9 +3,12 @@ package persistence
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestOneBadRowIsNobodyElsesFailure(t *testing.T) {
@@ -13,7 +16,7 @@ func TestOneBadRowIsNobodyElsesFailure(t *testing.T) {
 	bad := errors.New("bad row")
 	var largest atomic.Int32
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	g := newGrouper(8, func(_ context.Context, group []int) ([]int, error) {
+	g := newGrouper(8, 0, func(_ context.Context, group []int) ([]int, error) {
 		started <- struct{}{}
 		<-release
 		largest.Store(max(largest.Load(), int32(len(group))))
@@ -54,11 +57,44 @@ func TestOneBadRowIsNobodyElsesFailure(t *testing.T) {
 	}
 }
 
+// A lone caller is served at once; who comes soon after waits for the others.
+func TestGroupsGatherWhileTheyAreMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pause = 25 * time.Millisecond
+		var groups []int
+		g := newGrouper(4, pause, func(_ context.Context, group []int) ([]int, error) {
+			groups = append(groups, len(group))
+			return group, nil
+		})
+		defer g.close()
+		began := time.Now()
+		do := func(n int, after time.Duration) {
+			t.Helper()
+			if _, err := g.do(t.Context(), n); err != nil || time.Since(began) != after {
+				t.Errorf("%d done after %v, %v; want it after %v", n, time.Since(began), err, after)
+			}
+		}
+		do(1, 0)
+		var wait sync.WaitGroup
+		for n := range 6 { // more than one group
+			wait.Go(func() { do(n, pause*time.Duration(1+n/4)) })
+			synctest.Wait()
+		}
+		wait.Wait()
+		time.Sleep(pause)
+		do(8, 3*pause)
+		if !slices.Equal(groups, []int{1, 4, 2, 1}) {
+			t.Errorf("groups of %v", groups)
+		}
+	})
+}
+
 func TestClosedGrouperLetsNobodyWait(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
 	defer close(block)
-	g := newGrouper(1, func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
+	g := newGrouper(1, 0, func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
 	waiting := make(chan error)
 	go func() { _, err := g.do(context.Background(), 1); waiting <- err }()
 	g.close()

@@ -120,23 +120,24 @@ const matchEvents = `match AS MATERIALIZED (
 			AND s.deleted_at IS NULL AND s.is_active AND event.type = ANY (s.events)
 	)`
 
-// recentAttempts counts a subscription's attempts that have ended and began in the last
-// five seconds before $2, up to $4: as many more may be pending. So a receiver that hangs
-// gets few before that is known, and one that answers many.
-const recentAttempts = `(SELECT count(*) FROM (SELECT FROM attempts a
-		WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s'
-		ORDER BY a.attempted_at DESC LIMIT $4::bigint) recent)`
+// roomOf says how many more of the deliveries of a subscription h, of the h.wanted at most,
+// may be pending: h.most in all, and no more than $7 beyond its attempts that have ended and
+// began in the last five seconds before $2. So a receiver that hangs gets few before that is
+// known, and one that answers many. No more attempts are counted than that needs.
+const roomOf = `(SELECT least(h.wanted, least(h.most, $7::bigint + (SELECT count(*) FROM (SELECT FROM attempts a
+			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s'
+			ORDER BY a.attempted_at DESC LIMIT greatest(0, pending + h.wanted - $7::bigint)) recent)) - pending)
+		FROM (SELECT count(*) AS pending FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending') p)`
 
 // insertDeliveries claims nothing past what is queued and due already, nothing of failing or
 // slow subscriptions, and of one of the others only a few: the next one's are not to wait
 // behind its burst.
 const insertDeliveries = `room AS MATERIALIZED (
-		SELECT h.subscription_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick,
-			CASE WHEN h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
+		SELECT h.subscription_id, h.quick, CASE WHEN NOT h.quick
 				OR EXISTS (SELECT FROM deliveries q WHERE q.subscription_id = h.subscription_id AND q.status = 'queued' AND q.scheduled_for <= $2) THEN 0
-			ELSE least($5::bigint, least($4::bigint, $7::bigint + ` + recentAttempts + `)
-				- (SELECT count(*) FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending')) END AS free
-		FROM subscription_health h WHERE h.subscription_id IN (SELECT subscription_id FROM match)
+			ELSE ` + roomOf + ` END AS free
+		FROM (SELECT subscription_id, store_id, failure_count = 0 AND slow_seen_at IS NULL AS quick, $4::bigint AS most, $5::bigint AS wanted FROM subscription_health) h
+		WHERE h.subscription_id IN (SELECT subscription_id FROM match)
 	), delivery AS (
 		INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, scheduled_for, created_at, status, lease_until)
 		SELECT 'dlv_' || uuidv7_hex($2, m.overall), m.store_id, m.event_id, m.subscription_id, m.type, m.scheduled_for, $2,

@@ -38,6 +38,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	_, err = database.Dispatch(t.Context(), noon, limits) // what opening the restaurant told of
 	must(t, err)
 	fill(t, owner, store, webhook, second, rows)
+	vacuum(t, owner)
 
 	// One connection of each role: what it has read can be told to the last row.
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
@@ -185,6 +186,50 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	}, 5, 300)
 }
 
+// Tables that PostgreSQL took to be empty when it planned a statement have filled since: a
+// delivery still reads its own rows only.
+func TestReadsStaySmallInFreshTables(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.New(t)
+	r := open(t, database, "one.example")
+	webhook := r.subscribe(t, database, 0, app.EventOrderCreated)
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
+	must(t, err)
+	defer db.Close()
+	// deliver takes one order to its recorded attempt and returns what that reads.
+	deliver := func() tableReads {
+		r.place(t, database, 1)
+		must(t, db.FlushReads(t.Context()))
+		before := reads(t, owner)
+		dispatched, err := db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 1000, Batch: 100, Lease: time.Minute}) // all of it is queued
+		must(t, err)
+		claims, err := db.ClaimQueued(t.Context(), noon, limits)
+		must(t, err)
+		if len(dispatched.Claims) != 0 || len(claims) != 1 {
+			t.Fatalf("claims %+v, then %+v", dispatched.Claims, claims)
+		}
+		outgoing, err := db.Outgoing(t.Context(), claims[0].ID, 1)
+		must(t, err)
+		_, err = db.RecordAttempt(t.Context(), app.MadeAttempt{
+			DeliveryID: claims[0].ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: noon,
+		})
+		must(t, err)
+		must(t, db.MarkStarted(t.Context(), noon, []app.DeliveryID{claims[0].ID}))
+		must(t, db.FlushReads(t.Context()))
+		return reads(t, owner).minus(before)
+	}
+	deliver()
+	fill(t, owner, r.stores[0], webhook.ID, r.subscribe(t, database, 0, app.EventPaymentRefunded).ID, 4000)
+	_, err = owner.Exec(t.Context(), "UPDATE deliveries SET status = 'delivered'") // what is queued came first
+	must(t, err)
+	if read := deliver(); read.sequential > 0 || read.fetched+read.entries > 300 {
+		t.Errorf("one delivery reads %+v", read)
+	}
+}
+
 func timeOr(at *app.Time, otherwise time.Time) time.Time {
 	if at == nil {
 		return otherwise
@@ -229,8 +274,13 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 		_, err := owner.Exec(t.Context(), statement, store, webhook, second, noon, rows)
 		must(t, err)
 	}
-	for _, table := range []string{"outbox", "deliveries", "attempts"} {
-		_, err := owner.Exec(t.Context(), "VACUUM ANALYZE "+table)
+}
+
+// vacuum lets PostgreSQL see how large the tables are that deliveries fill.
+func vacuum(t *testing.T, owner *pgx.Conn) {
+	t.Helper()
+	for _, statement := range []string{"VACUUM ANALYZE outbox", "VACUUM ANALYZE deliveries", "VACUUM ANALYZE attempts"} {
+		_, err := owner.Exec(t.Context(), statement)
 		must(t, err)
 	}
 }

@@ -58,8 +58,10 @@ func TestMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	temporal = temporal.WithTags(map[string]string{"namespace": "default", "operation": "StartWorkflowExecution"})
-	temporal.Counter("temporal_request").Inc(2)
+	for range 2 {
+		temporal.WithTags(map[string]string{"operation": "StartWorkflowExecution", "namespace": "default"}).Counter("temporal_request").Inc(1)
+	}
+	temporal = temporal.WithTags(map[string]string{"namespace": "default"}).WithTags(map[string]string{"operation": "StartWorkflowExecution"})
 	temporal.WithTags(map[string]string{"status_code": "UNAVAILABLE"}).Counter("temporal_request").Inc(1) // with other labels
 	temporal.Timer("temporal_request_latency").Record(20 * time.Millisecond)
 	temporal.Gauge("temporal_worker_task_slots_used").Update(7)

@@ -30,7 +30,7 @@ type options struct {
 	rate, neighbours       int
 	inFlight, scale        int
 	pace, within           time.Duration
-	only                   string
+	only, profile          string
 	json                   bool
 }
 
@@ -46,6 +46,7 @@ func main() {
 	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay, where scale is measured")
 	flag.DurationVar(&o.within, "within", 2*time.Hour, "how long scale lets more deliveries fail")
 	flag.StringVar(&o.only, "only", "throughput,latency,crash,isolation", "what is measured; there is also scale, which takes long")
+	flag.StringVar(&o.profile, "profile", "", "`file` for a profile of the worker's processor time in the last round of throughput; look at it with go tool pprof")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	bare := flag.String("bare", "", "internal: be the bare worker, for this Temporal `address`")
 	flag.Parse()

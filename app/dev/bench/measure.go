@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -142,7 +143,11 @@ func (b *bench) throughput(ctx context.Context) (rounds []round, ratio float64, 
 			return nil, 0, err
 		}
 		b.bar.Describe(fmt.Sprintf("deliveries, round %d", i+1))
-		ours, err := b.runOurs(ctx)
+		profile := ""
+		if i == b.rounds-1 {
+			profile = b.profile
+		}
+		ours, err := b.runOurs(ctx, profile)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -172,8 +177,9 @@ func (b *bench) runBare(round int) (figures, error) {
 }
 
 // runOurs places all orders first, so that placing them costs nothing while deliveries are
-// measured, then starts a worker: from the first arrival to the last.
-func (b *bench) runOurs(ctx context.Context) (figures, error) {
+// measured, then starts a worker: from the first arrival to the last. With the name of a
+// file it profiles the worker's first seconds.
+func (b *bench) runOurs(ctx context.Context, profile string) (figures, error) {
 	if err := b.placeAll(ctx); err != nil {
 		return figures{}, err
 	}
@@ -190,6 +196,8 @@ func (b *bench) runOurs(ctx context.Context) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
+	profiled := make(chan error, 1)
+	go func() { profiled <- profileTo(ctx, worker, profile) }()
 	already, began := b.receiver.count(), time.Now()
 	if err := b.receiver.wait(ctx, b.receiver.complete); err != nil {
 		return figures{}, err
@@ -199,10 +207,37 @@ func (b *bench) runOurs(ctx context.Context) (figures, error) {
 	if err != nil {
 		return figures{}, err
 	}
+	if err := <-profiled; err != nil {
+		return figures{}, err
+	}
 	stopping, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	f := figures{Count: count, PerSecond: float64(count) / took.Seconds(), CPU: after.since(before, count), Doubled: b.receiver.doubled()}
 	return f, worker.Stop(stopping)
+}
+
+// profileTo writes a profile of a process's next seconds to a file; none if that has no name.
+func profileTo(ctx context.Context, process *harness.Process, file string) error {
+	if file == "" {
+		return nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.Admin+"/debug/pprof/profile?seconds=10", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("profile the worker: %s", response.Status)
+	}
+	profile, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, profile, 0o644)
 }
 
 func (b *bench) placeAll(ctx context.Context) error {
