@@ -83,7 +83,8 @@ async function attack() {
   await until("the hostile receiver's answers are dead letters", async () => (await ask("GET", `/deliveries?status=dead_letter&webhookId=${webhook.id}`)).length >= 3);
   const attempts = await ask("GET", `/webhooks/${webhook.id}/deliveries`);
   const attempt = (type) => attempts.find(({ eventType }) => eventType === type).id;
-  const answered = ["<script>hacked()</script>", short("")];
+  const answered = ["<script>hacked()</script>", short("")]; // the answer's body and header
+  const inJSON = (text) => JSON.stringify(text).slice(1, -1); // as the event's data has it
   return [
     ["/orders", [hostile("guest"), hostile("note"), hostile("product")]],
     ["/orders?view=all", [hostile("guest"), hostile("regretful")]],
@@ -102,8 +103,8 @@ async function attack() {
     ["/analytics", [hostile("product")]],
     ["/webhooks", ["hostile?"]],
     [`/webhooks/${webhook.id}`, ["HTTP 400"], [["Edit"], ["Replay…"], ["Send a test"]]],
-    [`/webhooks/${webhook.id}?attempt=${attempt("order.created")}`, answered],
-    [`/webhooks/${webhook.id}?attempt=${attempt("payment.failed")}`, answered],
+    [`/webhooks/${webhook.id}?attempt=${attempt("order.created")}`, [...answered, inJSON(hostile("regretful"))]],
+    [`/webhooks/${webhook.id}?attempt=${attempt("payment.failed")}`, [...answered, inJSON(short("code"))]],
     ["/dead-letters", ["HTTP 400", "hostile?"], [["Replay…"]]],
     ["/settings", []],
     ["/team", [hostile("member"), email("member")]],
