@@ -17,7 +17,10 @@ func selectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 	if err != nil {
 		return err
 	}
-	return tx.NewSelect().DB().ScanRows(ctx, found, rows)
+	if err := tx.NewSelect().DB().ScanRows(ctx, found, rows); err != nil { // which closes them
+		return err
+	}
+	return found.Err()
 }
 
 // insertPrepared writes rows, at least one and at most 65,535 values in all.
