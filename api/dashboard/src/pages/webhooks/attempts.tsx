@@ -133,10 +133,6 @@ type PagesProps = { total: number; page: number; limit: number; totalPages: numb
 
 function Pages({ total, page, limit, totalPages, onPage }: PagesProps) {
   const first = Math.min((page - 1) * limit + 1, total);
-  function jump(event: FormEvent<HTMLFormElement>) {
-    event.preventDefault();
-    onPage(Number(new FormData(event.currentTarget).get("page")));
-  }
   return (
     <nav aria-label="Pages of attempts" className="mt-3 flex flex-wrap items-center justify-between gap-2 text-sm">
       <span className="text-muted-foreground" role="status">
@@ -146,10 +142,10 @@ function Pages({ total, page, limit, totalPages, onPage }: PagesProps) {
         <Button variant="outline" size="small" disabled={page <= 1} onClick={() => onPage(Math.min(page - 1, totalPages))}>
           <ChevronLeft aria-hidden /> Newer
         </Button>
-        <form onSubmit={jump} className="flex items-center gap-1.5">
+        <Form onSubmit={(form) => onPage(Number(form.get("page")))} className="flex items-center gap-1.5">
           <Input key={page} type="number" name="page" aria-label="Page" required min={1} max={totalPages} defaultValue={page} className="h-8 w-20 text-right tabular-nums" />
           <span className="whitespace-nowrap">of {totalPages.toLocaleString("en")}</span>
-        </form>
+        </Form>
         <Button variant="outline" size="small" disabled={page >= totalPages} onClick={() => onPage(page + 1)}>
           Older <ChevronRight aria-hidden />
         </Button>
