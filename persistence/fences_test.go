@@ -91,7 +91,8 @@ func TestWhoCrossesStores(t *testing.T) {
 		"RemoveMember",         // users belong to no store
 		"Authenticate",         // the session names the store
 		"CheckSchema",          // reads no tenant's row
-		"claim",                // relay
+		"ClaimAbandoned",       // relay
+		"ClaimQueued",          // relay
 		"ClaimJobs",            // relay
 		"FinishJobs",           // relay
 		"CreateUser",           // platform

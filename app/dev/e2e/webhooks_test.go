@@ -66,7 +66,7 @@ func TestDeletingAWebhookCancelsWhatIsLeft(t *testing.T) {
 	worker(t, settings)
 	eventually(t, "all are cancelled", func() error {
 		if n := count(t, of+" AND reason = $3", s.ID, app.DeliveryCancelled, app.ReasonDeleted); n != orders {
-			return fmt.Errorf("%d of %d", n, orders)
+			return fmt.Errorf("%d of %d, the others are %s", n, orders, others(t, s.ID))
 		}
 		return nil
 	})
@@ -95,6 +95,16 @@ func TestDeletingAWebhookCancelsWhatIsLeft(t *testing.T) {
 	}
 	replay(t, "teardown_deleted", historyNamed(t, workflows.JobWorkflowID(app.JobTeardown, string(s.ID))))
 	t.Logf("%d attempts until the deletion, %d open deliveries, %d requests in all", deleted, open, len(h.all(t)))
+}
+
+// others tells of the deliveries to a subscription that have not been cancelled since it is
+// deleted.
+func others(t *testing.T, subscription app.SubscriptionID) (text string) {
+	t.Helper()
+	must(t, the.db.System().DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(concat_ws(' ', id, status, 'for', nullif(reason, ''), 'after', attempts,
+			'started', started_at, 'lease', lease_until, 'next', next_retry_at), '; '), 'none')
+		FROM deliveries WHERE subscription_id = $1 AND NOT (status = 'cancelled' AND reason = $2)`, subscription, app.ReasonDeleted).Scan(&text))
+	return text
 }
 
 // A URL counts from the next attempt on; events that are no longer chosen are delivered all

@@ -95,7 +95,7 @@ function Filters({ search, onFilter }: { search: AuditSearch; onFilter: (next: A
 /** The users and API keys of the store, whoever has left included as long as one looks at them. */
 function ActorFilter({ value, onChange }: { value: string | undefined; onChange: (id: string | undefined) => void }) {
   const users = useQuery({ queryKey: ["users", "names"], queryFn: () => data(api.GET("/users", { params: { query: { limit: 100 } } })) });
-  const keys = useQuery({ queryKey: ["api-keys"], queryFn: () => data(api.GET("/api-keys")) });
+  const keys = useQuery({ queryKey: ["api-keys", "names"], queryFn: () => data(api.GET("/api-keys", { params: { query: { limit: 100 } } })) });
   const known = [...(users.data ?? []), ...(keys.data ?? [])].some((one) => one.id === value);
   return (
     <label className="grid gap-1.5 text-sm font-medium">
