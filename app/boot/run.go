@@ -49,9 +49,6 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	if config.temporal.MetricsHandler, err = temporalMetrics(metrics); err != nil {
 		return err
 	}
-	if err := admit(ctx, db, log); err != nil {
-		return err
-	}
 
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
@@ -64,6 +61,14 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		}
 	}()
 	health := &health{checks: []func(context.Context) error{db.Ping}}
+	// Whoever supervises the process can ask it from the first moment on, however long it waits
+	// for others.
+	if err := listen(ctx, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, api.Admin(health.ready, metrics), log); err != nil {
+		return err
+	}
+	if err := admit(ctx, db, log); err != nil {
+		return err
+	}
 	if config.parts&Worker != 0 {
 		if err := startWorker(ctx, group, config, db, metrics, health, log); err != nil {
 			return err
@@ -86,9 +91,6 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			return err
 		}
 	}
-	if err := listen(ctx, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, api.Admin(health.ready, metrics), log); err != nil {
-		return err
-	}
 	health.started.Store(true)
 	if ready != nil {
 		ready()
@@ -96,9 +98,20 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	return ignoreCancelled(group.Wait())
 }
 
-// admit waits for the database and refuses one that must not be used.
+// admit waits for the database and refuses one that must not be used. One that answers, but
+// does not let us in, is not waited for.
 func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
-	if err := eventually(ctx, log, "PostgreSQL", db.Ping); err != nil {
+	var refusal error
+	err := eventually(ctx, log, "PostgreSQL", func(ctx context.Context) error {
+		refusal = nil
+		err := db.Ping(ctx)
+		if err != nil && app.CodeOf(err) != app.CodeUnavailable {
+			refusal = fmt.Errorf("DATABASE_URL: %w", err)
+			return nil
+		}
+		return err
+	})
+	if err = errors.Join(err, refusal); err != nil {
 		return err
 	}
 	if err := db.CheckSchema(ctx); err != nil {
