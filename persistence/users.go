@@ -135,7 +135,7 @@ func chooseStore(entries []app.StoreEntry, wanted, last app.StoreID) (app.StoreE
 			}
 		}
 		if wanted != "" {
-			return app.StoreEntry{}, app.StoreMismatch()
+			return app.StoreEntry{}, app.Errorf(app.CodeStoreMismatch, "you do not work in this store")
 		}
 	}
 	return entries[0], nil
