@@ -17,7 +17,8 @@ func selectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 	if err != nil {
 		return err
 	}
-	if err := tx.NewSelect().DB().ScanRows(ctx, found, rows); err != nil { // which closes them
+	defer found.Close()
+	if err := tx.NewSelect().DB().ScanRows(ctx, found, rows); err != nil {
 		return err
 	}
 	return found.Err()
