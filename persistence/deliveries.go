@@ -265,7 +265,7 @@ var claimUnlimited = `
 		SELECT h.subscription_id, h.quick, ` + roomOf + ` AS places
 		FROM (SELECT *, 8 + 2 * batch / count(*) OVER (PARTITION BY quick) AS wanted FROM due WHERE NOT limited) h
 	), turn AS (
-		SELECT d.id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
+		SELECT d.id, d.scheduled_for, h.subscription_id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
 		FROM space h CROSS JOIN LATERAL (` + dueDeliveries + inTheirOrder + `) d
 	), remaining AS MATERIALIZED (
 		SELECT coalesce(bool_or(limited), false) AS limited, 1 + coalesce(max(limited::int), 0) AS parts FROM due
@@ -278,13 +278,15 @@ var claimUnlimited = `
 
 // queuesDue are the queues of limited plans in which something is due at $1.
 const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
-	SELECT DISTINCT q.queue FROM waiting w JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
-		JOIN plan_queues q ON q.store_id = s.store_id WHERE w.scheduled_for <= $1 AND q.limited`
+	SELECT DISTINCT s.queue FROM waiting w CROSS JOIN LATERAL (
+		SELECT q.queue FROM subscriptions s JOIN plan_queues q ON q.store_id = s.store_id
+		WHERE s.id = w.subscription_id AND s.deleted_at IS NULL AND q.limited OFFSET 0
+	) s WHERE w.scheduled_for <= $1`
 
 // claimLimited claims of the queues in $8, which the transaction must have locked in a
 // statement before. A slot of a window before the present one, $9, becomes one that is now.
 var claimLimited = `
-	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + ` AND q.queue = ANY ($8::text[])
+	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + ` AND s.queue = ANY ($8::text[])
 	), space AS MATERIALIZED (
 		SELECT h.subscription_id, h.quick, h.queue, ` + roomOf + ` AS places FROM (SELECT *, batch AS wanted FROM due) h
 	), room AS MATERIALIZED (
@@ -300,7 +302,8 @@ var claimLimited = `
 		FROM (SELECT *, row_number() OVER (PARTITION BY queue, replays > 0 ORDER BY scheduled_for, id) AS arrival_of_kind FROM candidate) c
 		WHERE replays = 0 OR arrival_of_kind <= free_for_replays
 	), turn AS (
-		SELECT id, quick, row_number() OVER (PARTITION BY subscription_id ORDER BY scheduled_for, id) AS place FROM fitting WHERE arrival <= free
+		SELECT id, scheduled_for, subscription_id, quick, row_number() OVER (PARTITION BY subscription_id ORDER BY scheduled_for, id) AS place
+		FROM fitting WHERE arrival <= free
 	), ` + claimTurns("$5::bigint", "$6::bigint") + `, claimed AS (
 		UPDATE deliveries d SET status = 'pending', lease_until = $1, scheduled_for = CASE WHEN d.scheduled_for < $9 THEN $2 ELSE d.scheduled_for END
 		FROM taken, set_config('synchronous_commit', 'off', true) WHERE d.id = taken.id
@@ -309,14 +312,15 @@ var claimLimited = `
 	SELECT false, ` + claimedColumns + ` FROM claimed c`
 
 // dueSubscriptions are those for which something is due, with the queue of their plan: how
-// many of each may be pending, and of how many the batch is.
+// many of each may be pending, and of how many the batch is. OFFSET 0 keeps PostgreSQL from
+// reading all subscriptions there are to find these.
 const dueSubscriptions = `
-		SELECT w.subscription_id, s.store_id, k.quick, q.queue, q.plan, q.limited,
-			CASE WHEN k.quick THEN $4::bigint ELSE $3::bigint END AS most, CASE WHEN k.quick THEN $5::bigint ELSE $6::bigint END AS batch
-		FROM waiting w
-			JOIN (SELECT subscription_id, failure_count = 0 AND slow_seen_at IS NULL AS quick FROM subscription_health) k USING (subscription_id)
-			JOIN subscriptions s ON s.id = w.subscription_id AND s.deleted_at IS NULL
-			JOIN plan_queues q ON q.store_id = s.store_id
+		SELECT w.subscription_id, s.*, CASE WHEN s.quick THEN $4::bigint ELSE $3::bigint END AS most, CASE WHEN s.quick THEN $5::bigint ELSE $6::bigint END AS batch
+		FROM waiting w CROSS JOIN LATERAL (
+			SELECT s.store_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick, q.queue, q.plan, q.limited
+			FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id JOIN plan_queues q ON q.store_id = s.store_id
+			WHERE s.id = w.subscription_id AND s.deleted_at IS NULL OFFSET 0
+		) s
 		WHERE w.scheduled_for <= $2`
 
 // dueDeliveries reads what may be claimed of a subscription h, and inTheirOrder as many of
@@ -331,14 +335,19 @@ const (
 
 // claimTurns takes the first of each subscription before the second of any. It locks nothing
 // that it does not take: another relay may want the same, and then finds others when it looks
-// again.
+// again. Each is looked up by its whole key in the index of what is queued: a plan from the
+// time when little was queued would read all of it for each claim.
 func claimTurns(quick, slow string) string {
 	return `batch AS (
-		(SELECT id FROM turn WHERE quick ORDER BY place, id LIMIT ` + quick + `)
+		(SELECT * FROM turn WHERE quick ORDER BY place, id LIMIT ` + quick + `)
 		UNION ALL
-		(SELECT id FROM turn WHERE NOT quick ORDER BY place, id LIMIT ` + slow + `)
+		(SELECT * FROM turn WHERE NOT quick ORDER BY place, id LIMIT ` + slow + `)
 	), taken AS MATERIALIZED (
-		SELECT d.id FROM deliveries d JOIN batch USING (id) WHERE d.status = 'queued' FOR UPDATE OF d SKIP LOCKED
+		SELECT d.id FROM batch CROSS JOIN LATERAL (
+			SELECT q.id FROM deliveries q
+			WHERE q.subscription_id = batch.subscription_id AND q.status = 'queued' AND q.scheduled_for = batch.scheduled_for AND q.id = batch.id
+			FOR UPDATE SKIP LOCKED
+		) d
 	)`
 }
 

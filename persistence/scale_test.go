@@ -3,6 +3,7 @@ package persistence_test
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -199,15 +200,17 @@ func TestReadsStaySmallInFreshTables(t *testing.T) {
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
 	defer db.Close()
-	// deliver takes one order to its recorded attempt and returns what that reads.
+	// deliver takes one order to its recorded attempt and returns what that reads. What else is
+	// queued is another webhook's.
 	deliver := func() tableReads {
 		r.place(t, database, 1)
 		must(t, db.FlushReads(t.Context()))
 		before := reads(t, owner)
 		dispatched, err := db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 1000, Batch: 100, Lease: time.Minute}) // all of it is queued
 		must(t, err)
-		claims, err := db.ClaimQueued(t.Context(), noon, limits)
+		claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 2, Unproven: 100, Quick: 100, Lease: time.Minute})
 		must(t, err)
+		claims = slices.DeleteFunc(claims, func(c app.Claim) bool { return c.SubscriptionID != webhook.ID })
 		if len(dispatched.Claims) != 0 || len(claims) != 1 {
 			t.Fatalf("claims %+v, then %+v", dispatched.Claims, claims)
 		}
@@ -221,12 +224,28 @@ func TestReadsStaySmallInFreshTables(t *testing.T) {
 		must(t, db.FlushReads(t.Context()))
 		return reads(t, owner).minus(before)
 	}
+	elsewhere := open(t, database, "two.example").stores[0]
 	deliver()
-	fill(t, owner, r.stores[0], webhook.ID, r.subscribe(t, database, 0, app.EventPaymentRefunded).ID, 4000)
+	second := r.subscribe(t, database, 0, app.EventPaymentRefunded)
+	fill(t, owner, r.stores[0], webhook.ID, second.ID, 4000)
 	_, err = owner.Exec(t.Context(), "UPDATE deliveries SET status = 'delivered'") // what is queued came first
 	must(t, err)
 	if read := deliver(); read.sequential > 0 || read.fetched+read.entries > 300 {
 		t.Errorf("one delivery reads %+v", read)
+	}
+	for _, statement := range []string{
+		"UPDATE deliveries SET status = 'queued', scheduled_for = created_at - interval '1 d', subscription_id = '" + string(second.ID) + "' WHERE ended_at > created_at - interval '1 s'",
+		`INSERT INTO subscriptions SELECT (jsonb_populate_record(s, jsonb_build_object('id', 'sub_' || n, 'store_id', '` + string(elsewhere) + `'))).* FROM subscriptions s, generate_series(1, 2000) n WHERE s.id = '` + string(second.ID) + "'",
+		`INSERT INTO subscription_health SELECT (jsonb_populate_record(h, jsonb_build_object('subscription_id', 'sub_' || n, 'store_id', '` + string(elsewhere) + `'))).* FROM subscription_health h, generate_series(1, 2000) n WHERE h.subscription_id = '` + string(second.ID) + "'",
+	} {
+		changed, err := owner.Exec(t.Context(), statement)
+		must(t, err)
+		if changed.RowsAffected() < 2000 {
+			t.Fatalf("%v: %s", changed, statement)
+		}
+	}
+	if read := deliver(); read.sequential > 0 || read.fetched+read.entries > 400 {
+		t.Errorf("one delivery beside thousands that are queued, of one webhook of thousands, reads %+v", read)
 	}
 }
 
@@ -285,7 +304,7 @@ func vacuum(t *testing.T, owner *pgx.Conn) {
 	}
 }
 
-// tableReads are rows of the large tables that have been read.
+// tableReads are rows of the tables that grow with deliveries and webhooks that have been read.
 type tableReads struct {
 	sequential int // from end to end
 	fetched    int // by an index
@@ -299,7 +318,7 @@ func (r tableReads) minus(before tableReads) tableReads {
 func reads(t *testing.T, owner *pgx.Conn) (r tableReads) {
 	t.Helper()
 	must(t, owner.QueryRow(t.Context(), `SELECT sum(seq_tup_read), sum(idx_tup_fetch),
-			(SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname IN ('outbox', 'deliveries', 'attempts'))
-		FROM pg_stat_user_tables WHERE relname IN ('outbox', 'deliveries', 'attempts')`).Scan(&r.sequential, &r.fetched, &r.entries))
+			(SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname IN ('outbox', 'deliveries', 'attempts', 'subscriptions', 'subscription_health'))
+		FROM pg_stat_user_tables WHERE relname IN ('outbox', 'deliveries', 'attempts', 'subscriptions', 'subscription_health')`).Scan(&r.sequential, &r.fetched, &r.entries))
 	return r
 }
