@@ -215,11 +215,11 @@ func memory(pid int) (float64, error) {
 
 func (s *scale) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\t\tCPU ms each:\t\t\tMiB:\t\t")
-	fmt.Fprintln(w, "waiting\tafter s\tservice\tTemporal\tPostgreSQL\tworker\tTemporal\t")
+	fmt.Fprintln(w, "\t\tCPU ms each:\t\t\t\tMiB:\t\t")
+	fmt.Fprintln(w, "waiting\tafter s\tservice\tits SQL\tTemporal\tPostgreSQL else\tworker\tTemporal\t")
 	for _, step := range s.Steps {
-		fmt.Fprintf(w, "%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", step.Waiting, step.Seconds,
-			step.CPU.Service, step.CPU.Temporal, step.CPU.Postgres, step.Worker, step.Temporal)
+		fmt.Fprintf(w, "%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", step.Waiting, step.Seconds,
+			step.CPU.Service, step.CPU.SQL, step.CPU.Temporal, step.CPU.Postgres, step.Worker, step.Temporal)
 	}
 	fmt.Fprintln(w)
 	for _, query := range s.Queries {
