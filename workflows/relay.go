@@ -56,6 +56,11 @@ type Relay struct {
 
 	results chan startResult
 	wake    chan struct{}
+
+	// When the loop claimed last of what is queued, and whether there was more then for failing
+	// and slow subscriptions than it took.
+	claimedAt time.Time
+	slowLeft  bool
 }
 
 type startResult struct {
@@ -186,21 +191,34 @@ func (r *Relay) round(ctx context.Context, look outlook) (progress, error) {
 // claimQueued claims as much of what is queued as its starters can take.
 func (r *Relay) claimQueued(ctx context.Context, did *progress) error {
 	did.looked = true
-	quick, slow := cap(r.queued)-len(r.queued), slowBatch-len(r.slow)
-	if quick < cap(r.queued)/2 && slow < slowBatch/2 {
+	quick, slow := cap(r.queued)-len(r.queued), max(slowBatch-len(r.slow), 0)
+	enough := quick < cap(r.queued)/2 && (slow < slowBatch/2 || !r.slowLeft)
+	if enough && r.now().Sub(r.claimedAt) < idlePoll {
 		did.moved, did.heldBack = true, true
 		return nil
 	}
-	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(quick, max(slow, 0)))
+	r.claimedAt = r.now()
+	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(quick, slow))
 	r.hand(claims)
 	if err != nil {
 		return err
 	}
+	healthy := countHealthy(claims)
+	r.slowLeft = slow > 0 && len(claims)-healthy >= slow
 	did.moved = len(claims) > 0
 	if did.heldBack = len(claims) >= quick; !did.heldBack {
 		did.heldBack, err = r.store.HasDue(ctx, r.now())
 	}
 	return err
+}
+
+func countHealthy(claims []app.Claim) (n int) {
+	for _, claim := range claims {
+		if claim.Healthy {
+			n++
+		}
+	}
+	return n
 }
 
 // takeOver claims what a relay that died has left.

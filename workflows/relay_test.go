@@ -28,6 +28,7 @@ type queue struct {
 	torn    int // how many claims of what is queued fail when they have been made
 	moves   int // websites that move up
 	endless bool
+	asked   int // how often for what is queued
 }
 
 func newQueue(events int) *queue { return &queue{events: events} }
@@ -66,6 +67,7 @@ func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d a
 func (q *queue) ClaimQueued(_ context.Context, _ time.Time, l app.ClaimLimits) ([]app.Claim, error) {
 	q.Lock()
 	defer q.Unlock()
+	q.asked++
 	n := min(l.Batch, len(q.queued))
 	claims := slices.Clone(q.queued[:n])
 	q.queued = q.queued[n:]
@@ -263,4 +265,48 @@ func TestRelayStartsNewDeliveriesBeforeABacklog(t *testing.T) {
 	if c := <-began; c.ID != "1" {
 		t.Errorf("%s starts before the new one", c.ID)
 	}
+}
+
+// What is queued is claimed in few large batches, however soon the loop looks again: when
+// half a batch has been taken off, when there was more of what is slow, and once in a while.
+func TestRelayClaimsInLargeBatches(t *testing.T) {
+	t.Parallel()
+	q := newQueue(0)
+	for range 500 {
+		q.queued = append(q.queued, app.Claim{ID: "queued", Healthy: true})
+	}
+	now := time.Now()
+	r := NewRelay(q, nil, nil, func() time.Time { return now }, zerolog.Nop())
+	claim := func(what string, fresh int, want bool) {
+		t.Helper()
+		asked, before := q.asked, len(r.queued)+len(r.slow)
+		var did progress
+		if err := r.claimQueued(t.Context(), &did); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(r.queued) + len(r.slow) - before; got != fresh || (q.asked > asked) != want {
+			t.Errorf("%s: claimed %d, want %d; asked %d times", what, got, fresh, q.asked-asked)
+		}
+	}
+	take := func(from chan app.Claim, n int) {
+		for range n {
+			<-from
+		}
+	}
+	claim("nothing waits for a starter", claimBatch, true)
+	take(r.queued, claimBatch/2-1)
+	claim("less than half a batch is taken", 0, false)
+	take(r.queued, 1)
+	claim("half a batch is taken", claimBatch/2, true)
+	now = now.Add(idlePoll)
+	claim("after a while", 0, true)
+	for range 20 {
+		q.slow = append(q.slow, app.Claim{ID: "slow"})
+	}
+	claim("slow ones came", 0, false)
+	now = now.Add(idlePoll)
+	claim("slow ones came a while ago", slowBatch, true)
+	take(r.slow, slowBatch/2)
+	claim("there are more slow ones", 4, true)
+	claim("there are no more slow ones", 0, false)
 }
