@@ -34,8 +34,8 @@ const (
 	groupLanes   = 2 // groups on their way at once
 
 	// What is loaded has a receiver waiting for it, what is recorded has not.
-	loadPause   = 8 * time.Millisecond
-	recordPause = 25 * time.Millisecond
+	loadPause   = 15 * time.Millisecond
+	recordPause = 50 * time.Millisecond
 )
 
 // newGrouper makes a grouper of at most size callers per statement, and at most one
