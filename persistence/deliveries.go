@@ -262,7 +262,7 @@ func claimArgs(now time.Time, limits app.ClaimLimits) []any {
 var claimUnlimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + `
 	), space AS MATERIALIZED (
-		SELECT h.subscription_id, h.quick, ` + roomOf + ` AS places
+		SELECT h.subscription_id, h.quick, least(` + roomOf + `, ` + paceOf + `) AS places
 		FROM (SELECT *, 8 + 2 * batch / count(*) OVER (PARTITION BY quick) AS wanted FROM due WHERE NOT limited) h
 	), turn AS (
 		SELECT d.id, d.scheduled_for, h.subscription_id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
@@ -288,7 +288,7 @@ const queuesDue = `WITH RECURSIVE ` + waitingSubscriptions + `
 var claimLimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + ` AND s.queue = ANY ($8::text[])
 	), space AS MATERIALIZED (
-		SELECT h.subscription_id, h.quick, h.queue, ` + roomOf + ` AS places FROM (SELECT *, batch AS wanted FROM due) h
+		SELECT h.subscription_id, h.quick, h.queue, least(` + roomOf + `, ` + paceOf + `) AS places FROM (SELECT *, batch AS wanted FROM due) h
 	), room AS MATERIALIZED (
 		SELECT q.queue, greatest(q.most, coalesce(w.taken, 0)) - coalesce(w.started, 0) AS free,
 			greatest(q.most / 2, coalesce(w.replays, 0)) - coalesce(w.replays_started, 0) AS free_for_replays
@@ -317,11 +317,20 @@ var claimLimited = `
 const dueSubscriptions = `
 		SELECT w.subscription_id, s.*, CASE WHEN s.quick THEN $4::bigint ELSE $3::bigint END AS most, CASE WHEN s.quick THEN $5::bigint ELSE $6::bigint END AS batch
 		FROM waiting w CROSS JOIN LATERAL (
-			SELECT s.store_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick, q.queue, q.plan, q.limited
+			SELECT s.store_id, h.failure_count = 0 AND h.slow_seen_at IS NULL AS quick, h.slow_seen_at IS NOT NULL AS slow, q.queue, q.plan, q.limited
 			FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id JOIN plan_queues q ON q.store_id = s.store_id
 			WHERE s.id = w.subscription_id AND s.deleted_at IS NULL OFFSET 0
 		) s
 		WHERE w.scheduled_for <= $2`
+
+// paceOf spreads over time what goes to a slow subscription h: all that is claimed at once is
+// timed out at once and tried again at once, which others would feel. In a second it gets
+// two that are pending still, and half as many as have begun and ended in the last five. It
+// is null for others.
+const paceOf = `CASE WHEN h.slow THEN greatest(0, 2 + (SELECT count(*) FROM (SELECT FROM attempts a
+			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s' LIMIT 2 * h.most) recent) / 2
+		- (SELECT count(*) FROM deliveries p
+			WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending' AND p.lease_until > $1::timestamptz - interval '1 s')) END`
 
 // dueDeliveries reads what may be claimed of a subscription h, and inTheirOrder as many of
 // them as there are places.

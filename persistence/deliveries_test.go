@@ -331,6 +331,50 @@ func TestSlowReceiversLeaveTheFastLaneForAWhile(t *testing.T) {
 	}
 }
 
+// What a slow receiver gets is spread over time, so that it does not end all at once: two a
+// second while it answers none of them, more as it does, and never more than may be pending.
+func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
+	t.Parallel()
+	for _, plan := range []app.Plan{app.PlanEnterprise, app.PlanStarter} {
+		db := persistencetest.New(t)
+		r := open(t, db, "one.example")
+		r.subscribe(t, db, 0, app.EventOrderCreated)
+		change(t, db, "UPDATE websites SET plan = $1", plan)
+		change(t, db, "UPDATE subscription_health SET slow_seen_at = $1", noon)
+		r.place(t, db, 60)
+		_, err := db.Dispatch(t.Context(), noon, limits)
+		must(t, err)
+		now := noon
+		claimed := func(n int) []app.Claim {
+			t.Helper()
+			claims, err := db.ClaimQueued(t.Context(), now, app.ClaimLimits{SlowBatch: 40, Unproven: 16, Slow: 50, Lease: time.Minute})
+			must(t, err)
+			if len(claims) != n {
+				t.Errorf("%s: claimed %d after %s, want %d", plan, len(claims), now.Sub(noon), n)
+			}
+			return claims
+		}
+		var pending []app.Claim
+		for range 8 {
+			pending = append(pending, claimed(2)...)
+			claimed(0)
+			now = now.Add(time.Second)
+		}
+		claimed(0) // they are 16
+		for _, c := range pending {
+			outgoing, err := db.Outgoing(t.Context(), c.ID, 1)
+			must(t, err)
+			_, err = db.RecordAttempt(t.Context(), app.MadeAttempt{
+				DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: now, Duration: 3 * time.Second,
+			})
+			must(t, err)
+		}
+		now = now.Add(3 * time.Second)
+		claimed(2 + 16/2)
+		claimed(0)
+	}
+}
+
 // A receiver that refuses at once holds nobody up: its deliveries are started apart from
 // those of others, but take the fast lane. One that fails slowly leaves it.
 func TestFailingReceiversKeepTheFastLaneWhileTheyAnswerFast(t *testing.T) {
