@@ -30,8 +30,8 @@ const (
 	dispatchLimit = 200
 	claimBatch    = 64 // deliveries that wait for a starter
 	slowBatch     = 16
-	turn          = 8  // new deliveries of one subscription that go before what is queued
-	unproven      = 16 // first attempts of one subscription in Temporal at once that has answered none lately
+	turn          = 8 // new deliveries of one subscription that go before what is queued
+	unproven      = 8 // first attempts of one subscription in Temporal at once that has answered none lately
 	quickPending  = 200
 	slowPending   = 50 // of a failing or slow one
 	claimLease    = 10 * time.Second

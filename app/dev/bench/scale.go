@@ -157,7 +157,7 @@ func (b *bench) waiting(ctx context.Context, stores []store, state app.DeliveryS
 func (b *bench) queries(ctx context.Context, s store, waiting int) ([]timed, error) {
 	now := time.Now()
 	before := app.At(now.Add(-24 * time.Hour))
-	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 16, Quick: 200, Slow: 50, Lease: 10 * time.Second}
+	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 8, Quick: 200, Slow: 50, Lease: 10 * time.Second}
 	deliveries := func(filter persistence.DeliveryFilter) func() error {
 		return func() error { _, err := b.db.Deliveries(ctx, s.id, filter, "", 100); return err }
 	}
