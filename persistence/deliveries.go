@@ -62,13 +62,14 @@ func (f DeliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 }
 
 // within leaves to a query of deliveries d those of the filter's time: an id begins with
-// the time of its making.
+// the time of its making. PostgreSQL does not see when it plans how few or many these are:
+// where it believes that there are hardly any, it would read all of them for each kind.
 func (f DeliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.From != nil {
-		q.Where("d.id >= ?", app.FirstID[app.DeliveryID](f.From.Time))
+		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
 	}
 	if f.To != nil {
-		q.Where("d.id < ?", app.FirstID[app.DeliveryID](f.To.Time))
+		q.Where("d.id < (SELECT ?)", app.FirstID[app.DeliveryID](f.To.Time))
 	}
 	return q
 }
@@ -100,9 +101,9 @@ func (f DeliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 	all := func() *bun.SelectQuery {
 		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
 	}
-	beyond, order := "d.id < ?", "d.id DESC"
+	beyond, order := "d.id < (SELECT ?)", "d.id DESC"
 	if up {
-		beyond, order = "d.id > ?", "d.id"
+		beyond, order = "d.id > (SELECT ?)", "d.id"
 	}
 	within := func(q *bun.SelectQuery) *bun.SelectQuery {
 		if after != "" {
