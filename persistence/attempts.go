@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // attemptRow is an attempt as lists show it.
@@ -35,7 +36,7 @@ type attemptRow struct {
 func (r attemptRow) attempt() app.Attempt {
 	return app.Attempt{
 		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, StatusCode: r.StatusCode,
-		ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error, NextRetryAt: timeOrNil(r.NextRetryAt),
+		ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error, NextRetryAt: pg.TimeOrNil(r.NextRetryAt),
 		DeliveredAt: app.At(r.AttemptedAt),
 	}
 }
@@ -78,7 +79,7 @@ func (f AttemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *
 func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter AttemptFilter, page, limit int) ([]app.Attempt, int, error) {
 	var rows []attemptRow
 	var total int
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		var exists int
 		err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, id).Scan(ctx, &exists)
@@ -140,7 +141,7 @@ func (r attemptDetailRow) detail() app.AttemptDetail {
 // or that has no such attempt.
 func (db *DB) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.AttemptID) (app.AttemptDetail, error) {
 	var row attemptDetailRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code, a.response_time_ms, a.number, a.error,
 				a.next_retry_at, a.attempted_at, a.request_url, a.request_headers, e.body AS request_body, a.response_headers,
 				a.response_body, a.response_body IS NOT NULL AS body_kept
@@ -165,7 +166,7 @@ func (db *DB) Outgoing(ctx context.Context, delivery app.DeliveryID, number int)
 		return app.Outgoing{}, app.NotFound()
 	}
 	if err != nil {
-		return app.Outgoing{}, classify(err)
+		return app.Outgoing{}, pg.Classify(err)
 	}
 	return *o, nil
 }
@@ -260,7 +261,7 @@ func (db *DB) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired 
 // the attempts that end at the same moment. It reports whether the record is new.
 func (db *DB) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
 	recorded, err := db.recorder.do(ctx, record)
-	return recorded, classify(err)
+	return recorded, pg.Classify(err)
 }
 
 // slowMemory is how long a subscription counts as slow after its last slow answer.
@@ -439,5 +440,5 @@ func (db *DB) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID,
 	if err == nil && ended > 0 {
 		db.ended(status, ended)
 	}
-	return classify(err)
+	return pg.Classify(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // backlogSubscriptions is how many subscriptions with waiting deliveries are looked at.
@@ -49,7 +50,7 @@ const backlogStatement = `
 // many are looked at.
 func (db *DB) Backlog(ctx context.Context, now time.Time) (app.Backlog, error) {
 	var b app.Backlog
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}

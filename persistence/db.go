@@ -1,28 +1,17 @@
 // Package persistence keeps the types of package app in PostgreSQL. Every exported
-// method is one transaction. What belongs to a store is reached with that store as an
-// argument, which stands in the WHERE of every statement and, once more, in the
+// method is one transaction. Whatever belongs to a store is reached with that store as an
+// argument, which is in the WHERE of every statement and, once more, in the
 // row-level security of every table (contract §2).
 package persistence
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
-)
-
-// The two roles that a pool takes on. Neither owns anything.
-const (
-	roleApp    = "comanda_app"
-	roleSystem = "comanda_system"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Config says how to reach the database.
@@ -39,11 +28,16 @@ type Config struct {
 	Ended func(status app.DeliveryStatus, n int)
 }
 
+// The types of requests and lists that callers use, see package pg.
+type (
+	Once     = pg.Once
+	Replayed = pg.Replayed
+	Cursor   = pg.Cursor
+)
+
 // DB is the database.
 type DB struct {
-	app    *bun.DB
-	system *bun.DB
-	url    string
+	pg     *pg.DB
 	sealer app.Sealer
 	mails  bool
 
@@ -57,34 +51,16 @@ type DB struct {
 
 // Open prepares the pools. It fails on an unusable URL only; the first query connects.
 func Open(config Config) (*DB, error) {
-	if config.MaxConns == 0 {
-		config.MaxConns = 16
-	}
 	if config.PlanWindow == 0 {
 		config.PlanWindow = app.DefaultPlanWindow
 	}
-	db := &DB{url: config.URL, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow}
+	pools, err := pg.Open(pg.Config{URL: config.URL, MaxConns: config.MaxConns})
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{pg: pools, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow}
 	if db.ended = config.Ended; db.ended == nil {
 		db.ended = func(app.DeliveryStatus, int) {}
-	}
-	for role, pool := range map[string]**bun.DB{roleApp: &db.app, roleSystem: &db.system} {
-		c, err := pgx.ParseConfig(config.URL)
-		if err != nil {
-			return nil, err
-		}
-		c.RuntimeParams["role"] = role
-		c.RuntimeParams["application_name"] = role
-		c.RuntimeParams["timezone"] = "UTC"
-		// The few statements that run all the time look rows up by index whatever their
-		// arguments are; planning them anew costs as much as running them.
-		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-		// Nor do they wait for PostgreSQL to notice how large a table has become: until then it
-		// would read all of it.
-		c.RuntimeParams["enable_seqscan"] = "off"
-		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
-		sqldb.SetMaxOpenConns(config.MaxConns)
-		sqldb.SetMaxIdleConns(config.MaxConns)
-		*pool = bun.NewDB(sqldb, pgdialect.New())
 	}
 	db.loader = newGrouper(maxGroup, loadPause, db.outgoing)
 	db.recorder = newGrouper(maxGroup, recordPause, db.recordAttempts)
@@ -95,62 +71,18 @@ func Open(config Config) (*DB, error) {
 func (db *DB) Close() error {
 	db.loader.close()
 	db.recorder.close()
-	return errors.Join(db.app.Close(), db.system.Close())
+	return db.pg.Close()
 }
 
-// System is the one door to the role that sees every store. Who goes through it is
-// listed in a test.
-func (db *DB) System() *bun.DB { return db.system }
+// System returns the pool of the role that sees every store. A test lists its callers.
+func (db *DB) System() *bun.DB { return db.pg.System() }
 
-// Ping reports whether the database answers, UNAVAILABLE if not.
-func (db *DB) Ping(ctx context.Context) error {
-	_, err := db.app.ExecContext(ctx, "SELECT 1")
-	return classify(err)
-}
+// Ping reports whether the database responds, UNAVAILABLE if not.
+func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 
-// CheckRole returns why the login role must not be used: it could step over the fences
-// between stores, or cannot take on the two roles.
-func (db *DB) CheckRole(ctx context.Context) error {
-	var login string
-	var privileged, owner bool
-	err := db.app.QueryRowContext(ctx, `
-		SELECT session_user, r.rolsuper OR r.rolbypassrls,
-			EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
-				AND pg_has_role(session_user, c.relowner, 'MEMBER'))
-		FROM pg_roles r WHERE r.rolname = session_user`).Scan(&login, &privileged, &owner)
-	switch {
-	case err != nil:
-		return classify(err)
-	case privileged:
-		return fmt.Errorf("the database role %q is a superuser or may bypass row-level security", login)
-	case owner:
-		return fmt.Errorf("the database role %q owns tables of Comanda, or is a member of the role that does", login)
-	}
-	return nil
-}
+// CheckRole returns an error if the login role can bypass row-level security, or cannot take
+// on the two roles.
+func (db *DB) CheckRole(ctx context.Context) error { return db.pg.CheckRole(ctx) }
 
-// inStore runs f in a transaction that sees the rows of one store.
-func (db *DB) inStore(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
-	return runTx(ctx, db.app, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.Tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', $1, true)", store); err != nil {
-			return err
-		}
-		return f(ctx, tx)
-	})
-}
-
-// maxTries is how often a transaction is run when PostgreSQL asks to try again.
-const maxTries = 8
-
-// runTx runs f in a transaction, again when it lost a race (serialization failure,
-// deadlock) or its connection's plans are outdated. f must have no effect but on the database.
-func runTx(ctx context.Context, pool *bun.DB, f func(ctx context.Context, tx bun.Tx) error) error {
-	var err error
-	for range maxTries {
-		err = pool.RunInTx(ctx, &sql.TxOptions{}, f)
-		if !runsAgain(err) || ctx.Err() != nil {
-			break
-		}
-	}
-	return classify(err)
-}
+// CheckSchema returns pg.ErrOldSchema unless every migration is applied.
+func (db *DB) CheckSchema(ctx context.Context) error { return db.pg.CheckSchema(ctx) }

@@ -23,7 +23,7 @@ type deadLettersRow struct {
 // (nil = whenever), by subscription and reason, the largest group first.
 func (db *DB) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.Time) ([]app.DeadLetters, error) {
 	var rows []deadLettersRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		filter := DeliveryFilter{From: from, To: to}
 		q := filter.within(tx.NewSelect().TableExpr("deliveries AS d")).

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // deliveryRow is a delivery as its table holds it, as far as clients see it.
@@ -31,8 +32,8 @@ type deliveryRow struct {
 func (r deliveryRow) delivery() app.Delivery {
 	return app.Delivery{
 		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, Reason: r.Reason,
-		Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor), NextRetryAt: timeOrNil(r.NextRetryAt),
-		CreatedAt: app.At(r.CreatedAt), EndedAt: timeOrNil(r.EndedAt),
+		Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor), NextRetryAt: pg.TimeOrNil(r.NextRetryAt),
+		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
 }
 
@@ -132,7 +133,7 @@ func (f DeliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 // after the one named ("" = from the start). Ids sort by time.
 func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, after app.DeliveryID, limit int) ([]app.Delivery, error) {
 	var rows []deliveryRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		return listDeliveries(tx, &rows, store, filter, after, limit).Scan(ctx)
 	})
@@ -152,7 +153,7 @@ func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter De
 // Delivery returns one delivery of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
 	})
 	return row.delivery(), err
@@ -164,7 +165,7 @@ func (db *DB) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID
 func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.DeliveryID) (app.Delivery, error) {
 	now = app.At(now).Time
 	var row deliveryRow
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var status app.DeliveryStatus
 		var event app.EventID
 		var orphaned bool
@@ -186,7 +187,7 @@ func (db *DB) Replay(ctx context.Context, now time.Time, store app.StoreID, by a
 		case orphaned:
 			return app.Errorf(app.CodeConflict, "the delivery's webhook has been deleted")
 		}
-		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
 		rows, err := db.requeue(ctx, tx, now, store, "", id)
@@ -225,7 +226,7 @@ func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLi
 	now = app.At(now).Time
 	claims, limited, err := claim(ctx, db.System().DB, claimUnlimited, claimArgs(now, limits)...)
 	if err != nil || !limited {
-		return claims, classify(err)
+		return claims, pg.Classify(err)
 	}
 	for _, c := range claims {
 		if c.Healthy {
@@ -235,7 +236,7 @@ func (db *DB) ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLi
 		}
 	}
 	var more []app.Claim
-	err = runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err = pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		more = nil
 		queues, err := lockQueues(ctx, tx, queuesDue, now)
 		if err != nil || len(queues) == 0 {
@@ -369,7 +370,7 @@ const claimedColumns = `coalesce(c.id, ''), coalesce(c.store_id, ''), coalesce(c
 	coalesce(c.event_type, ''), coalesce(c.attempts, 0), coalesce(c.again, false), coalesce(c.quick, false), coalesce(c.healthy, false)`
 
 // claim runs a statement that claims. It reports whether some are left that plans limit.
-func claim(ctx context.Context, q queryer, statement string, args ...any) (claims []app.Claim, limited bool, err error) {
+func claim(ctx context.Context, q pg.Queryer, statement string, args ...any) (claims []app.Claim, limited bool, err error) {
 	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return nil, false, err
@@ -391,7 +392,7 @@ func claim(ctx context.Context, q queryer, statement string, args ...any) (claim
 // What a plan limits and could not start in its window is queued once more.
 func (db *DB) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	claims, _, err := claim(ctx, db.System().DB, claimAbandoned, now, now.Add(limits.Lease), limits.Batch, app.PlanWindow(now, db.planWindow))
-	return claims, classify(err)
+	return claims, pg.Classify(err)
 }
 
 const claimAbandoned = `
@@ -413,7 +414,7 @@ const hasDue = "WITH RECURSIVE " + waitingSubscriptions + " SELECT EXISTS (SELEC
 func (db *DB) HasDue(ctx context.Context, now time.Time) (bool, error) {
 	var due bool
 	err := db.System().DB.QueryRowContext(ctx, hasDue, now).Scan(&due)
-	return due, classify(err)
+	return due, pg.Classify(err)
 }
 
 // MarkStarted notes that the workflows of these deliveries run, so that no relay starts
@@ -421,12 +422,12 @@ func (db *DB) HasDue(ctx context.Context, now time.Time) (bool, error) {
 func (db *DB) MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error {
 	_, err := db.System().DB.ExecContext(ctx, `UPDATE deliveries SET started_at = $1
 		FROM set_config('synchronous_commit', 'off', true) WHERE id = ANY ($2) AND status = 'pending' AND started_at IS NULL`, now, ids)
-	return classify(err)
+	return pg.Classify(err)
 }
 
 // Unclaim gives back deliveries that could not be started, for any relay to try from then on.
 func (db *DB) Unclaim(ctx context.Context, retryAt time.Time, ids []app.DeliveryID) error {
 	_, err := db.System().DB.ExecContext(ctx, `UPDATE deliveries SET lease_until = $1
 		WHERE id = ANY ($2) AND status = 'pending' AND started_at IS NULL`, retryAt, ids)
-	return classify(err)
+	return pg.Classify(err)
 }

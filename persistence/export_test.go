@@ -8,30 +8,31 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // CountAsApp counts the rows that the role of one store sees in a table without having
 // said which store.
 func (db *DB) CountAsApp(ctx context.Context, table string) (n int, err error) {
-	err = db.app.DB.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
+	err = db.pg.App().DB.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
 	return n, err
 }
 
 // OrderJob orders a job in a transaction of its own.
 func (db *DB) OrderJob(ctx context.Context, now time.Time, store app.StoreID, kind app.JobKind, subject string) error {
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return orderJob(ctx, tx, now, store, kind, subject) })
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return orderJob(ctx, tx, now, store, kind, subject) })
 }
 
 // Audit adds a line to the trail in a transaction of its own.
 func (db *DB) Audit(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, action app.AuditAction, target string, details map[string]any) error {
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return audit(ctx, tx, now, store, by, action, target, details)
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return pg.Audit(ctx, tx, now, store, by, action, target, details)
 	})
 }
 
 // ExplainAuditTrail returns PostgreSQL's plan for a page of the trail.
 func (db *DB) ExplainAuditTrail(ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor) (plan string, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var lines []string
 		err := tx.NewRaw("EXPLAIN "+auditQuery(tx, store, filter, after, 21).String()).Scan(ctx, &lines)
 		plan = strings.Join(lines, "\n")
@@ -42,7 +43,7 @@ func (db *DB) ExplainAuditTrail(ctx context.Context, store app.StoreID, filter A
 
 // OrderMail orders mails about a webhook in a transaction of its own.
 func (db *DB) OrderMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind, subject app.SubscriptionID, details app.WebhookTrouble) error {
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return db.orderMail(ctx, tx, now, store, kind, subject, details)
 	})
 }
@@ -73,7 +74,7 @@ const (
 // is cheaper depends on when the table was cleaned up last.
 func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement string, args ...any) (string, error) {
 	var lines []string
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SET LOCAL enable_bitmapscan = off"); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (db *DB) ExplainInStore(ctx context.Context, store app.StoreID, statement s
 
 // ExplainCustomers returns PostgreSQL's plan for a page of customers.
 func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor) (plan string, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var lines []string
 		err := tx.NewRaw("EXPLAIN "+listCustomers(tx, &[]customerRow{}, store, own, filter, after, 21).String()).Scan(ctx, &lines)
 		plan = strings.Join(lines, "\n")
@@ -95,7 +96,7 @@ func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.C
 
 // ExplainDeliveries returns PostgreSQL's plan for a page of deliveries.
 func (db *DB) ExplainDeliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, limit int) (plan string, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var lines []string
 		err := tx.NewRaw("EXPLAIN "+listDeliveries(tx, &[]deliveryRow{}, store, filter, "", limit).String()).Scan(ctx, &lines)
 		plan = strings.Join(lines, "\n")
@@ -106,7 +107,7 @@ func (db *DB) ExplainDeliveries(ctx context.Context, store app.StoreID, filter D
 
 // FlushReads makes visible to others how many rows each pool has read.
 func (db *DB) FlushReads(ctx context.Context) error {
-	for _, pool := range []*bun.DB{db.app, db.system} {
+	for _, pool := range []*bun.DB{db.pg.App(), db.pg.System()} {
 		if _, err := pool.ExecContext(ctx, "SELECT pg_stat_force_next_flush()"); err != nil {
 			return err
 		}

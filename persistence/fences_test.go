@@ -140,8 +140,15 @@ func TestWhoCrossesStores(t *testing.T) {
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()
-	names, err := filepath.Glob("*.go")
-	must(t, err)
+	var names []string
+	for _, pattern := range []string{"*.go", "pg/*.go"} {
+		found, err := filepath.Glob(pattern)
+		must(t, err)
+		if len(found) == 0 {
+			t.Errorf("no file is like %s", pattern)
+		}
+		names = append(names, found...)
+	}
 	var got []string
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 var errClosed = errors.New("the database has been closed")
@@ -125,7 +127,7 @@ func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
 		ins[i] = group[i].in
 	}
 	outs, err := g.run(ctx, ins)
-	if err != nil && len(group) > 1 && !outOfReach(err) {
+	if err != nil && len(group) > 1 && !pg.OutOfReach(err) {
 		for _, one := range group {
 			g.send([]grouped[In, Out]{one})
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // orderJob lets a workflow of that kind begin once tx is committed.
@@ -28,7 +29,7 @@ func (db *DB) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration,
 		UPDATE jobs SET lease_until = $2 FROM free WHERE jobs.id = free.id
 		RETURNING jobs.id, kind, store_id, subject`, now, now.Add(lease), limit)
 	if err != nil {
-		return nil, classify(err)
+		return nil, pg.Classify(err)
 	}
 	defer rows.Close()
 	var jobs []app.Job
@@ -39,11 +40,11 @@ func (db *DB) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration,
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, classify(rows.Err())
+	return jobs, pg.Classify(rows.Err())
 }
 
 // FinishJobs forgets jobs whose workflows have been started.
 func (db *DB) FinishJobs(ctx context.Context, ids []app.JobID) error {
 	_, err := db.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
-	return classify(err)
+	return pg.Classify(err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Why a mail is obsolete. The texts are in histories, so they name nobody.
@@ -82,7 +83,7 @@ type mailRow struct {
 // an unknown one.
 func (db *DB) ClaimMail(ctx context.Context, now time.Time, lease time.Duration, store app.StoreID, id app.MailID) (app.Mail, error) {
 	var mail app.Mail
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var row mailRow
 		err := tx.NewRaw(`SELECT kind, status, reason, subject, coalesce(recipient, '') AS recipient, details, secret, lease_until
 			FROM mails WHERE store_id = ? AND id = ? FOR UPDATE`, store, id).Scan(ctx, &row)
@@ -166,7 +167,7 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 // EndMail notes what has become of a mail, and forgets its secret. One that has ended
 // stays as it is.
 func (db *DB) EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string) error {
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return endMail(ctx, tx, now, store, id, status, reason) })
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return endMail(ctx, tx, now, store, id, status, reason) })
 }
 
 func endMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string) error {

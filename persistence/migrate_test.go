@@ -9,34 +9,35 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 func TestMigrationsGoDownAndUpAgain(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	migrate := func(direction persistence.Direction) string {
+	migrate := func(direction pg.Direction) string {
 		t.Helper()
 		var out bytes.Buffer
-		must(t, persistence.Migrate(t.Context(), db.OwnerURL, direction, &out))
+		must(t, pg.Migrate(t.Context(), db.OwnerURL, direction, &out))
 		return out.String()
 	}
 	must(t, db.CheckSchema(t.Context()))
-	if out := migrate(persistence.Up); out != "nothing to do\n" {
+	if out := migrate(pg.Up); out != "nothing to do\n" {
 		t.Errorf("up on a new database: %q", out)
 	}
 	for range 2 {
-		migrate(persistence.Down)
-		if out := migrate(persistence.Status); !strings.Contains(out, "missing") || strings.Contains(out, "applied") {
+		migrate(pg.Down)
+		if out := migrate(pg.Status); !strings.Contains(out, "missing") || strings.Contains(out, "applied") {
 			t.Errorf("status after down:\n%s", out)
 		}
-		if err := db.CheckSchema(t.Context()); !errors.Is(err, persistence.ErrOldSchema) {
+		if err := db.CheckSchema(t.Context()); !errors.Is(err, pg.ErrOldSchema) {
 			t.Errorf("schema check after down: %v", err)
 		}
 		if n := count(t, db, "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'bun_%'"); n != 0 {
 			t.Errorf("%d tables are left after down", n)
 		}
-		migrate(persistence.Up)
-		if out := migrate(persistence.Status); strings.Contains(out, "missing") {
+		migrate(pg.Up)
+		if out := migrate(pg.Status); strings.Contains(out, "missing") {
 			t.Errorf("status after up:\n%s", out)
 		}
 	}

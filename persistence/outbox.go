@@ -2,13 +2,12 @@ package persistence
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // outboxChannel is what commits that leave work for the relay notify.
@@ -48,11 +47,11 @@ func (db *DB) Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimit
 	now = app.At(now).Time
 	d, limited, err := dispatch(ctx, db.System().DB, dispatchUnlimited, now, limits)
 	if err != nil || !limited {
-		return d, classify(err)
+		return d, pg.Classify(err)
 	}
 	limits.Batch -= len(d.Claims)
 	var more app.Dispatched
-	err = runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err = pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		more = app.Dispatched{}
 		queues, err := lockQueues(ctx, tx, queuesWaiting, limits.Events)
 		if err != nil || len(queues) == 0 {
@@ -157,7 +156,7 @@ const insertDeliveries = `room AS MATERIALIZED (
 	FROM count CROSS JOIN remaining LEFT JOIN (delivery d JOIN room USING (subscription_id)) ON d.status = 'pending'`
 
 // dispatch runs one of the two statements. It reports whether events with a limit are left.
-func dispatch(ctx context.Context, q queryer, statement string, now time.Time, limits app.ClaimLimits, more ...any) (d app.Dispatched, limited bool, err error) {
+func dispatch(ctx context.Context, q pg.Queryer, statement string, now time.Time, limits app.ClaimLimits, more ...any) (d app.Dispatched, limited bool, err error) {
 	args := append([]any{limits.Events, now, now.Add(limits.Lease), limits.Quick, limits.Turn, limits.Batch, limits.Unproven}, more...)
 	rows, err := q.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -188,31 +187,5 @@ func dispatch(ctx context.Context, q queryer, statement string, now time.Time, l
 // Listen calls wake for each notification that there is work for a relay, and once when it
 // has begun to listen. It returns when the connection breaks or ctx is done.
 func (db *DB) Listen(ctx context.Context, wake func()) error {
-	return db.listen(ctx, roleSystem, outboxChannel, wake, func(string) { wake() })
-}
-
-// listen calls began once it listens to a channel, then heard with each notification's
-// payload. It returns when the connection breaks or ctx is done.
-func (db *DB) listen(ctx context.Context, role, channel string, began func(), heard func(payload string)) error {
-	config, err := pgx.ParseConfig(db.url)
-	if err != nil {
-		return err
-	}
-	config.RuntimeParams["role"] = role
-	config.RuntimeParams["application_name"] = channel
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return classify(err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	for began(); ; {
-		notification, err := conn.WaitForNotification(ctx)
-		if err != nil {
-			return err
-		}
-		heard(notification.Payload)
-	}
+	return db.pg.Listen(ctx, pg.RoleSystem, outboxChannel, wake, func(string) { wake() })
 }

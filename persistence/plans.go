@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // noLimit stands for the limit of a plan that has none, where a queue has slots all the
@@ -30,11 +31,6 @@ func perWindow(plan app.Plan) int {
 		return limit
 	}
 	return noLimit
-}
-
-// queryer is a pool or a transaction.
-type queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
 // lockQueue locks a queue until tx ends.
@@ -149,7 +145,7 @@ func (db *DB) changePlan(ctx context.Context, tx bun.Tx, now time.Time, website 
 func (db *DB) MoveUp(ctx context.Context, now time.Time) (bool, error) {
 	now = app.At(now).Time
 	var found bool
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		found = false
 		var website app.WebsiteID
 		err := tx.NewRaw("SELECT website_id FROM plan_moves WHERE pg_try_advisory_xact_lock(plan_lock(website_id)) LIMIT 1").Scan(ctx, &website)
@@ -248,8 +244,8 @@ func (db *DB) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (
 	var last *time.Time
 	err := db.System().DB.QueryRowContext(ctx, planUsage, store, window, now).
 		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued, &last)
-	usage.Limit, usage.LastScheduledFor = usage.Plan.Limit(), timeOrNil(last)
-	return usage, classify(err)
+	usage.Limit, usage.LastScheduledFor = usage.Plan.Limit(), pg.TimeOrNil(last)
+	return usage, pg.Classify(err)
 }
 
 // planUsage counts in the index of what waits: for its slot, or for room in a later window.

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // replayRow is a bulk replay as its table holds it.
@@ -40,7 +41,7 @@ func (r replayRow) replay() app.BulkReplay {
 		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType, DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
 		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
 		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
-		CreatedAt: app.At(r.CreatedAt), EndedAt: timeOrNil(r.EndedAt),
+		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
 }
 
@@ -61,7 +62,7 @@ func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
 // and once are as in PlaceOrder.
 func (db *DB) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewBulkReplay, once *Once, render func(app.BulkReplay) any) (app.BulkReplay, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
 		row := replayRow{
 			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID, EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
 			CreatedFrom: in.From.Time, CreatedTo: in.To.Time, Status: app.ReplayRunning, CreatedAt: now,
@@ -98,7 +99,7 @@ func (db *DB) OrderBulkReplay(ctx context.Context, now time.Time, store app.Stor
 		if row.DeliveryReason != "" {
 			details["deliveryReason"] = row.DeliveryReason
 		}
-		if err := audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, details); err != nil {
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, details); err != nil {
 			return app.BulkReplay{}, err
 		}
 		return row.replay(), orderJob(ctx, tx, now, store, app.JobReplay, string(row.ID))
@@ -135,7 +136,7 @@ const inProgress = "(SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id 
 // store has no such subscription.
 func (db *DB) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, after app.ReplayID, limit int) ([]app.BulkReplay, error) {
 	var rows []replayRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		q := tx.NewSelect().Model(&rows).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ?", store).OrderExpr("r.id DESC").Limit(int64(limit))
 		if after != "" {
@@ -162,7 +163,7 @@ func (db *DB) BulkReplays(ctx context.Context, store app.StoreID, subscription a
 // ordered for it. NOT_FOUND if there is none.
 func (db *DB) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.ReplayID) (app.BulkReplay, error) {
 	var row replayRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		q := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ? AND r.id = ?", store, id)
 		if subscription != "" {
 			q.Where("r.subscription_id = ?", subscription)
@@ -176,7 +177,7 @@ func (db *DB) BulkReplay(ctx context.Context, store app.StoreID, subscription ap
 // cancelled before stays as it is; CONFLICT if it is completed, NOT_FOUND if there is none.
 func (db *DB) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error) {
 	now = app.At(now).Time
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var status app.ReplayStatus
 		err := tx.NewRaw("SELECT status FROM replays WHERE store_id = ? AND id = ? FOR UPDATE", store, id).Scan(ctx, &status)
 		switch {
@@ -203,7 +204,7 @@ func (db *DB) ContinueBulkReplay(ctx context.Context, now time.Time, store app.S
 	now = app.At(now).Time
 	var row replayRow
 	var moved bool
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		row, moved = replayRow{}, false
 		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
 		if err != nil || row.Status != app.ReplayRunning {

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // eraseBatch is how many rows one transaction of an erasure looks at. It stands in the
@@ -43,7 +44,7 @@ func (db *DB) Erase(ctx context.Context, now time.Time, retention app.Retention,
 	}
 	beat()
 	_, err := db.System().DB.ExecContext(ctx, erasePreviousSecrets, now)
-	return erased, classify(err)
+	return erased, pg.Classify(err)
 }
 
 // eraseBodies erases the bodies of events all of whose deliveries ended before a time, and
@@ -56,7 +57,7 @@ func (db *DB) eraseBodies(ctx context.Context, before time.Time, beat func(), er
 		var ids []app.EventID
 		var n int64
 		to := at
-		err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
 			if ids, to, err = agedEvents(ctx, tx, before, at, last); err != nil || len(ids) == 0 {
 				return err
 			}
@@ -102,7 +103,7 @@ func (db *DB) eraseRows(ctx context.Context, statement string, before time.Time,
 		var to string
 		var more bool
 		var n int64
-		err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 			return tx.Tx.QueryRowContext(ctx, statement, last, before).Scan(&to, &more, &n)
 		})
 		if err != nil {

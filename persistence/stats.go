@@ -39,7 +39,7 @@ const attemptStats = `SELECT bucket, count(*) FILTER (WHERE status = 'delivered'
 func (db *DB) Stats(ctx context.Context, store app.StoreID, id app.SubscriptionID, from, to app.Time, by app.Granularity) (app.DeliveryStats, error) {
 	stats := app.DeliveryStats{From: from, To: to, Granularity: by}
 	var rows []statsRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		err := tx.NewRaw(retryingNow, store, id).Scan(ctx, &stats.RetryingNow)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // watchOverdue is how long after its time a tick of a watchdog is held for lost, so that
@@ -53,7 +54,7 @@ func (r watchRow) end() app.WatchEnd {
 // order another one.
 func (db *DB) TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error) {
 	var watched app.Watched
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		watched = app.Watched{}
 		var row watchRow
 		err := tx.NewRaw(`SELECT s.is_active, s.deleted_at IS NOT NULL AS deleted,
@@ -124,7 +125,7 @@ func (db *DB) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store ap
 	if err != nil {
 		return err
 	}
-	err = audit(ctx, tx, now, store, app.Actor{}, app.AuditWebhookDeactivated, string(id),
+	err = pg.Audit(ctx, tx, now, store, app.Actor{}, app.AuditWebhookDeactivated, string(id),
 		map[string]any{"failingDays": watched.Days, "failures": watched.Failures, "failingSince": app.At(watched.Since)})
 	if err != nil {
 		return err

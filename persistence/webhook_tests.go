@@ -18,7 +18,7 @@ func (db *DB) CreateTest(ctx context.Context, now time.Time, store app.StoreID, 
 	if err != nil {
 		return app.WebhookTest{}, err
 	}
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var made int
 		return tx.NewRaw(`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
 			SELECT ?0, s.store_id, ?1, ?2, ?3, ?3 FROM subscriptions s WHERE s.store_id = ?4 AND s.id = ?5 AND s.deleted_at IS NULL
@@ -31,7 +31,7 @@ func (db *DB) CreateTest(ctx context.Context, now time.Time, store app.StoreID, 
 // NOT_FOUND when the subscription is gone.
 func (db *DB) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error) {
 	var loaded app.Outgoing
-	err := db.inStore(ctx, test.StoreID, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, test.StoreID, func(ctx context.Context, tx bun.Tx) error {
 		rows, err := tx.Tx.QueryContext(ctx, `SELECT 0, 'pending', `+outgoingColumns+`
 			FROM outbox e JOIN subscriptions s ON s.store_id = e.store_id AND s.id = $3 AND s.deleted_at IS NULL
 				LEFT JOIN attempts a ON a.event_id = e.id AND a.delivery_id IS NULL
@@ -60,7 +60,7 @@ func (db *DB) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgo
 // repeat.
 func (db *DB) RecordTest(ctx context.Context, made app.MadeAttempt) error {
 	o := made.Outgoing
-	return db.inStore(ctx, o.StoreID, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, o.StoreID, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.Tx.ExecContext(ctx, `INSERT INTO attempts (id, store_id, subscription_id, event_id, event_type, number, status,
 				status_code, response_time_ms, error, response_headers, response_body, attempted_at, request_url, request_headers)
 			VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10::jsonb, $11, $12, $13, $14::jsonb)

@@ -1,4 +1,4 @@
-package persistence
+package pg
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.W
 
 	lock, err := db.Conn(ctx)
 	if err != nil {
-		return classify(err)
+		return Classify(err)
 	}
 	defer lock.Close()
 	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
@@ -120,7 +120,7 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 	}
 	var exists sql.NullString
 	if err := db.System().QueryRowContext(ctx, "SELECT to_regclass('bun_migrations')::text").Scan(&exists); err != nil {
-		return classify(err)
+		return Classify(err)
 	}
 	if !exists.Valid {
 		return ErrOldSchema
@@ -130,7 +130,7 @@ func (db *DB) CheckSchema(ctx context.Context) error {
 		return ErrOldSchema
 	}
 	if err != nil {
-		return classify(err)
+		return Classify(err)
 	}
 	if len(missing.Unapplied()) > 0 {
 		return ErrOldSchema

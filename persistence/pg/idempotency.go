@@ -1,4 +1,4 @@
-package persistence
+package pg
 
 import (
 	"context"
@@ -24,8 +24,8 @@ type Once struct {
 	Existed    bool   // afterwards: what the request would have created was there before
 }
 
-// found notes whether what the request would have created was there before.
-func (o *Once) found(existed bool) {
+// Found notes whether what the request would have created was there before.
+func (o *Once) Found(existed bool) {
 	if o != nil {
 		o.Existed = existed
 	}
@@ -38,24 +38,24 @@ type Replayed struct{ Data []byte }
 // Error says that there is a stored answer.
 func (r *Replayed) Error() string { return "answered before" }
 
-// createOnce runs create in one store's transaction, with its answer stored under the
-// request's Idempotency-Key, see runOnce.
-func createOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
+// CreateOnce runs create in one store's transaction, with its answer stored under the
+// request's Idempotency-Key, see RunOnce.
+func CreateOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
 	create func(ctx context.Context, tx bun.Tx) (T, error), render func(T) any,
 ) (T, error) {
 	var result T
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		result, err = runOnce(ctx, tx, store, once, now, func() (T, error) { return create(ctx, tx) }, render)
+	err := db.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		result, err = RunOnce(ctx, tx, store, once, now, func() (T, error) { return create(ctx, tx) }, render)
 		return err
 	})
 	return result, err
 }
 
-// runOnce runs create with its answer stored under the request's Idempotency-Key, both in tx.
+// RunOnce runs create with its answer stored under the request's Idempotency-Key, both in tx.
 // It returns *Replayed when there is an answer already, IDEMPOTENCY_KEY_REUSED when that
 // belongs to another body, IDEMPOTENCY_KEY_IN_USE while the first request is still running.
 // render makes the data of the answer.
-func runOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,
+func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,
 	create func() (T, error), render func(T) any,
 ) (T, error) {
 	var none T

@@ -1,4 +1,4 @@
-package persistence
+package pg
 
 import (
 	"context"
@@ -24,10 +24,10 @@ const (
 	stateFeatureNotSupported   = "0A000"
 )
 
-// classify turns what database/sql and PostgreSQL say into what callers act on: no row is
+// Classify turns what database/sql and PostgreSQL say into what callers act on: no row is
 // NOT_FOUND, a database out of reach is UNAVAILABLE (with its cause for the log). An
 // *app.Error passes through, everything else stays an internal error.
-func classify(err error) error {
+func Classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -35,19 +35,19 @@ func classify(err error) error {
 		return err
 	case errors.Is(err, sql.ErrNoRows):
 		return app.NotFound()
-	case outOfReach(err):
+	case OutOfReach(err):
 		return fmt.Errorf("%w: %w", app.Unavailable(time.Second), err)
 	}
 	return err
 }
 
-func outOfReach(err error) bool {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch pg.Code[:2] {
+func OutOfReach(err error) bool {
+	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch failed.Code[:2] {
 		case "08", "53": // connection exception, insufficient resources
 			return true
 		}
-		return strings.HasPrefix(pg.Code, "57P") // shutting down, crashed, starting
+		return strings.HasPrefix(failed.Code, "57P") // shutting down, crashed, starting
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -68,10 +68,10 @@ func runsAgain(err error) bool {
 		hasState(err, stateFeatureNotSupported) && strings.Contains(err.Error(), "cached plan must not change result type")
 }
 
-// isDuplicate reports whether err says that a row would have been the second of its kind.
-func isDuplicate(err error) bool { return hasState(err, stateUniqueViolation) }
+// IsDuplicate reports whether err says that a row would have been the second of its kind.
+func IsDuplicate(err error) bool { return hasState(err, stateUniqueViolation) }
 
 func hasState(err error, state string) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == state
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && failed.Code == state
 }

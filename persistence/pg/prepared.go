@@ -1,4 +1,4 @@
-package persistence
+package pg
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 // Statements of the busiest transactions have their values as arguments ($1, not ?), so that
 // each connection parses and plans them once.
 
-// selectPrepared reads all rows of such a statement.
-func selectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, args ...any) error {
+// SelectPrepared reads all rows of such a statement.
+func SelectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, args ...any) error {
 	found, err := tx.Tx.QueryContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -24,8 +24,8 @@ func selectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 	return found.Err()
 }
 
-// insertPrepared writes rows, at least one and at most 65,535 values in all.
-func insertPrepared[T any](ctx context.Context, tx bun.Tx, rows ...T) error {
+// InsertPrepared writes rows, at least one and at most 65,535 values in all.
+func InsertPrepared[T any](ctx context.Context, tx bun.Tx, rows ...T) error {
 	table := tx.Dialect().Tables().Get(reflect.TypeFor[T]())
 	args := make([]any, 0, len(rows)*len(table.Fields))
 	statement := []byte("INSERT INTO " + string(table.SQLName) + " (")
