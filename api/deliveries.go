@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
 type deliveriesIn struct {
@@ -36,7 +35,7 @@ func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list
 	if err != nil {
 		return list[app.Delivery, cursorMeta]{}, err
 	}
-	filter := persistence.DeliveryFilter{
+	filter := app.DeliveryFilter{
 		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, Reason: in.Reason, From: in.From, To: in.To,
 	}
 	found, err := s.db.Deliveries(ctx, c.principal.StoreID, filter, app.DeliveryID(after), in.Limit+1)

@@ -35,6 +35,16 @@ type Delivery struct {
 	WorkflowURL    string         `json:"workflowUrl,omitempty"` // its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set
 }
 
+// DeliveryFilter narrows a list of deliveries. A zero value does not narrow it.
+type DeliveryFilter struct {
+	SubscriptionID SubscriptionID
+	EventID        EventID
+	EventType      EventType
+	Status         DeliveryStatus
+	Reason         string
+	From, To       *Time // of their creation: From included, To not
+}
+
 // DeadLetters counts the dead letters of a subscription that have one reason.
 type DeadLetters struct {
 	SubscriptionID SubscriptionID `json:"webhookId"`
@@ -80,6 +90,14 @@ type Attempt struct {
 	Error          string        `json:"error,omitempty"`
 	NextRetryAt    *Time         `json:"nextRetryAt,omitempty"`
 	DeliveredAt    Time          `json:"deliveredAt"` // when the attempt was made
+}
+
+// AttemptFilter narrows a list of attempts. A zero value does not narrow it.
+type AttemptFilter struct {
+	Status    AttemptStatus
+	EventType EventType
+	EventID   EventID
+	From, To  *Time // of the attempt: From included, To not
 }
 
 // Outgoing is all that one attempt needs to know.

@@ -41,17 +41,12 @@ func (r attemptRow) attempt() app.Attempt {
 	}
 }
 
-// AttemptFilter narrows a list of attempts; zero values narrow nothing.
-type AttemptFilter struct {
-	Status    app.AttemptStatus
-	EventType app.EventType
-	EventID   app.EventID
-	From, To  *app.Time // of the attempt: From included, To not
-}
+// attemptFilter adds to a query what [app.AttemptFilter] says.
+type attemptFilter app.AttemptFilter
 
 // of selects the subscription's attempts that pass the filter, in a store. Those of an event
 // are found by its delivery, or as its test.
-func (f AttemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *bun.SelectQuery {
+func (f attemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *bun.SelectQuery {
 	q := tx.NewSelect().TableExpr("attempts AS a").Column("a.id").Where("a.store_id = ? AND a.subscription_id = ?", store, id)
 	if f.Status != "" {
 		q.Where("a.status = ?", f.Status)
@@ -76,7 +71,7 @@ func (f AttemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *
 // Attempts returns one page of a subscription's attempts that pass a filter, the newest
 // first, and how many there are in all. Pages count from 1. NOT_FOUND if the store has no
 // such subscription.
-func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter AttemptFilter, page, limit int) ([]app.Attempt, int, error) {
+func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter app.AttemptFilter, page, limit int) ([]app.Attempt, int, error) {
 	var rows []attemptRow
 	var total int
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -90,13 +85,13 @@ func (db *DB) Attempts(ctx context.Context, store app.StoreID, id app.Subscripti
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
-		all, err := filter.of(tx, store, id).Count(ctx)
+		all, err := attemptFilter(filter).of(tx, store, id).Count(ctx)
 		if err != nil {
 			return err
 		}
 		total = int(all)
 		const newest = "a.attempted_at DESC, a.id DESC"
-		ids := filter.of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).Offset(int64((page - 1) * limit))
+		ids := attemptFilter(filter).of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).Offset(int64((page - 1) * limit))
 		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.id IN (?)", store, ids).OrderExpr(newest).Scan(ctx)
 	})
 	attempts := make([]app.Attempt, len(rows))

@@ -25,7 +25,7 @@ func (db *DB) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.
 	var rows []deadLettersRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		filter := DeliveryFilter{From: from, To: to}
+		filter := deliveryFilter{From: from, To: to}
 		q := filter.within(tx.NewSelect().TableExpr("deliveries AS d")).
 			ColumnExpr("d.subscription_id, d.reason, count(*) AS count, min(d.created_at) AS oldest_at, max(d.created_at) AS newest_at").
 			Where("d.store_id = ? AND d.status = 'dead_letter' AND d.event_type = ANY (?::text[])", store, pgdialect.Array(filter.types())).

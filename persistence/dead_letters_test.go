@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -48,7 +47,7 @@ func TestDeadLettersByReason(t *testing.T) {
 	}
 
 	for _, group := range want {
-		found, err := db.Deliveries(t.Context(), r.stores[0], persistence.DeliveryFilter{Reason: group.Reason}, "", 10)
+		found, err := db.Deliveries(t.Context(), r.stores[0], app.DeliveryFilter{Reason: group.Reason}, "", 10)
 		must(t, err)
 		for _, d := range found {
 			if one, err := db.Delivery(t.Context(), r.stores[0], d.ID); err != nil || one.Reason != group.Reason || d.Reason != group.Reason {

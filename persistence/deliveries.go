@@ -37,19 +37,12 @@ func (r deliveryRow) delivery() app.Delivery {
 	}
 }
 
-// DeliveryFilter narrows a list of deliveries; zero values narrow nothing.
-type DeliveryFilter struct {
-	SubscriptionID app.SubscriptionID
-	EventID        app.EventID
-	EventType      app.EventType
-	Status         app.DeliveryStatus
-	Reason         string
-	From, To       *app.Time // of their creation: From included, To not
-}
+// deliveryFilter adds to a query what [app.DeliveryFilter] says.
+type deliveryFilter app.DeliveryFilter
 
 // narrow leaves to a query of deliveries d what passes the filter, but for status and type
 // and time.
-func (f DeliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.SubscriptionID != "" {
 		q.Where("d.subscription_id = ?", f.SubscriptionID)
 	}
@@ -65,7 +58,7 @@ func (f DeliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 // within leaves to a query of deliveries d those of the filter's time: an id begins with
 // the time of its making. PostgreSQL does not see when it plans how few or many these are:
 // where it believes that there are hardly any, it would read all of them for each kind.
-func (f DeliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
+func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.From != nil {
 		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
 	}
@@ -76,7 +69,7 @@ func (f DeliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 }
 
 // types are those of the events that pass the filter.
-func (f DeliveryFilter) types() []app.EventType {
+func (f deliveryFilter) types() []app.EventType {
 	if f.EventType != "" {
 		return []app.EventType{f.EventType}
 	}
@@ -84,7 +77,7 @@ func (f DeliveryFilter) types() []app.EventType {
 }
 
 // statuses are those that pass the filter. Nothing else ends for a reason.
-func (f DeliveryFilter) statuses() []app.DeliveryStatus {
+func (f deliveryFilter) statuses() []app.DeliveryStatus {
 	switch {
 	case f.Status != "":
 		return []app.DeliveryStatus{f.Status}
@@ -98,7 +91,7 @@ func (f DeliveryFilter) statuses() []app.DeliveryStatus {
 // one of them ("" = from the start), at most limit of each status and type: whatever there
 // is beside these, it begins to read an index where each of them begins. narrow says what
 // else they must pass.
-func (f DeliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int, narrow func(*bun.SelectQuery) *bun.SelectQuery) *bun.SelectQuery {
+func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int, narrow func(*bun.SelectQuery) *bun.SelectQuery) *bun.SelectQuery {
 	all := func() *bun.SelectQuery {
 		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
 	}
@@ -131,7 +124,7 @@ func (f DeliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 
 // Deliveries lists a store's deliveries, the newest first, at most limit of them, from
 // after the one named ("" = from the start). Ids sort by time.
-func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, after app.DeliveryID, limit int) ([]app.Delivery, error) {
+func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID, limit int) ([]app.Delivery, error) {
 	var rows []deliveryRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
@@ -144,8 +137,8 @@ func (db *DB) Deliveries(ctx context.Context, store app.StoreID, filter Delivery
 	return deliveries, err
 }
 
-func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter DeliveryFilter, after app.DeliveryID, limit int) *bun.SelectQuery {
-	ids := filter.ids(tx, false, after, limit, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
+func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID, limit int) *bun.SelectQuery {
+	ids := deliveryFilter(filter).ids(tx, false, after, limit, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
 	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
 	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).Where("d.store_id = ?", store).OrderExpr("d.id DESC")
 }

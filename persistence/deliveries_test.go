@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -251,7 +250,7 @@ func TestAttemptStatuses(t *testing.T) {
 		if subscription.FailureCount != failures || subscription.LastDeliveryAt == nil {
 			t.Errorf("subscription %+v, want %d failures", subscription, failures)
 		}
-		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, persistence.AttemptFilter{}, 1, 20)
+		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, app.AttemptFilter{}, 1, 20)
 		must(t, err)
 		got := []app.AttemptStatus{}
 		for _, a := range attempts {

@@ -95,7 +95,7 @@ func (db *DB) ExplainCustomers(ctx context.Context, store app.StoreID, own app.C
 }
 
 // ExplainDeliveries returns PostgreSQL's plan for a page of deliveries.
-func (db *DB) ExplainDeliveries(ctx context.Context, store app.StoreID, filter DeliveryFilter, limit int) (plan string, err error) {
+func (db *DB) ExplainDeliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, limit int) (plan string, err error) {
 	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var lines []string
 		err := tx.NewRaw("EXPLAIN "+listDeliveries(tx, &[]deliveryRow{}, store, filter, "", limit).String()).Scan(ctx, &lines)

@@ -46,9 +46,9 @@ func (r replayRow) replay() app.BulkReplay {
 }
 
 // filter is what a bulk replay replays, of what had ended when it was ordered.
-func (r replayRow) filter() DeliveryFilter {
+func (r replayRow) filter() deliveryFilter {
 	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
-	return DeliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
+	return deliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
 }
 
 // ended narrows a query of deliveries d to those of its store that had ended then.

@@ -94,11 +94,11 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 			return d.Attempts, err
 		}, 1, 50},
 		{"deliveries of an event", func() (int, error) {
-			list, err := db.Deliveries(t.Context(), store, persistence.DeliveryFilter{EventID: numbered[app.EventID](7)}, "", 20)
+			list, err := db.Deliveries(t.Context(), store, app.DeliveryFilter{EventID: numbered[app.EventID](7)}, "", 20)
 			return len(list), err
 		}, 1, 50},
 		{"deliveries of an unknown event", func() (int, error) {
-			list, err := db.Deliveries(t.Context(), store, persistence.DeliveryFilter{EventID: "evt_unknown"}, "", 20)
+			list, err := db.Deliveries(t.Context(), store, app.DeliveryFilter{EventID: "evt_unknown"}, "", 20)
 			return len(list), err
 		}, 0, 50},
 	} {
@@ -113,17 +113,17 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 	once := all + all/100 + 100
 	hundred := app.At(noon.Add(101 * time.Second))
 	for _, list := range []struct {
-		filter persistence.AttemptFilter
+		filter app.AttemptFilter
 		page   int
 		want   int
 		most   int
 	}{
-		{persistence.AttemptFilter{}, 1, all, once},
-		{persistence.AttemptFilter{}, all / 20, all, 2 * once},
-		{persistence.AttemptFilter{Status: app.AttemptDeadLetter}, 1, givenUp, 2 * once},
-		{persistence.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2 * once},
-		{persistence.AttemptFilter{EventID: numbered[app.EventID](7)}, 1, 1, 50},
-		{persistence.AttemptFilter{To: &hundred}, 1, 99, 400},
+		{app.AttemptFilter{}, 1, all, once},
+		{app.AttemptFilter{}, all / 20, all, 2 * once},
+		{app.AttemptFilter{Status: app.AttemptDeadLetter}, 1, givenUp, 2 * once},
+		{app.AttemptFilter{EventType: app.EventPaymentRefunded}, 1, refunds, 2 * once},
+		{app.AttemptFilter{EventID: numbered[app.EventID](7)}, 1, 1, 50},
+		{app.AttemptFilter{To: &hundred}, 1, 99, 400},
 	} {
 		reading(fmt.Sprintf("attempts %+v, page %d", list.filter, list.page), func() (int, error) {
 			_, total, err := db.Attempts(t.Context(), store, webhook, list.filter, list.page, 20)
@@ -138,7 +138,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		for _, eventType := range []app.EventType{"", app.EventOrderCreated, app.EventPaymentRefunded, app.EventProductCreated} {
 			for _, status := range append([]app.DeliveryStatus{""}, app.DeliveryStatuses[:]...) {
 				for _, span := range [][2]*app.Time{{}, {&early, &late}, {nil, &early}, {&late, nil}} {
-					filter := persistence.DeliveryFilter{SubscriptionID: webhook, EventType: eventType, Status: status, From: span[0], To: span[1]}
+					filter := app.DeliveryFilter{SubscriptionID: webhook, EventType: eventType, Status: status, From: span[0], To: span[1]}
 					var want []app.DeliveryID
 					must(t, owner.QueryRow(t.Context(), `SELECT coalesce(array_agg(id), '{}') FROM (SELECT id FROM deliveries
 						WHERE ($1 = '' OR subscription_id = $1) AND ($2 = '' OR event_type = $2) AND ($3 = '' OR status = $3)

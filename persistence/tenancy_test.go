@@ -22,7 +22,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	must(t, err)
 	delivery := claim(t, db)[0].ID
 	attempt(t, db, delivery, 1, app.AttemptDeadLetter, 0)
-	attempts, _, err := db.Attempts(t.Context(), r.stores[0], subscription.ID, persistence.AttemptFilter{}, 1, 1)
+	attempts, _, err := db.Attempts(t.Context(), r.stores[0], subscription.ID, app.AttemptFilter{}, 1, 1)
 	must(t, err)
 	ping, err := db.CreateTest(t.Context(), noon, r.stores[0], subscription.ID)
 	must(t, err)
@@ -88,7 +88,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return map[bool]int{true: 1}[tick.Ended != app.WatchDeleted], err
 		},
 		"Attempts": func(s app.StoreID) (int, error) {
-			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, persistence.AttemptFilter{}, 1, 100)
+			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, app.AttemptFilter{}, 1, 100)
 			return len(attempts), err
 		},
 		"Stats": func(s app.StoreID) (int, error) {
@@ -207,7 +207,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return len(all), err
 		},
 		"Deliveries": func(s app.StoreID) (int, error) {
-			all, err := db.Deliveries(t.Context(), s, persistence.DeliveryFilter{}, "", 100)
+			all, err := db.Deliveries(t.Context(), s, app.DeliveryFilter{}, "", 100)
 			return len(all), err
 		},
 		"CustomerLoginByEmail": func(s app.StoreID) (int, error) {

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -136,7 +135,7 @@ func TestDeletingASubscription(t *testing.T) {
 	for _, one := range all {
 		must(t, db.EndDelivery(t.Context(), noon, one.ID, app.DeliveryCancelled, app.ReasonCancelled))
 	}
-	deliveries, err := db.Deliveries(t.Context(), r.stores[0], persistence.DeliveryFilter{SubscriptionID: s.ID}, "", 100)
+	deliveries, err := db.Deliveries(t.Context(), r.stores[0], app.DeliveryFilter{SubscriptionID: s.ID}, "", 100)
 	must(t, err)
 	got := map[string]int{}
 	for _, d := range deliveries {
@@ -239,7 +238,7 @@ func TestTestsCountForNothing(t *testing.T) {
 	if dispatched, err := db.Dispatch(t.Context(), noon, limits); err != nil || dispatched.Events != 0 {
 		t.Errorf("dispatched %+v, %v", dispatched, err)
 	}
-	attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, persistence.AttemptFilter{EventType: app.EventTestPing}, 1, 10)
+	attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, app.AttemptFilter{EventType: app.EventTestPing}, 1, 10)
 	must(t, err)
 	if total != 1 || attempts[0].DeliveryID != "" || attempts[0].AttemptNumber != 1 || attempts[0].Status != app.AttemptDelivered {
 		t.Errorf("%d attempts: %+v", total, attempts)
@@ -311,7 +310,7 @@ func TestStatusesOverDeactivationAndReplays(t *testing.T) {
 	id := claim(t, db)[0].ID
 	statuses := func(want ...string) {
 		t.Helper()
-		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, persistence.AttemptFilter{}, 1, 20)
+		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, app.AttemptFilter{}, 1, 20)
 		must(t, err)
 		got := []string{}
 		for _, a := range attempts {
