@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -132,5 +133,5 @@ func tellOfCustomer(ctx context.Context, tx bun.Tx, now time.Time, c app.Custome
 	if err != nil {
 		return c, err
 	}
-	return c, emit(ctx, tx, now, c.StoreID, app.EventCustomerUpdated, app.CustomerUpdated{Customer: c, UpdatedFields: fields})
+	return c, delivery.Emit(ctx, tx, now, c.StoreID, app.EventCustomerUpdated, app.CustomerUpdated{Customer: c, UpdatedFields: fields})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -75,7 +76,7 @@ func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.Sto
 	if err != nil {
 		return customer, err
 	}
-	return customer, emit(ctx, tx, now, store, app.EventCustomerCreated, customer)
+	return customer, delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, customer)
 }
 
 func beginCustomerSession(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, customer app.Customer, ttl time.Duration) (CustomerSession, error) {

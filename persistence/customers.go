@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -40,7 +41,7 @@ func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, day string,
 		return app.OrderCustomer{}, err
 	}
 	if id == guest.ID {
-		if err := emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
+		if err := delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
 			return app.OrderCustomer{}, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -35,42 +36,29 @@ type (
 	Cursor   = pg.Cursor
 )
 
-// DB is the database.
+// DB is the database. The methods of the delivery queue are its own.
 type DB struct {
+	*delivery.Queue
+
 	pg     *pg.DB
 	sealer app.Sealer
-	mails  bool
-
-	planWindow time.Duration
-
-	ended func(status app.DeliveryStatus, n int)
-
-	loader   *grouper[attemptKey, *app.Outgoing]
-	recorder *grouper[app.MadeAttempt, bool]
 }
 
 // Open prepares the pools. It fails on an unusable URL only; the first query connects.
 func Open(config Config) (*DB, error) {
-	if config.PlanWindow == 0 {
-		config.PlanWindow = app.DefaultPlanWindow
-	}
 	pools, err := pg.Open(pg.Config{URL: config.URL, MaxConns: config.MaxConns})
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pg: pools, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow}
-	if db.ended = config.Ended; db.ended == nil {
-		db.ended = func(app.DeliveryStatus, int) {}
-	}
-	db.loader = newGrouper(maxGroup, loadPause, db.outgoing)
-	db.recorder = newGrouper(maxGroup, recordPause, db.recordAttempts)
-	return db, nil
+	queue := delivery.New(pools, delivery.Config{
+		Sealer: config.Sealer, Mails: config.Mails, PlanWindow: config.PlanWindow, Ended: config.Ended,
+	})
+	return &DB{Queue: queue, pg: pools, sealer: config.Sealer}, nil
 }
 
-// Close closes the pools.
+// Close closes the queue and the pools.
 func (db *DB) Close() error {
-	db.loader.close()
-	db.recorder.close()
+	db.Queue.Close()
 	return db.pg.Close()
 }
 

@@ -153,7 +153,7 @@ func (db *DB) insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, we
 			return in, err
 		}
 	}
-	return in, db.orderInvitationMail(ctx, tx, now, in, token)
+	return in, db.EnqueueInvitationMail(ctx, tx, now, in, token)
 }
 
 // toOpenWebsite bounds invitations to those of websites that are not suspended.

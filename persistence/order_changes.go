@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -107,12 +108,12 @@ func undoOrder(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow)
 // tellOfStatus writes the events of an order's new status, and its history. The ids of the
 // events sort in the order of the spec's table.
 func tellOfStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, by app.Actor) error {
-	event, err := emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated, app.OrderStatusUpdated{Order: order, NewStatus: order.Status})
+	event, err := delivery.Emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated, app.OrderStatusUpdated{Order: order, NewStatus: order.Status})
 	if err != nil {
 		return err
 	}
 	if further, ok := map[app.OrderStatus]app.EventType{app.OrderCompleted: app.EventOrderCompleted, app.OrderCancelled: app.EventOrderCancelled}[order.Status]; ok {
-		if err := emit(ctx, tx, now.Add(time.Microsecond), order.StoreID, further, order); err != nil {
+		if err := delivery.Emit(ctx, tx, now.Add(time.Microsecond), order.StoreID, further, order); err != nil {
 			return err
 		}
 	}

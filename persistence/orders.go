@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -129,7 +130,7 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			return app.Order{}, err
 		}
 		order := row.order(items)
-		event, err := emitted(ctx, tx, now, store, app.EventOrderCreated, order)
+		event, err := delivery.Emitted(ctx, tx, now, store, app.EventOrderCreated, order)
 		if err != nil {
 			return app.Order{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -108,7 +109,7 @@ func (db *DB) RecordPayment(ctx context.Context, now time.Time, store app.StoreI
 			}
 		}
 		event, data := payment.Event()
-		return payment, emit(ctx, tx, now, store, event, data)
+		return payment, delivery.Emit(ctx, tx, now, store, event, data)
 	}, render)
 }
 
@@ -204,7 +205,7 @@ func (db *DB) RefundPayment(ctx context.Context, now time.Time, store app.StoreI
 		}); err != nil {
 			return app.Refund{}, err
 		}
-		return refund, emit(ctx, tx, now, store, app.EventPaymentRefunded, data)
+		return refund, delivery.Emit(ctx, tx, now, store, app.EventPaymentRefunded, data)
 	}, render)
 }
 

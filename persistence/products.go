@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -127,7 +128,7 @@ func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreI
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Product{}, skuTaken(err, p.SKU)
 		}
-		return row.product(), emit(ctx, tx, now, store, app.EventProductCreated, row.product())
+		return row.product(), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product())
 	}, render)
 }
 
@@ -156,7 +157,7 @@ func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreI
 			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {
 			return skuTaken(err, changed.SKU)
 		}
-		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
 	})
 	return changed, err
 }
@@ -176,7 +177,7 @@ func (db *DB) DeleteProduct(ctx context.Context, now time.Time, store app.StoreI
 			now, product.Version, store, id).Exec(ctx); err != nil {
 			return err
 		}
-		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -85,7 +86,7 @@ func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in 
 			return app.Reservation{}, err
 		}
 		reservation := row.reservation(settings.Timezone)
-		return reservation, emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
+		return reservation, delivery.Emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
 	}, render)
 }
 
@@ -258,9 +259,9 @@ func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store 
 func tellOfReservation(ctx context.Context, tx bun.Tx, now time.Time, r app.Reservation) error {
 	switch r.Status {
 	case app.ReservationConfirmed:
-		return emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)
+		return delivery.Emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)
 	case app.ReservationCancelled:
-		return emit(ctx, tx, now, r.StoreID, app.EventReservationCancelled, r)
+		return delivery.Emit(ctx, tx, now, r.StoreID, app.EventReservationCancelled, r)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -113,7 +114,7 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return err
 		}
-		if err := orderJob(ctx, tx, now, store, app.JobTeardown, string(id)); err != nil {
+		if err := delivery.EnqueueJob(ctx, tx, now, store, app.JobTeardown, string(id)); err != nil {
 			return err
 		}
 		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeleted, string(id), map[string]any{"host": hostOf(row.URL)})
@@ -152,42 +153,3 @@ func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID
 	})
 	return rotated, err
 }
-
-// CancelQueued cancels deliveries to a deleted subscription that no workflow knows of, at
-// most limit of them, and returns how many.
-func (db *DB) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, limit int) (cancelled int, err error) {
-	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
-	})
-	if err == nil && cancelled > 0 {
-		db.ended(app.DeliveryCancelled, cancelled)
-	}
-	return cancelled, err
-}
-
-const cancelQueued = `WITH batch AS MATERIALIZED (
-		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
-		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
-	), done AS (
-		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id RETURNING 1
-	) SELECT count(*) FROM done`
-
-// OpenDeliveries returns deliveries to a subscription that may have a workflow which does
-// not know that they are over: at most limit of them, in the order of their ids, from after
-// the one named ("" = from the start).
-func (db *DB) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID, limit int) ([]app.OpenDelivery, error) {
-	var open []app.OpenDelivery
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		open = nil
-		return tx.NewRaw(openDeliveries, store, id, after, limit).Scan(ctx, &open)
-	})
-	return open, err
-}
-
-// openDeliveries asks for each status by the index that there is for it.
-const (
-	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` + openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
-		openWith + `'pending'` + openFew + ` UNION ALL ` + openWith + `'queued' AND replays > 0` + openFew + ` ORDER BY id LIMIT ?3`
-	openWith = `(SELECT id, event_id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
-	openFew  = ` ORDER BY id LIMIT ?3)`
-)

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -147,7 +148,7 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id
 		was := websiteRow{}
 		row = websiteRow{}
 		if change.Plan != nil {
-			if err := lockQueue(ctx, tx, string(id)); err != nil { // always before the row
+			if err := delivery.LockQueue(ctx, tx, string(id)); err != nil { // always before the row
 				return err
 			}
 		}
@@ -156,7 +157,7 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id
 			return err
 		}
 		if change.Plan != nil {
-			if err := db.changePlan(ctx, tx, now, id, *change.Plan); err != nil {
+			if err := db.SetPlan(ctx, tx, now, id, *change.Plan); err != nil {
 				return err
 			}
 		}

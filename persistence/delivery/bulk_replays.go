@@ -1,0 +1,282 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// replayRow is a bulk replay as its table holds it.
+type replayRow struct {
+	bun.BaseModel `bun:"table:replays,alias:r"`
+
+	ID             app.ReplayID
+	StoreID        app.StoreID
+	SubscriptionID app.SubscriptionID `bun:",nullzero"`
+	EventType      app.EventType      `bun:",nullzero"`
+	DeliveryStatus app.DeliveryStatus
+	DeliveryReason string `bun:",nullzero"`
+	CreatedFrom    time.Time
+	CreatedTo      time.Time
+	Status         app.ReplayStatus
+	Reason         string
+	Matched        int64
+	Replayed       int64
+	Skipped        int64
+	Cursor         app.DeliveryID
+	CreatedAt      time.Time
+	EndedAt        *time.Time
+	InProgress     int64 `bun:",scanonly"`
+}
+
+func (r replayRow) replay() app.BulkReplay {
+	return app.BulkReplay{
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType, DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
+		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
+		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
+		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
+	}
+}
+
+// filter is what a bulk replay replays, of what had ended when it was ordered.
+func (r replayRow) filter() deliveryFilter {
+	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
+	return deliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
+}
+
+// ended narrows a query of deliveries d to those of its store that had ended then.
+func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
+}
+
+// OrderBulkReplay orders the replay of all deliveries that match; a dry run counts them
+// only: those whose bodies are no longer kept as skipped. It returns NOT_FOUND if the store
+// has no such subscription, LIMIT_REACHED when app.MaxRunningReplays are running; render
+// and once are as in PlaceOrder.
+func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewBulkReplay, once *pg.Once, render func(app.BulkReplay) any) (app.BulkReplay, error) {
+	now = app.At(now).Time
+	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
+		row := replayRow{
+			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID, EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
+			CreatedFrom: in.From.Time, CreatedTo: in.To.Time, Status: app.ReplayRunning, CreatedAt: now,
+		}
+		if err := mayReplay(ctx, tx, store, in); err != nil {
+			return app.BulkReplay{}, err
+		}
+		count := tx.NewSelect().ColumnExpr("count(*)")
+		if in.DryRun {
+			count.ColumnExpr("count(*) FILTER (WHERE NOT EXISTS (SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))")
+		} else {
+			count.ColumnExpr("0")
+		}
+		filter := row.filter()
+		count = filter.within(filter.narrow(row.ended(count.TableExpr("deliveries AS d")))).
+			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus, pgdialect.Array(filter.types()))
+		if err := count.Scan(ctx, &row.Matched, &row.Skipped); err != nil {
+			return app.BulkReplay{}, err
+		}
+		if in.DryRun {
+			row.ID, row.Status = "", app.ReplayDryRun
+			return row.replay(), nil
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return app.BulkReplay{}, err
+		}
+		target := string(in.SubscriptionID)
+		if target == "" {
+			target = string(row.ID)
+		}
+		details := map[string]any{
+			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To, "matched": row.Matched,
+		}
+		if row.DeliveryReason != "" {
+			details["deliveryReason"] = row.DeliveryReason
+		}
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, details); err != nil {
+			return app.BulkReplay{}, err
+		}
+		return row.replay(), EnqueueJob(ctx, tx, now, store, app.JobReplay, string(row.ID))
+	}, render)
+}
+
+// mayReplay returns why a bulk replay cannot be ordered. The store's row is locked, so that
+// two requests cannot both be the last that fits.
+func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
+	if in.SubscriptionID != "" {
+		var exists int
+		err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, in.SubscriptionID).Scan(ctx, &exists)
+		if err != nil {
+			return err
+		}
+	}
+	if in.DryRun {
+		return nil
+	}
+	var running int
+	err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
+		JOIN replays r ON r.store_id = store.id AND r.status = 'running'`, store).Scan(ctx, &running)
+	if err == nil && running >= app.MaxRunningReplays {
+		return app.Errorf(app.CodeLimitReached, "a store can have at most %d bulk replays at once", app.MaxRunningReplays)
+	}
+	return err
+}
+
+// inProgress counts what a bulk replay r has queued and no attempt has been made of.
+const inProgress = "(SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress"
+
+// BulkReplays lists a store's bulk replays, or those of one subscription, the newest first,
+// at most limit of them, from after the one named ("" = from the start). NOT_FOUND if the
+// store has no such subscription.
+func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, after app.ReplayID, limit int) ([]app.BulkReplay, error) {
+	var rows []replayRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		query := tx.NewSelect().Model(&rows).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ?", store).OrderExpr("r.id DESC").Limit(int64(limit))
+		if after != "" {
+			query.Where("r.id < ?", after)
+		}
+		if subscription != "" {
+			var exists int
+			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, subscription).Scan(ctx, &exists)
+			if err != nil {
+				return err
+			}
+			query.Where("r.subscription_id = ?", subscription)
+		}
+		return query.Scan(ctx)
+	})
+	replays := make([]app.BulkReplay, len(rows))
+	for i, row := range rows {
+		replays[i] = row.replay()
+	}
+	return replays, err
+}
+
+// BulkReplay returns a bulk replay of a store; with a subscription only one that was
+// ordered for it. NOT_FOUND if there is none.
+func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.ReplayID) (app.BulkReplay, error) {
+	var row replayRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		query := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ? AND r.id = ?", store, id)
+		if subscription != "" {
+			query.Where("r.subscription_id = ?", subscription)
+		}
+		return query.Scan(ctx)
+	})
+	return row.replay(), err
+}
+
+// CancelBulkReplay ends a bulk replay; what it has queued is delivered. One that was
+// cancelled before stays as it is; CONFLICT if it is completed, NOT_FOUND if there is none.
+func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error) {
+	now = app.At(now).Time
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var status app.ReplayStatus
+		err := tx.NewRaw("SELECT status FROM replays WHERE store_id = ? AND id = ? FOR UPDATE", store, id).Scan(ctx, &status)
+		switch {
+		case err != nil:
+			return err
+		case status == app.ReplayCompleted:
+			return app.Errorf(app.CodeConflict, "the bulk replay is completed")
+		case status == app.ReplayCancelled:
+			return nil
+		}
+		_, err = tx.NewRaw("UPDATE replays SET status = 'cancelled', reason = ?, ended_at = ? WHERE store_id = ? AND id = ?", reason, now, store, id).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return app.BulkReplay{}, err
+	}
+	return q.BulkReplay(ctx, store, "", id)
+}
+
+// ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their
+// first attempt, and moves its cursor behind them, in one transaction: whoever repeats it
+// goes on where it stopped. NOT_FOUND if there is no such bulk replay.
+func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int) (app.ReplayStep, error) {
+	now = app.At(now).Time
+	var row replayRow
+	var moved bool
+	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+		row, moved = replayRow{}, false
+		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
+		if err != nil || row.Status != app.ReplayRunning {
+			return err
+		}
+		if row.SubscriptionID != "" {
+			var exists int
+			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE id = ? AND deleted_at IS NULL", row.SubscriptionID).Scan(ctx, &exists)
+			if errors.Is(err, sql.ErrNoRows) {
+				row.Status, row.Reason, row.EndedAt, moved = app.ReplayCancelled, app.ReasonDeleted, &now, true
+				return saveReplay(ctx, tx, row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		var waiting int
+		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending')", id).Scan(ctx, &waiting)
+		if err != nil || waiting >= limit {
+			return err
+		}
+		moved = true
+		return q.replayBatch(ctx, tx, now, &row, limit-waiting)
+	})
+	return app.ReplayStep{Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped}, err
+}
+
+// replayBatch queues the next deliveries of a bulk replay, up to limit, and notes that.
+func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int) error {
+	var found []struct {
+		ID       app.DeliveryID
+		EventID  app.EventID
+		Orphaned bool
+	}
+	next := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
+		ColumnExpr("NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned").
+		Where("d.id IN (?) AND d.status = ?", next, row.DeliveryStatus).OrderExpr("d.id").Limit(int64(limit)).For("UPDATE OF d").Scan(ctx, &found)
+	if err != nil {
+		return err
+	}
+	events := make([]app.EventID, len(found))
+	for i, f := range found {
+		events[i] = f.EventID
+	}
+	kept, err := keptEvents(ctx, tx, events)
+	if err != nil {
+		return err
+	}
+	var ids []app.DeliveryID
+	for _, f := range found {
+		if kept[f.EventID] && !f.Orphaned {
+			ids = append(ids, f.ID)
+		}
+		row.Cursor = f.ID
+	}
+	if _, err := q.requeue(ctx, tx, now, row.StoreID, row.ID, ids...); err != nil {
+		return err
+	}
+	row.Replayed += int64(len(ids))
+	row.Skipped += int64(len(found) - len(ids))
+	if len(found) < limit {
+		// What is not among those found has changed since it was counted.
+		row.Matched = max(row.Matched, row.Replayed+row.Skipped)
+		row.Skipped = row.Matched - row.Replayed
+		row.Status, row.EndedAt = app.ReplayCompleted, &now
+	}
+	return saveReplay(ctx, tx, *row)
+}
+
+func saveReplay(ctx context.Context, tx bun.Tx, row replayRow) error {
+	_, err := tx.NewUpdate().Model(&row).Column("status", "reason", "matched", "replayed", "skipped", "cursor", "ended_at").
+		Where("r.store_id = ? AND r.id = ?", row.StoreID, row.ID).Exec(ctx)
+	return err
+}

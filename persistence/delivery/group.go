@@ -1,0 +1,143 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+var errClosed = errors.New("the database has been closed")
+
+// grouper lets many callers share one statement (group commit). A lone caller never waits.
+// Who comes soon after another waits for the rest of a pause, in which the next group
+// gathers, so that a busy service sends few statements.
+type grouper[In, Out any] struct {
+	waiting chan grouped[In, Out]
+	lanes   chan struct{} // holds one for each group on its way
+	closed  chan struct{}
+	run     func(ctx context.Context, group []In) ([]Out, error)
+}
+
+type grouped[In, Out any] struct {
+	in    In
+	reply chan<- reply[Out]
+}
+
+type reply[Out any] struct {
+	out Out
+	err error
+}
+
+const (
+	maxGroup     = 128
+	groupTimeout = 10 * time.Second
+	groupLanes   = 2 // groups on their way at once
+
+	// What is loaded has a receiver waiting for it, what is recorded has not.
+	loadPause   = 15 * time.Millisecond
+	recordPause = 50 * time.Millisecond
+)
+
+// newGrouper makes a grouper of at most size callers per statement, and at most one
+// statement per pause. run returns one Out for each In, in the same order.
+func newGrouper[In, Out any](size int, pause time.Duration, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
+	g := &grouper[In, Out]{
+		waiting: make(chan grouped[In, Out], size), lanes: make(chan struct{}, groupLanes), closed: make(chan struct{}), run: run,
+	}
+	go g.loop(size, pause)
+	return g
+}
+
+// do runs in with whatever else is waiting. Giving up by ctx does not take back what was
+// already handed over.
+func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
+	replied := make(chan reply[Out], 1)
+	var none Out
+	select {
+	case g.waiting <- grouped[In, Out]{in, replied}:
+	case <-g.closed:
+		return none, errClosed
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	select {
+	case r := <-replied:
+		return r.out, r.err
+	case <-g.closed:
+		return none, errClosed
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+}
+
+// close ends the loop. Who still waits gets errClosed, whatever became of its work.
+func (g *grouper[In, Out]) close() { close(g.closed) }
+
+func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
+	rested := time.After(0)
+	for {
+		var first grouped[In, Out]
+		select {
+		case <-g.closed:
+			return
+		case first = <-g.waiting:
+		}
+		select {
+		case <-g.closed:
+			return
+		case <-rested:
+		}
+		select {
+		case <-g.closed:
+			return
+		case g.lanes <- struct{}{}:
+		}
+		group := g.gather(first, size)
+		rested = time.After(pause)
+		go func() {
+			g.send(group)
+			<-g.lanes
+		}()
+	}
+}
+
+// gather adds to first whatever else waits already.
+func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In, Out] {
+	group := []grouped[In, Out]{first}
+	for len(group) < size {
+		select {
+		case next := <-g.waiting:
+			group = append(group, next)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// send runs one group. When the group fails, each of its callers is tried alone, so that
+// one bad row is nobody else's failure.
+func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
+	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
+	defer cancel()
+	ins := make([]In, len(group))
+	for i := range group {
+		ins[i] = group[i].in
+	}
+	outs, err := g.run(ctx, ins)
+	if err != nil && len(group) > 1 && !pg.OutOfReach(err) {
+		for _, one := range group {
+			g.send([]grouped[In, Out]{one})
+		}
+		return
+	}
+	for i, one := range group {
+		if err != nil {
+			one.reply <- reply[Out]{err: err}
+		} else {
+			one.reply <- reply[Out]{out: outs[i]}
+		}
+	}
+}
