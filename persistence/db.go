@@ -51,7 +51,7 @@ func Open(config Config) (*DB, error) {
 		return nil, err
 	}
 	queue := delivery.New(pools, delivery.Config{
-		Sealer: config.Sealer, Mails: config.Mails, PlanWindow: config.PlanWindow, Ended: config.Ended,
+		Sealer: config.Sealer, Mails: config.Mails, Policy: delivery.DefaultPolicy(), PlanWindow: config.PlanWindow, Ended: config.Ended,
 	})
 	return &DB{Queue: queue, pg: pools, sealer: config.Sealer}, nil
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// backlogSubscriptions is how many subscriptions with waiting deliveries are looked at.
-const backlogSubscriptions = 10_000
-
 // backlogStatement reads partial indexes of what waits, and no more of them than its limits
 // say. Subscriptions are found by jumping from one to the next.
 const backlogStatement = `
@@ -43,15 +40,15 @@ const backlogStatement = `
 		(SELECT count(*) FROM (SELECT FROM jobs ORDER BY lease_until LIMIT $2) j)`
 
 // Backlog tells what waits, in all stores together. Its cost is bounded: counts end at
-// app.BacklogLimit, and of more than 10,000 subscriptions with waiting deliveries only so
-// many are looked at.
+// app.BacklogLimit, and of more than Policy.BacklogSubscriptions subscriptions with waiting
+// deliveries only so many are visited.
 func (q *Queue) Backlog(ctx context.Context, now time.Time) (app.Backlog, error) {
 	var b app.Backlog
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
-		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, backlogSubscriptions).
+		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, q.policy.BacklogSubscriptions).
 			Scan(&b.OldestEvent, &b.OldestDue, &b.Queued, &b.Pending, &b.Retrying, &b.DeadLetters, &b.Jobs)
 	})
 	return b, err

@@ -76,7 +76,7 @@ var claimUnlimited = `
 	WITH RECURSIVE ` + waitingSubscriptions + `, due AS MATERIALIZED (` + dueSubscriptions + `
 	), space AS MATERIALIZED (
 		SELECT h.subscription_id, h.quick, least(` + roomOf + `, ` + paceOf + `) AS places
-		FROM (SELECT *, 8 + 2 * batch / count(*) OVER (PARTITION BY quick) AS wanted FROM due WHERE NOT limited) h
+		FROM (SELECT *, ` + claimAhead + ` + 2 * batch / count(*) OVER (PARTITION BY quick) AS wanted FROM due WHERE NOT limited) h
 	), turn AS (
 		SELECT d.id, d.scheduled_for, h.subscription_id, h.quick, row_number() OVER (PARTITION BY h.subscription_id ORDER BY d.scheduled_for, d.id) AS place
 		FROM space h CROSS JOIN LATERAL (` + dueDeliveries + inTheirOrder + `) d
@@ -140,10 +140,10 @@ const dueSubscriptions = `
 // timed out at once and tried again at once, which others would feel. In a second it gets
 // two that are pending still, and half as many as have begun and ended in the last five. It
 // is null for others.
-const paceOf = `CASE WHEN h.slow THEN greatest(0, 2 + (SELECT count(*) FROM (SELECT FROM attempts a
-			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s' LIMIT 2 * h.most) recent) / 2
+const paceOf = `CASE WHEN h.slow THEN greatest(0, ` + paceStarts + ` + (SELECT count(*) FROM (SELECT FROM attempts a
+			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - ` + recentTime + ` LIMIT 2 * h.most) recent) / 2
 		- (SELECT count(*) FROM deliveries p
-			WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending' AND p.lease_until > $1::timestamptz - interval '1 s')) END`
+			WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending' AND p.lease_until > $1::timestamptz - ` + paceTime + `)) END`
 
 // dueDeliveries reads what may be claimed of a subscription h, and inTheirOrder as many of
 // them as there are places.

@@ -101,7 +101,7 @@ const matchEvents = `match AS MATERIALIZED (
 // began in the last five seconds before $2. So a receiver that hangs gets few before that is
 // known, and one that answers many. No more attempts are counted than that needs.
 const roomOf = `(SELECT least(h.wanted, least(h.most, $7::bigint + (SELECT count(*) FROM (SELECT FROM attempts a
-			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - interval '5 s'
+			WHERE a.subscription_id = h.subscription_id AND a.attempted_at > $2::timestamptz - ` + recentTime + `
 			ORDER BY a.attempted_at DESC LIMIT greatest(0, pending + h.wanted - $7::bigint)) recent)) - pending)
 		FROM (SELECT count(*) AS pending FROM deliveries p WHERE p.store_id = h.store_id AND p.subscription_id = h.subscription_id AND p.status = 'pending') p)`
 

@@ -17,6 +17,7 @@ type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
 	lanes   chan struct{} // holds one for each group on its way
 	closed  chan struct{}
+	timeout time.Duration // of one statement
 	run     func(ctx context.Context, group []In) ([]Out, error)
 }
 
@@ -30,23 +31,13 @@ type reply[Out any] struct {
 	err error
 }
 
-const (
-	maxGroup     = 128
-	groupTimeout = 10 * time.Second
-	groupLanes   = 2 // groups on their way at once
-
-	// What is loaded has a receiver waiting for it, what is recorded has not.
-	loadPause   = 15 * time.Millisecond
-	recordPause = 50 * time.Millisecond
-)
-
-// newGrouper makes a grouper of at most size callers per statement, and at most one
-// statement per pause. run returns one Out for each In, in the same order.
-func newGrouper[In, Out any](size int, pause time.Duration, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
+// newGrouper makes a grouper within a policy. run returns one Out for each In, in the same order.
+func newGrouper[In, Out any](policy GroupPolicy, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
 	g := &grouper[In, Out]{
-		waiting: make(chan grouped[In, Out], size), lanes: make(chan struct{}, groupLanes), closed: make(chan struct{}), run: run,
+		waiting: make(chan grouped[In, Out], policy.Size), lanes: make(chan struct{}, policy.Lanes),
+		closed: make(chan struct{}), timeout: policy.Timeout, run: run,
 	}
-	go g.loop(size, pause)
+	go g.loop(policy.Size, policy.Pause)
 	return g
 }
 
@@ -120,7 +111,7 @@ func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In
 // send runs one group. When the group fails, each of its callers is tried alone, so that
 // one bad row is nobody else's failure.
 func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
-	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
 	ins := make([]In, len(group))
 	for i := range group {

@@ -13,10 +13,11 @@ import (
 
 func TestOneBadRowIsNobodyElsesFailure(t *testing.T) {
 	t.Parallel()
+	const lanes = 2
 	bad := errors.New("bad row")
 	var largest atomic.Int32
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	g := newGrouper(8, 0, func(_ context.Context, group []int) ([]int, error) {
+	g := newGrouper(GroupPolicy{Size: 8, Lanes: lanes, Timeout: time.Minute}, func(_ context.Context, group []int) ([]int, error) {
 		started <- struct{}{}
 		<-release
 		largest.Store(max(largest.Load(), int32(len(group))))
@@ -43,7 +44,7 @@ func TestOneBadRowIsNobodyElsesFailure(t *testing.T) {
 			}
 		})
 	}
-	for range groupLanes {
+	for range lanes {
 		<-started // the lanes are busy, so the others gather
 	}
 	go func() {
@@ -63,7 +64,7 @@ func TestGroupsGatherWhileTheyAreMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pause = 25 * time.Millisecond
 		var groups []int
-		g := newGrouper(4, pause, func(_ context.Context, group []int) ([]int, error) {
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: pause, Timeout: time.Minute}, func(_ context.Context, group []int) ([]int, error) {
 			groups = append(groups, len(group))
 			return group, nil
 		})
@@ -94,7 +95,7 @@ func TestClosedGrouperLetsNobodyWait(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
 	defer close(block)
-	g := newGrouper(1, 0, func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
+	g := newGrouper(GroupPolicy{Size: 1, Lanes: 1, Timeout: time.Minute}, func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
 	waiting := make(chan error)
 	go func() { _, err := g.do(context.Background(), 1); waiting <- err }()
 	g.close()

@@ -11,8 +11,9 @@ import (
 
 // Config says how a queue works.
 type Config struct {
-	Sealer     app.Sealer    // of the secrets of subscriptions and mails
-	Mails      bool          // enqueue mails: there is a mail server to send them
+	Sealer     app.Sealer // of the secrets of subscriptions and mails
+	Mails      bool       // enqueue mails: there is a mail server to send them
+	Policy     Policy
 	PlanWindow time.Duration // length of a plan's window, in whole seconds; 0 = app.DefaultPlanWindow
 
 	// Ended is called with the deliveries that this process has ended: delivered, dead_letter
@@ -25,6 +26,7 @@ type Queue struct {
 	pg     *pg.DB
 	sealer app.Sealer
 	mails  bool
+	policy Policy
 
 	planWindow time.Duration
 
@@ -36,15 +38,17 @@ type Queue struct {
 
 // New returns the queue of a database. Close it before the database.
 func New(db *pg.DB, config Config) *Queue {
-	q := &Queue{pg: db, sealer: config.Sealer, mails: config.Mails, planWindow: config.PlanWindow, ended: config.Ended}
+	q := &Queue{
+		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow, ended: config.Ended,
+	}
 	if q.planWindow == 0 {
 		q.planWindow = app.DefaultPlanWindow
 	}
 	if q.ended == nil {
 		q.ended = func(app.DeliveryStatus, int) {}
 	}
-	q.loader = newGrouper(maxGroup, loadPause, q.outgoing)
-	q.recorder = newGrouper(maxGroup, recordPause, q.recordAttempts)
+	q.loader = newGrouper(q.policy.Load, q.outgoing)
+	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
 	return q
 }
 

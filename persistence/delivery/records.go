@@ -18,11 +18,8 @@ func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool
 	return recorded, pg.Classify(err)
 }
 
-// slowMemory is how long a subscription counts as slow after its last slow answer.
-const slowMemory = time.Minute
-
 func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
-	rows, err := q.pg.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args()...)
+	rows, err := q.pg.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args(q.policy)...)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +145,11 @@ func columnsOf(records []app.MadeAttempt) *recordColumns {
 	return c
 }
 
-func (c *recordColumns) args() []any {
+func (c *recordColumns) args(policy Policy) []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
-		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), slowMemory,
-		c.urls, c.sent, app.JobWatchdog, watchOverdue,
+		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), policy.SlowMemory,
+		c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
 	}
 }
 

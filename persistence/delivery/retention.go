@@ -11,10 +11,6 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// eraseBatch is how many rows one transaction of an erasure looks at. It stands in the
-// statements as a number, so that these are planned for few rows, whatever the table has.
-const eraseBatch = 500
-
 // Erase removes what is no longer kept, of all stores, in many small transactions; beat is
 // called before each. What is in use at the moment is left for the next time. Whoever
 // repeats it goes on where it stopped.

@@ -12,10 +12,6 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// watchOverdue is how long after its time a tick of a watchdog is held for lost, so that
-// the next failed attempt orders another watchdog.
-const watchOverdue = time.Hour
-
 // watchRow is a subscription as its watchdog sees it.
 type watchRow struct {
 	IsActive     bool
