@@ -75,7 +75,7 @@ func (q *Queue) Explain(ctx context.Context, statement string, args int) (string
 }
 
 // The way in which the backlog is read.
-const (
+var (
 	BacklogPlan      = alongIndexes
 	BacklogStatement = backlogStatement
 )
