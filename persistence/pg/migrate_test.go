@@ -1,16 +1,19 @@
-package persistence_test
+package pg_test
 
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
+
+func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
+
+var must = persistencetest.Must
 
 func TestMigrationsGoDownAndUpAgain(t *testing.T) {
 	t.Parallel()
@@ -33,7 +36,8 @@ func TestMigrationsGoDownAndUpAgain(t *testing.T) {
 		if err := db.CheckSchema(t.Context()); !errors.Is(err, pg.ErrOldSchema) {
 			t.Errorf("schema check after down: %v", err)
 		}
-		if n := count(t, db, "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'bun_%'"); n != 0 {
+		if n := persistencetest.Count(t, db, `SELECT count(*) FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'bun_%'`); n != 0 {
 			t.Errorf("%d tables are left after down", n)
 		}
 		migrate(pg.Up)
@@ -42,33 +46,17 @@ func TestMigrationsGoDownAndUpAgain(t *testing.T) {
 		}
 	}
 	must(t, db.CheckSchema(t.Context()))
-	open(t, db, "one.example")
+	persistencetest.Open(t, db, "one.example")
 }
 
 func TestPrivilegedRolesAreRefused(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	must(t, db.CheckRole(t.Context()))
-	owner, err := persistence.Open(persistence.Config{URL: db.OwnerURL})
+	owner, err := pg.Open(pg.Config{URL: db.OwnerURL})
 	must(t, err)
 	defer owner.Close()
 	if err := owner.CheckRole(t.Context()); err == nil || !strings.Contains(err.Error(), "superuser") {
 		t.Errorf("a superuser: %v", err)
-	}
-}
-
-func TestDatabaseOutOfReachIsUnavailable(t *testing.T) {
-	t.Parallel()
-	db, err := persistence.Open(persistence.Config{URL: "postgres://nobody@127.0.0.1:1/none?connect_timeout=2"})
-	must(t, err)
-	defer db.Close()
-	if err := db.Ping(t.Context()); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("ping: %v", err)
-	}
-	if _, err := db.Order(t.Context(), "sto_1", "ord_1", ""); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("order: %v", err)
-	}
-	if _, err := db.RecordAttempt(t.Context(), app.MadeAttempt{}); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("record: %v", err)
 	}
 }
