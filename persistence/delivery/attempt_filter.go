@@ -6,11 +6,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// attemptFilter adds to a query what [app.AttemptFilter] says.
+// attemptFilter adds the conditions of an [app.AttemptFilter] to a query.
 type attemptFilter app.AttemptFilter
 
-// of selects the subscription's attempts that pass the filter, in a store. Those of an event
-// are found by its delivery, or as its test.
+// of selects the ids of a subscription's attempts that pass the filter. The attempts of an event
+// are found by its delivery. A test has no delivery, so its attempt is found by the event.
 func (f attemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *bun.SelectQuery {
 	q := tx.NewSelect().TableExpr("attempts AS a").Column("a.id").Where("a.store_id = ? AND a.subscription_id = ?", store, id)
 	if f.Status != "" {

@@ -37,10 +37,12 @@ func (r attemptRow) attempt() app.Attempt {
 	}
 }
 
-// Attempts returns one page of a subscription's attempts that pass a filter, the newest
-// first, and how many there are in all. Pages count from 1. NOT_FOUND if the store has no
-// such subscription.
-func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter app.AttemptFilter, page, limit int) ([]app.Attempt, int, error) {
+// Attempts returns one page of a subscription's attempts that pass a filter, the newest first, and
+// the number of all attempts that pass it. Pages count from 1. It returns NOT_FOUND if the store
+// has no such subscription.
+func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter app.AttemptFilter,
+	page, limit int,
+) ([]app.Attempt, int, error) {
 	var rows []attemptRow
 	var total int
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -50,7 +52,7 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 		if err != nil {
 			return err
 		}
-		// To count many, and to skip them, an index is enough: rows are read of this page only.
+		// Counting and skipping use an index only. Rows are read for this page alone.
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
@@ -70,7 +72,7 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 	return attempts, total, err
 }
 
-// attemptDetailRow is an attempt with all that is kept of it.
+// attemptDetailRow is an attempt with its request and its response.
 type attemptDetailRow struct {
 	attemptRow
 
@@ -101,9 +103,11 @@ func (r attemptDetailRow) detail() app.AttemptDetail {
 	return d
 }
 
-// AttemptDetail returns an attempt in full; NOT_FOUND if the store has no such subscription,
-// or that has no such attempt.
-func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.AttemptID) (app.AttemptDetail, error) {
+// AttemptDetail returns an attempt in full. It returns NOT_FOUND if the store has no such
+// subscription, or the subscription no such attempt.
+func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
+	id app.AttemptID,
+) (app.AttemptDetail, error) {
 	var row attemptDetailRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code, a.response_time_ms, a.number, a.error,

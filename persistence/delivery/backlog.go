@@ -16,9 +16,9 @@ import (
 //go:embed queries/backlog.sql
 var backlogStatement string
 
-// Backlog tells what waits, in all stores together. Its cost is bounded: counts end at
-// app.BacklogLimit, and of more than Policy.BacklogSubscriptions subscriptions with waiting
-// deliveries only so many are visited.
+// Backlog returns the size and the age of the waiting work of all stores. Its cost is bounded: counts
+// end at app.BacklogLimit, and at most Policy.BacklogSubscriptions subscriptions with waiting
+// deliveries are visited.
 func (q *Queue) Backlog(ctx context.Context, now time.Time) (app.Backlog, error) {
 	var b app.Backlog
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {

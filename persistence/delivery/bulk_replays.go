@@ -45,22 +45,25 @@ func (r replayRow) replay() app.BulkReplay {
 	}
 }
 
-// filter is what a bulk replay replays, of what had ended when it was ordered.
+// filter selects the deliveries that the bulk replay replays, together with ended.
 func (r replayRow) filter() deliveryFilter {
 	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
 	return deliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
 }
 
-// ended narrows a query of deliveries d to those of its store that had ended then.
+// ended restricts a query of deliveries d to those of its store that had ended when the bulk
+// replay was created.
 func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
 }
 
-// OrderBulkReplay orders the replay of all deliveries that match; a dry run counts them
-// only: those whose bodies are no longer kept as skipped. It returns NOT_FOUND if the store
-// has no such subscription, LIMIT_REACHED when app.MaxRunningReplays are running; render
-// and once are as in PlaceOrder.
-func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewBulkReplay, once *pg.Once, render func(app.BulkReplay) any) (app.BulkReplay, error) {
+// OrderBulkReplay creates a bulk replay of all deliveries that match. A dry run only counts them, and
+// counts deliveries without a stored body as skipped. It returns NOT_FOUND if the store has no such
+// subscription, and LIMIT_REACHED if app.MaxRunningReplays are running. render and once are as in
+// [pg.RunOnce].
+func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
+	in app.NewBulkReplay, once *pg.Once, render func(app.BulkReplay) any,
+) (app.BulkReplay, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
 		row := replayRow{
@@ -106,8 +109,8 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 	}, render)
 }
 
-// mayReplay returns why a bulk replay cannot be ordered. The store's row is locked, so that
-// two requests cannot both be the last that fits.
+// mayReplay returns an error if a bulk replay cannot be created. It locks the store's row, so that two
+// requests cannot both take the last place.
 func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
 	if in.SubscriptionID != "" {
 		var exists int
@@ -128,13 +131,15 @@ func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulk
 	return err
 }
 
-// inProgress counts what a bulk replay r has queued and no attempt has been made of.
+// inProgress counts the deliveries of a bulk replay r that are queued or wait for their first attempt.
 const inProgress = "(SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress"
 
-// BulkReplays lists a store's bulk replays, or those of one subscription, the newest first,
-// at most limit of them, from after the one named ("" = from the start). NOT_FOUND if the
-// store has no such subscription.
-func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, after app.ReplayID, limit int) ([]app.BulkReplay, error) {
+// BulkReplays lists a store's bulk replays, or those of one subscription, the newest first, at most
+// limit of them, from after the given id ("" = from the start). It returns NOT_FOUND if the store
+// has no such subscription.
+func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
+	after app.ReplayID, limit int,
+) ([]app.BulkReplay, error) {
 	var rows []replayRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
@@ -159,9 +164,11 @@ func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription
 	return replays, err
 }
 
-// BulkReplay returns a bulk replay of a store; with a subscription only one that was
-// ordered for it. NOT_FOUND if there is none.
-func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, id app.ReplayID) (app.BulkReplay, error) {
+// BulkReplay returns a bulk replay of a store. With a subscription it returns only a bulk replay that
+// was created for it. It returns NOT_FOUND if there is no such bulk replay.
+func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
+	id app.ReplayID,
+) (app.BulkReplay, error) {
 	var row replayRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		query := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ? AND r.id = ?", store, id)
@@ -173,9 +180,12 @@ func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription 
 	return row.replay(), err
 }
 
-// CancelBulkReplay ends a bulk replay; what it has queued is delivered. One that was
-// cancelled before stays as it is; CONFLICT if it is completed, NOT_FOUND if there is none.
-func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error) {
+// CancelBulkReplay ends a bulk replay. Deliveries that it has queued are still delivered. A cancelled
+// bulk replay does not change. It returns CONFLICT if the bulk replay is completed, NOT_FOUND if
+// there is no such bulk replay.
+func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	reason string,
+) (app.BulkReplay, error) {
 	now = app.At(now).Time
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var status app.ReplayStatus
@@ -197,10 +207,12 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 	return q.BulkReplay(ctx, store, "", id)
 }
 
-// ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their
-// first attempt, and moves its cursor behind them, in one transaction: whoever repeats it
-// goes on where it stopped. NOT_FOUND if there is no such bulk replay.
-func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int) (app.ReplayStep, error) {
+// ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their first
+// attempt, and moves its cursor behind them, in one transaction. A repeated call resumes at the
+// cursor. It returns NOT_FOUND if there is no such bulk replay.
+func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	limit int,
+) (app.ReplayStep, error) {
 	now = app.At(now).Time
 	var row replayRow
 	var moved bool
@@ -232,7 +244,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 	return app.ReplayStep{Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped}, err
 }
 
-// replayBatch queues the next deliveries of a bulk replay, up to limit, and notes that.
+// replayBatch queues the next deliveries of a bulk replay, at most limit, and saves its progress.
 func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int) error {
 	var found []struct {
 		ID       app.DeliveryID
@@ -267,7 +279,7 @@ func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *
 	row.Replayed += int64(len(ids))
 	row.Skipped += int64(len(found) - len(ids))
 	if len(found) < limit {
-		// What is not among those found has changed since it was counted.
+		// Deliveries that were counted but not found have changed in the meantime.
 		row.Matched = max(row.Matched, row.Replayed+row.Skipped)
 		row.Skipped = row.Matched - row.Replayed
 		row.Status, row.EndedAt = app.ReplayCompleted, &now

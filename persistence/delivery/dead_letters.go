@@ -19,8 +19,8 @@ type deadLettersRow struct {
 	NewestAt       time.Time
 }
 
-// DeadLetters counts a store's dead letters made from a time on, up to but without another
-// (nil = whenever), by subscription and reason, the largest group first.
+// DeadLetters counts a store's dead letters by subscription and reason, the largest group first. It
+// counts those created from a time on and before another (nil = no limit).
 func (q *Queue) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.Time) ([]app.DeadLetters, error) {
 	var rows []deadLettersRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// deliveryRow is a delivery as its table holds it, as far as clients see it.
+// deliveryRow holds the columns of a delivery that clients see.
 type deliveryRow struct {
 	bun.BaseModel `bun:"table:deliveries,alias:d"`
 
@@ -35,9 +35,11 @@ func (r deliveryRow) delivery() app.Delivery {
 	}
 }
 
-// Deliveries lists a store's deliveries, the newest first, at most limit of them, from
-// after the one named ("" = from the start). Ids sort by time.
-func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID, limit int) ([]app.Delivery, error) {
+// Deliveries lists a store's deliveries that pass a filter, the newest first, at most limit of them,
+// from after the given id ("" = from the start). Ids sort by time.
+func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID,
+	limit int,
+) ([]app.Delivery, error) {
 	var rows []deliveryRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
@@ -50,13 +52,15 @@ func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.De
 	return deliveries, err
 }
 
-func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID, limit int) *bun.SelectQuery {
+func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter app.DeliveryFilter,
+	after app.DeliveryID, limit int,
+) *bun.SelectQuery {
 	ids := deliveryFilter(filter).ids(tx, false, after, limit, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
 	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
 	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).Where("d.store_id = ?", store).OrderExpr("d.id DESC")
 }
 
-// Delivery returns one delivery of a store, NOT_FOUND if it has none of that id.
+// Delivery returns one delivery of a store, NOT_FOUND if it has no delivery with that id.
 func (q *Queue) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

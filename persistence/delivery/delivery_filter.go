@@ -9,11 +9,10 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// deliveryFilter adds to a query what [app.DeliveryFilter] says.
+// deliveryFilter adds the conditions of an [app.DeliveryFilter] to a query of deliveries d.
 type deliveryFilter app.DeliveryFilter
 
-// narrow leaves to a query of deliveries d what passes the filter, but for status and type
-// and time.
+// narrow adds the conditions except status, type and time.
 func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.SubscriptionID != "" {
 		q.Where("d.subscription_id = ?", f.SubscriptionID)
@@ -27,9 +26,9 @@ func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// within leaves to a query of deliveries d those of the filter's time: an id begins with
-// the time of its making. PostgreSQL does not see when it plans how few or many these are:
-// where it believes that there are hardly any, it would read all of them for each kind.
+// within adds the condition of the time: an id begins with the time of its creation. The subquery
+// hides the id from the planner. If the planner expected very few rows, it would read all of
+// them for each status and type.
 func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.From != nil {
 		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
@@ -40,7 +39,7 @@ func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// types are those of the events that pass the filter.
+// types returns the event types that pass the filter.
 func (f deliveryFilter) types() []app.EventType {
 	if f.EventType != "" {
 		return []app.EventType{f.EventType}
@@ -48,7 +47,8 @@ func (f deliveryFilter) types() []app.EventType {
 	return app.EventTypes[:]
 }
 
-// statuses are those that pass the filter. Nothing else ends for a reason.
+// statuses returns the statuses that pass the filter. Only dead letters and cancelled deliveries
+// have a reason.
 func (f deliveryFilter) statuses() []app.DeliveryStatus {
 	switch {
 	case f.Status != "":
@@ -59,11 +59,13 @@ func (f deliveryFilter) statuses() []app.DeliveryStatus {
 	return app.DeliveryStatuses[:]
 }
 
-// ids selects the first deliveries that pass the filter, up or down their ids from behind
-// one of them ("" = from the start), at most limit of each status and type: whatever there
-// is beside these, it begins to read an index where each of them begins. narrow says what
-// else they must pass.
-func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int, narrow func(*bun.SelectQuery) *bun.SelectQuery) *bun.SelectQuery {
+// ids selects the first deliveries that pass the filter, in ascending (up) or descending order of
+// their ids, from after one of them ("" = from the start), at most limit of each status and type.
+// For each status and type it starts to read an index where its rows begin, so that other rows do
+// not add to its cost. narrow adds further conditions.
+func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
+	narrow func(*bun.SelectQuery) *bun.SelectQuery,
+) *bun.SelectQuery {
 	all := func() *bun.SelectQuery {
 		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
 	}
@@ -88,7 +90,7 @@ func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 	if !slices.Contains(f.statuses(), app.DeliveryPending) {
 		return resting
 	}
-	// Pending ones are few. OFFSET 0 keeps PostgreSQL from looking for them among all others
+	// There are few pending deliveries. OFFSET 0 prevents a search for them among all deliveries
 	// of that time.
 	pending := all().Where("d.status = 'pending' AND d.event_type = ANY (?::text[])", types)
 	return resting.UnionAll(within(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))

@@ -10,9 +10,9 @@ import (
 
 var errClosed = errors.New("the database has been closed")
 
-// grouper lets many callers share one statement (group commit). A lone caller never waits.
-// Who comes soon after another waits for the rest of a pause, in which the next group
-// gathers, so that a busy service sends few statements.
+// grouper lets many callers share one statement (group commit). A lone caller never waits. A caller
+// that comes soon after another waits for the rest of a pause, in which the next group gathers. A
+// busy service thereby sends few statements.
 type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
 	lanes   chan struct{} // holds one for each group on its way
@@ -41,8 +41,7 @@ func newGrouper[In, Out any](policy GroupPolicy, run func(context.Context, []In)
 	return g
 }
 
-// do runs in with whatever else is waiting. Giving up by ctx does not take back what was
-// already handed over.
+// do runs in together with the other waiting callers. If ctx ends, in may still run.
 func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	replied := make(chan reply[Out], 1)
 	var none Out
@@ -63,7 +62,7 @@ func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
-// close ends the loop. Who still waits gets errClosed, whatever became of its work.
+// close ends the loop. Callers that still wait get errClosed; their work may have been done.
 func (g *grouper[In, Out]) close() { close(g.closed) }
 
 func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
@@ -94,7 +93,7 @@ func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
 	}
 }
 
-// gather adds to first whatever else waits already.
+// gather returns a group of first and the callers that wait already.
 func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In, Out] {
 	group := []grouped[In, Out]{first}
 	for len(group) < size {
@@ -108,8 +107,8 @@ func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In
 	return group
 }
 
-// send runs one group. When the group fails, each of its callers is tried alone, so that
-// one bad row is nobody else's failure.
+// send runs one group. If the group fails, each of its callers runs alone, so that one bad row
+// fails only its own caller.
 func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()

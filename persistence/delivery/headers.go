@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// jsonOrNil encodes headers; none at all is null. A stranger wrote them, and PostgreSQL
-// cannot keep a NUL.
+// jsonOrNil encodes headers as JSON; nil is null. It drops NUL characters, which PostgreSQL cannot
+// store: receivers choose the headers of their responses.
 func jsonOrNil(headers map[string][]string) *string {
 	if headers == nil {
 		return nil

@@ -1,4 +1,5 @@
 package delivery
 
-// alongIndexes lets PostgreSQL walk along indexes only, which a limit can end at once.
+// alongIndexes restricts PostgreSQL to scans that follow the order of an index. A LIMIT ends such a
+// scan early.
 const alongIndexes = "SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"

@@ -10,8 +10,10 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// EnqueueJob lets a workflow of that kind begin once tx is committed.
-func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind, subject string) error {
+// EnqueueJob enqueues a job: a workflow of its kind starts after tx is committed.
+func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind,
+	subject string,
+) error {
 	_, err := tx.NewRaw(`WITH job AS (
 			INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until) VALUES (?0, ?1, ?2, ?3, ?4, ?4) RETURNING id
 		) SELECT pg_notify(?5, '') FROM job`,
@@ -19,8 +21,8 @@ func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID
 	return err
 }
 
-// ClaimJobs takes jobs, the oldest first, at most limit of them. Those that are not
-// reported with FinishJobs until the lease is over can be taken again.
+// ClaimJobs claims jobs, the oldest first, at most limit of them. A job that is not passed to
+// FinishJobs within the lease can be claimed again.
 func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error) {
 	rows, err := q.pg.System().DB.QueryContext(ctx, `
 		WITH free AS MATERIALIZED (
@@ -43,7 +45,7 @@ func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duratio
 	return jobs, pg.Classify(rows.Err())
 }
 
-// FinishJobs forgets jobs whose workflows have been started.
+// FinishJobs deletes jobs whose workflows have been started.
 func (q *Queue) FinishJobs(ctx context.Context, ids []app.JobID) error {
 	_, err := q.pg.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
 	return pg.Classify(err)

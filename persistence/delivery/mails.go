@@ -14,20 +14,22 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Why a mail is obsolete. The texts are in histories, so they name nobody.
+// The reasons for which a mail is obsolete. They are part of histories, so they contain no names.
 const (
 	obsoleteInvitation = "the invitation has been accepted, replaced or has expired"
 	obsoleteRecipient  = "the recipient is no longer an OWNER or ADMIN of the store"
 	obsoleteWebhook    = "the webhook has been deleted, activated or deactivated since"
 )
 
-// Mails reports whether mails are ordered, because there is a server to send them.
+// Mails reports whether mails are enqueued, because there is a mail server.
 func (q *Queue) Mails() bool { return q.mails }
 
-// enqueueMail lets each OWNER and ADMIN of a store have a mail about its webhook, once tx is
-// committed; kind is MailWebhookWarning or MailWebhookDeactivated. It can be called in any
-// transaction that sees the store. Without a mail server it does nothing.
-func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind, subject app.SubscriptionID, details app.WebhookTrouble) error {
+// enqueueMail enqueues a mail about a webhook for each OWNER and ADMIN of the store. kind is
+// MailWebhookWarning or MailWebhookDeactivated. tx may have either role, if it sees the store.
+// Without a mail server it does nothing.
+func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind,
+	subject app.SubscriptionID, details app.WebhookTrouble,
+) error {
 	if !q.mails {
 		return nil
 	}
@@ -50,9 +52,11 @@ func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store
 	return nil
 }
 
-// EnqueueInvitationMail lets who is invited have a mail with the token, which is sealed until
-// then. The mail belongs to the first of the stores.
-func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.Time, invitation app.Invitation, token app.Secret) error {
+// EnqueueInvitationMail enqueues the mail of an invitation. It stores the token sealed until the mail
+// has ended. The mail belongs to the first of the stores. Without a mail server it does nothing.
+func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.Time, invitation app.Invitation,
+	token app.Secret,
+) error {
 	if !q.mails {
 		return nil
 	}
@@ -77,11 +81,12 @@ type mailRow struct {
 	LeaseUntil time.Time
 }
 
-// ClaimMail returns a mail of a store with all that it takes to send it, and keeps other
-// workers from it until the lease is over: CONFLICT for them. One that has ended, or ends
-// here because there is nothing to be said any more, comes without its text. NOT_FOUND for
-// an unknown one.
-func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duration, store app.StoreID, id app.MailID) (app.Mail, error) {
+// ClaimMail returns a mail of a store with its content. Until the lease expires, other workers get
+// CONFLICT. A mail that has ended comes without its content, and so does a mail that this call ends
+// because it is obsolete. It returns NOT_FOUND for an unknown mail.
+func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duration, store app.StoreID,
+	id app.MailID,
+) (app.Mail, error) {
 	var mail app.Mail
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
 		var row mailRow
@@ -114,8 +119,8 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 	return mail, err
 }
 
-// loadInvitationMail fills in a mail whose invitation can still be accepted, and declares
-// it obsolete otherwise. An invitation that replaces another has an id of its own.
+// loadInvitationMail adds the content to a mail whose invitation can still be accepted. Otherwise
+// the mail becomes obsolete. An invitation that replaces another has another id.
 func (q *Queue) loadInvitationMail(ctx context.Context, tx bun.Tx, now time.Time, row mailRow, mail *app.Mail) error {
 	var in app.InvitationMail
 	err := tx.NewRaw(`SELECT i.name, i.email, i.role, i.expires_at, u.name, w.name,
@@ -136,8 +141,8 @@ func (q *Queue) loadInvitationMail(ctx context.Context, tx bun.Tx, now time.Time
 	return err
 }
 
-// loadWebhookMail fills in a mail about a webhook that is as the mail says, and declares
-// it obsolete otherwise.
+// loadWebhookMail adds the content to a mail about a webhook that is still in the state that the
+// mail reports. Otherwise the mail becomes obsolete.
 func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mailRow, mail *app.Mail) error {
 	webhook := app.WebhookMail{ID: app.SubscriptionID(row.Subject)}
 	if err := json.Unmarshal(row.Details, &webhook.WebhookTrouble); err != nil {
@@ -164,13 +169,16 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 	return err
 }
 
-// EndMail notes what has become of a mail, and forgets its secret. One that has ended
-// stays as it is.
-func (q *Queue) EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string) error {
+// EndMail records the end of a mail and erases its secret. A mail that has ended does not change.
+func (q *Queue) EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus,
+	reason string,
+) error {
 	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return endMail(ctx, tx, now, store, id, status, reason) })
 }
 
-func endMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string) error {
+func endMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus,
+	reason string,
+) error {
 	_, err := tx.NewRaw(`UPDATE mails SET status = ?, reason = ?, ended_at = ?, secret = NULL WHERE store_id = ? AND id = ? AND ended_at IS NULL`,
 		status, reason, app.At(now).Time, store, id).Exec(ctx)
 	return err

@@ -10,18 +10,20 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// outboxChannel is what commits that leave work for the relay notify.
+// outboxChannel is the channel that commits with new work for the relays notify.
 const outboxChannel = "comanda_outbox"
 
-// Emit writes an event in the transaction of the change that it tells of, and wakes the
-// relays when that commits.
+// Emit writes an event in the transaction of the change that it describes. The commit wakes the
+// relays.
 func Emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) error {
 	_, err := Emitted(ctx, tx, now, store, t, data)
 	return err
 }
 
-// Emitted is [Emit] that tells which event it wrote.
-func Emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) (app.EventID, error) {
+// Emitted is [Emit] and returns the id of the event.
+func Emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType,
+	data any,
+) (app.EventID, error) {
 	event, err := app.NewEvent(t, store, now, data)
 	if err != nil {
 		return "", err
@@ -33,8 +35,8 @@ func Emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t
 	return event.ID, err
 }
 
-// Listen calls wake for each notification that there is work for a relay, and once when it
-// has begun to listen. It returns when the connection breaks or ctx is done.
+// Listen calls wake once it listens, and for each notification that there is work for a relay. It
+// returns when the connection breaks or ctx is done.
 func (q *Queue) Listen(ctx context.Context, wake func()) error {
 	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, wake, func(string) { wake() })
 }

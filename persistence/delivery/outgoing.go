@@ -9,14 +9,14 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// attemptKey names an attempt.
+// attemptKey identifies an attempt.
 type attemptKey struct {
 	delivery app.DeliveryID
 	number   int
 }
 
-// Outgoing loads what an attempt needs; NOT_FOUND when the delivery's rows are gone. It
-// shares its query with the attempts that begin at the same moment.
+// Outgoing loads the data that an attempt needs. It returns NOT_FOUND if the delivery is gone. It
+// shares its query with other attempts that begin at that moment.
 func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
 	o, err := q.loader.do(ctx, attemptKey{delivery, number})
 	if err == nil && o == nil {
@@ -28,7 +28,7 @@ func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number in
 	return *o, nil
 }
 
-// outgoing loads many; what is gone is nil.
+// outgoing loads the data of many attempts. A delivery that is gone is nil.
 func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing, error) {
 	deliveries, numbers := make([]app.DeliveryID, len(keys)), make([]int32, len(keys))
 	for i, key := range keys {
@@ -69,21 +69,21 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	return loaded, nil
 }
 
-// forgetSecret erases a replaced secret that is no longer good.
+// forgetSecret erases a previous secret whose overlap is over.
 func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
 		WHERE id = $1 AND previous_secret_until <= now()`, id)
 	return err
 }
 
-// outgoingColumns reads what scanOutgoing takes, from an event e, a subscription s and the
-// attempt a if it has been made.
+// outgoingColumns are the columns that scanOutgoing reads, of an event e, a subscription s and the
+// recorded attempt a, if there is one.
 const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
 	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END, coalesce(s.previous_secret_until <= now(), false),
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status and outgoingColumns, and whether its subscription
-// has a replaced secret that is no longer good.
+// scanOutgoing reads a row of place, status and outgoingColumns. It also returns whether the
+// overlap of the subscription's previous secret is over.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
 	var body, reason *string

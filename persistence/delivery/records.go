@@ -11,9 +11,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// RecordAttempt writes down an attempt, what it means for its delivery, the attempt before
-// it and the subscription's health. It is safe to repeat, and shares its statement with
-// the attempts that end at the same moment. It reports whether the record is new.
+// RecordAttempt records an attempt and updates its delivery, the previous attempt and the health of
+// the subscription. A repeated call changes nothing. It shares its statement with other attempts
+// that end at that moment. It reports whether the record is new.
 func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
 	recorded, err := q.recorder.do(ctx, record)
 	return recorded, pg.Classify(err)
@@ -45,7 +45,7 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 //go:embed queries/record_attempts.sql
 var recordStatement string
 
-// recordColumns turns records into one array per column.
+// recordColumns are the columns of a batch of attempts, one array each.
 type recordColumns struct {
 	places        []int32
 	ids           []app.AttemptID
@@ -105,11 +105,13 @@ func (c *recordColumns) args(policy Policy) []any {
 	}
 }
 
-// EndDelivery ends a delivery without an attempt: as a dead letter or cancelled, for a
-// reason. An attempt of it that waits for its retry gets the status dead_letter. A
-// delivery that was delivered stays so. What is cancelled once its subscription is deleted
-// was cancelled for that.
-func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error {
+// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled, for a reason. If an
+// attempt waits for its retry, its status becomes dead_letter. A delivery that has been delivered
+// or cancelled does not change. The reason of a delivery that is cancelled after its subscription
+// was deleted is always [app.ReasonDeleted].
+func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
+	reason string,
+) error {
 	var ended int
 	err := q.pg.System().DB.QueryRowContext(ctx, `
 		WITH d AS (

@@ -11,10 +11,12 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Replay queues an ended delivery once more, in a slot of its plan, for the relay to hand to
-// its workflow. It returns NOT_FOUND, DELIVERY_IN_PROGRESS while it has not ended,
-// PAYLOAD_ERASED when its body is no longer kept, CONFLICT when its subscription is gone.
-func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.DeliveryID) (app.Delivery, error) {
+// Replay queues an ended delivery again, in a slot of its plan. It returns NOT_FOUND,
+// DELIVERY_IN_PROGRESS if the delivery has not ended, PAYLOAD_ERASED if its body is no longer
+// stored, and CONFLICT if its subscription is deleted.
+func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
+	id app.DeliveryID,
+) (app.Delivery, error) {
 	now = app.At(now).Time
 	var row deliveryRow
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
@@ -51,9 +53,11 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 	return row.delivery(), err
 }
 
-// requeue queues ended deliveries of a store once more, each in a slot of the plan, for a
-// bulk replay ("" = for none), and wakes the relays.
-func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID, ids ...app.DeliveryID) ([]deliveryRow, error) {
+// requeue queues ended deliveries of a store again, each in a slot of the plan, for a bulk replay
+// ("" = none), and wakes the relays.
+func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
+	ids ...app.DeliveryID,
+) ([]deliveryRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -71,7 +75,8 @@ func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app
 	return rows, err
 }
 
-// keptEvents returns which of these events still have a body, which they keep until tx ends.
+// keptEvents returns which of these events have a body. It locks them: the bodies stay until tx
+// ends.
 func keptEvents(ctx context.Context, tx bun.Tx, ids []app.EventID) (map[app.EventID]bool, error) {
 	var kept []app.EventID
 	err := tx.NewRaw("SELECT id FROM outbox WHERE id = ANY (?) AND body IS NOT NULL ORDER BY id FOR KEY SHARE", pgdialect.Array(ids)).Scan(ctx, &kept)

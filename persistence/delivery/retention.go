@@ -11,9 +11,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Erase removes what is no longer kept, of all stores, in many small transactions; beat is
-// called before each. What is in use at the moment is left for the next time. Whoever
-// repeats it goes on where it stopped.
+// Erase removes the data of all stores that is older than its retention, in many small transactions.
+// It calls beat before each. Rows that are locked stay until the next time. A repeated call resumes
+// where the last one stopped.
 func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error) {
 	var erased app.Erased
 	if err := q.eraseBodies(ctx, now.Add(-retention.Bodies), beat, &erased.Bodies); err != nil {
@@ -43,8 +43,8 @@ func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retentio
 	return erased, pg.Classify(err)
 }
 
-// eraseBodies erases the bodies of events all of whose deliveries ended before a time, and
-// what receivers answered. An event without deliveries is as old as it is.
+// eraseBodies erases the bodies of events whose deliveries all ended before a time, with the headers
+// and bodies of their attempts. The age of an event without deliveries counts from the event.
 func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), erased *int64) error {
 	var at time.Time
 	var last app.EventID
@@ -57,7 +57,7 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 			if ids, to, err = agedEvents(ctx, tx, before, at, last); err != nil || len(ids) == 0 {
 				return err
 			}
-			// Of the events that are locked, a statement of its own sees every replay.
+			// A second statement sees each replay that was committed before the events were locked.
 			return tx.Tx.QueryRowContext(ctx, eraseBodiesOf, ids, before).Scan(&n)
 		})
 		if err != nil {
@@ -71,9 +71,11 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 	}
 }
 
-// agedEvents locks events that happened before a time and have a body, the oldest first,
-// from after the one named; it returns when the last of them happened.
-func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time, after app.EventID) (ids []app.EventID, last time.Time, err error) {
+// agedEvents locks events with a body that happened before a time, the oldest first, from after the
+// given event. It also returns the time of the last of them.
+func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
+	after app.EventID,
+) (ids []app.EventID, last time.Time, err error) {
 	rows, err := tx.Tx.QueryContext(ctx, selectAgedEvents, before, at, after)
 	if err != nil {
 		return nil, last, err
@@ -89,9 +91,9 @@ func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time, after app.
 	return ids, last, rows.Err()
 }
 
-// eraseRows runs a statement that looks at the rows after an id, until it has come to those
-// that are too young, and counts what it has erased. The statement returns the last id,
-// whether there may be more, and how many rows are gone.
+// eraseRows repeats a statement that looks at the rows after an id, until it reaches rows that are too
+// young. It adds up the erased rows. The statement returns the last id, whether there may be more
+// rows, and the number of erased rows.
 func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Time, beat func(), erased *int64) error {
 	last := ""
 	for {
@@ -147,7 +149,7 @@ var (
 	eraseInvitations      = erasing("invitations", "created_at", "expires_at < $2", "", "")
 	eraseMails            = erasing("mails", "created_at", "ended_at < $2", "", "")
 
-	// The overlap of a rotation is over. A busy webhook's is erased as it delivers.
+	// The overlap of the rotation is over. Deliveries of a busy webhook erase its secret before.
 	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= $1`
 
 	eraseIdempotencyKeys = fmt.Sprintf(`
@@ -160,10 +162,10 @@ var (
 		SELECT '', count(*) = %[1]d, count(*) FROM gone`, eraseBatch)
 )
 
-// erasing makes the statement that erases rows of a table for which over holds, and unless,
-// which may look at other tables. It looks at them in the order of their ids, which is that
-// of their birth, and stops at the first batch that reaches those born after the time before
-// which rows are erased: those that are old and must stay are few.
+// erasing returns the statement that erases the rows of a table for which over holds. unless is a
+// further condition, which may use other tables. The statement visits rows in the order of their
+// ids, which is the order of their creation. It stops at the first batch that reaches rows created
+// after the given time: old rows that must stay are few.
 func erasing(table, born, over, unless, with string) string {
 	return fmt.Sprintf(`
 		WITH seen AS MATERIALIZED (

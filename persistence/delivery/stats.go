@@ -9,7 +9,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// statsRow is a bucket, or all of them together.
+// statsRow is one bucket, or the totals.
 type statsRow struct {
 	Bucket     *time.Time // null = the totals
 	Delivered  int
@@ -26,7 +26,7 @@ func (r statsRow) counts() app.StatsCounts {
 const retryingNow = `SELECT (SELECT count(*) FROM deliveries d WHERE d.store_id = s.store_id AND d.subscription_id = s.id AND d.status = 'retrying')
 	FROM subscriptions s WHERE s.store_id = ? AND s.id = ? AND s.deleted_at IS NULL`
 
-// attemptStats reads statsRow from the index alone.
+// attemptStats reads statsRow by an index-only scan.
 const attemptStats = `SELECT bucket, count(*) FILTER (WHERE status = 'delivered') AS delivered, count(*) FILTER (WHERE status <> 'delivered') AS failed,
 		count(*) FILTER (WHERE status = 'dead_letter') AS dead_letter,
 		percentile_disc(0.5) WITHIN GROUP (ORDER BY response_time_ms) AS p50_ms, percentile_disc(0.99) WITHIN GROUP (ORDER BY response_time_ms) AS p99_ms
@@ -34,9 +34,11 @@ const attemptStats = `SELECT bucket, count(*) FILTER (WHERE status = 'delivered'
 		WHERE store_id = ?1 AND subscription_id = ?2 AND attempted_at >= ?3 AND attempted_at < ?4 AND NOT is_test) a
 	GROUP BY GROUPING SETS ((bucket), ())`
 
-// Stats counts a subscription's attempts from a time on, up to but without another; tests
-// do not count. NOT_FOUND if the store has no such subscription.
-func (q *Queue) Stats(ctx context.Context, store app.StoreID, id app.SubscriptionID, from, to app.Time, by app.Granularity) (app.DeliveryStats, error) {
+// Stats counts a subscription's attempts from a time on and before another. Tests do not count. It
+// returns NOT_FOUND if the store has no such subscription.
+func (q *Queue) Stats(ctx context.Context, store app.StoreID, id app.SubscriptionID, from, to app.Time,
+	by app.Granularity,
+) (app.DeliveryStats, error) {
 	stats := app.DeliveryStats{From: from, To: to, Granularity: by}
 	var rows []statsRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

@@ -9,9 +9,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// CancelQueued cancels deliveries to a deleted subscription that no workflow knows of, at
-// most limit of them, and returns how many.
-func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, limit int) (cancelled int, err error) {
+// CancelQueued cancels deliveries to a deleted subscription that have no workflow, at most limit of
+// them, and returns their number.
+func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
+	limit int,
+) (cancelled int, err error) {
 	err = q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
 	})
@@ -28,10 +30,11 @@ const cancelQueued = `WITH batch AS MATERIALIZED (
 		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id RETURNING 1
 	) SELECT count(*) FROM done`
 
-// OpenDeliveries returns deliveries to a subscription that may have a workflow which does
-// not know that they are over: at most limit of them, in the order of their ids, from after
-// the one named ("" = from the start).
-func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID, limit int) ([]app.OpenDelivery, error) {
+// OpenDeliveries returns deliveries to a subscription that may have an open workflow, at most limit of
+// them, in the order of their ids, from after the given id ("" = from the start).
+func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID,
+	limit int,
+) ([]app.OpenDelivery, error) {
 	var open []app.OpenDelivery
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		open = nil
@@ -40,7 +43,7 @@ func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.Su
 	return open, err
 }
 
-// openDeliveries asks for each status by the index that there is for it.
+// openDeliveries reads each status from the index of that status.
 const (
 	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` + openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
 		openWith + `'pending'` + openFew + ` UNION ALL ` + openWith + `'queued' AND replays > 0` + openFew + ` ORDER BY id LIMIT ?3`

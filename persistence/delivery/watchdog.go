@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// watchRow is a subscription as its watchdog sees it.
+// watchRow is the state of a subscription that its watchdog needs.
 type watchRow struct {
 	IsActive     bool
 	Deleted      bool
@@ -23,7 +23,7 @@ type watchRow struct {
 	FailingDays  int
 }
 
-// watch returns what is known of the streak that is on now.
+// watch returns the state of the present failing streak.
 func (r watchRow) watch() app.Watch {
 	if r.WatchedSince != nil && r.WatchedSince.Equal(*r.FailingSince) {
 		return app.Watch{Since: *r.FailingSince, Until: *r.WatchedUntil, Days: r.FailingDays}
@@ -31,7 +31,7 @@ func (r watchRow) watch() app.Watch {
 	return app.Watch{Since: *r.FailingSince, Until: *r.FailingSince}
 }
 
-// end returns why there is nothing to watch, "" when there is.
+// end returns why the watchdog ends, "" if it continues.
 func (r watchRow) end() app.WatchEnd {
 	switch {
 	case r.Deleted:
@@ -44,11 +44,12 @@ func (r watchRow) end() app.WatchEnd {
 	return ""
 }
 
-// TickWatchdog decides about a subscription that fails: what app.WatchdogPolicy says, with
-// the deactivation, its line in the audit trail and its mail in one transaction. A day that
-// has been counted is not counted again. Whatever ends the watchdog lets the next failure
-// order another one.
-func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error) {
+// TickWatchdog applies [app.WatchdogPolicy] to a failing subscription: it warns or deactivates, with
+// the audit entry and the mail in the same transaction. A day is counted only once. After the
+// watchdog has ended, the next failed attempt enqueues another one.
+func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
+	policy app.WatchdogPolicy,
+) (app.Watched, error) {
 	var watched app.Watched
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		watched = app.Watched{}
@@ -92,15 +93,17 @@ func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.Store
 	return watched, err
 }
 
-// endWatch notes that no watchdog is in charge any more.
+// endWatch records that the subscription has no watchdog.
 func endWatch(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) error {
 	_, err := tx.NewRaw("UPDATE subscription_health SET watch_at = NULL WHERE store_id = ? AND subscription_id = ?", store, id).Exec(ctx)
 	return err
 }
 
-// firstFailure returns the time of a subscription's first failed attempt from then on.
-// Tests of the subscription are no attempts that count.
-func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID, from time.Time) (time.Time, bool, error) {
+// firstFailure returns the time of a subscription's first failed attempt from the given time on. Tests
+// of the subscription do not count.
+func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID,
+	from time.Time,
+) (time.Time, bool, error) {
 	var at time.Time
 	err := tx.NewRaw(`SELECT attempted_at FROM attempts
 		WHERE store_id = ? AND subscription_id = ? AND attempted_at >= ? AND status <> 'delivered' AND event_type <> 'test.ping'
@@ -111,8 +114,10 @@ func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Subs
 	return at, err == nil, err
 }
 
-// deactivate turns a subscription off for its failures.
-func (q *Queue) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.SubscriptionID, watched app.Watched, days int) error {
+// deactivate deactivates a subscription because of its failures.
+func (q *Queue) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.SubscriptionID,
+	watched app.Watched, days int,
+) error {
 	if err := endWatch(ctx, tx, store, id); err != nil {
 		return err
 	}

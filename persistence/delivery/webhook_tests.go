@@ -10,8 +10,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// CreateTest makes the event of a test, which no relay looks at; NOT_FOUND if the store has
-// no such subscription.
+// CreateTest creates the event of a test. It is never dispatched. CreateTest returns NOT_FOUND if the
+// store has no such subscription.
 func (q *Queue) CreateTest(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID) (app.WebhookTest, error) {
 	now = app.At(now).Time
 	event, err := app.NewEvent(app.EventTestPing, store, now, app.TestPing{SubscriptionID: id, Message: "This is a test."})
@@ -27,8 +27,8 @@ func (q *Queue) CreateTest(ctx context.Context, now time.Time, store app.StoreID
 	return app.WebhookTest{StoreID: store, SubscriptionID: id, EventID: event.ID}, err
 }
 
-// OutgoingTest loads what a test needs, whether its subscription is active or not;
-// NOT_FOUND when the subscription is gone.
+// OutgoingTest loads the data that a test needs, also for an inactive subscription. It returns
+// NOT_FOUND if the subscription is gone.
 func (q *Queue) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error) {
 	var loaded app.Outgoing
 	err := q.pg.InStore(ctx, test.StoreID, func(ctx context.Context, tx bun.Tx) error {
@@ -56,8 +56,8 @@ func (q *Queue) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Out
 	return loaded, err
 }
 
-// RecordTest writes down the attempt of a test, which counts for nothing else. It is safe to
-// repeat.
+// RecordTest records the attempt of a test. It does not affect the health of the subscription. A
+// repeated call changes nothing.
 func (q *Queue) RecordTest(ctx context.Context, made app.MadeAttempt) error {
 	o := made.Outgoing
 	return q.pg.InStore(ctx, o.StoreID, func(ctx context.Context, tx bun.Tx) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// connector makes connections that prepare only what has arguments of its own. Bun writes
-// values into the text of a statement, which is another one each time: to prepare it would
-// cost a round trip, and a place in the cache that it is never taken out of again.
+// connector makes connections that prepare only statements with arguments. Bun writes values into
+// the text of a statement, so that the text differs each time. To prepare such a statement would
+// cost a round trip and a place in the statement cache.
 type connector struct{ driver.Connector }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -23,7 +23,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 type connection struct{ *stdlib.Conn }
 
-// QueryContext runs a query. Without arguments it is sent in one go, without its name.
+// QueryContext runs a query. A query without arguments is not prepared and takes one round trip.
 func (c connection) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if len(args) == 0 {
 		args = []driver.NamedValue{{Ordinal: 1, Value: pgx.QueryExecModeExec}}

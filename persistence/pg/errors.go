@@ -15,7 +15,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// SQLSTATE codes that mean something to us.
+// SQLSTATE codes that have a meaning here.
 const (
 	stateUniqueViolation       = "23505"
 	stateSerializationFailure  = "40001"
@@ -24,9 +24,9 @@ const (
 	stateFeatureNotSupported   = "0A000"
 )
 
-// Classify turns what database/sql and PostgreSQL say into what callers act on: no row is
-// NOT_FOUND, a database out of reach is UNAVAILABLE (with its cause for the log). An
-// *app.Error passes through, everything else stays an internal error.
+// Classify maps errors of database/sql and PostgreSQL to errors that callers act on. No row is
+// NOT_FOUND. A database that cannot be reached is UNAVAILABLE, with its cause for the log. An
+// *app.Error passes through. Any other error stays an internal error.
 func Classify(err error) error {
 	switch {
 	case err == nil:
@@ -41,6 +41,7 @@ func Classify(err error) error {
 	return err
 }
 
+// OutOfReach reports whether err means that the database cannot be reached.
 func OutOfReach(err error) bool {
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch failed.Code[:2] {
@@ -60,15 +61,15 @@ func OutOfReach(err error) bool {
 		strings.Contains(err.Error(), "conn closed")
 }
 
-// runsAgain reports whether a transaction that failed like that may succeed the next time: it
-// lost a race, or was the first of its connection to learn that a migration has changed what
-// a prepared statement returns.
+// runsAgain reports whether a transaction that failed with err may succeed if it is repeated: after
+// a serialization failure, after a deadlock, or because a migration has changed the result type of
+// a statement that the connection has prepared.
 func runsAgain(err error) bool {
 	return hasState(err, stateSerializationFailure) || hasState(err, stateDeadlock) ||
 		hasState(err, stateFeatureNotSupported) && strings.Contains(err.Error(), "cached plan must not change result type")
 }
 
-// IsDuplicate reports whether err says that a row would have been the second of its kind.
+// IsDuplicate reports whether err is a violation of a unique index.
 func IsDuplicate(err error) bool { return hasState(err, stateUniqueViolation) }
 
 func hasState(err error, state string) bool {

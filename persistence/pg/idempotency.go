@@ -14,32 +14,31 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Once makes a creation happen at most once per Idempotency-Key. A nil *Once, or one
-// without a key, changes nothing.
+// Once limits a creation to one per Idempotency-Key. A nil *Once, or a Once without a key, changes
+// nothing.
 type Once struct {
-	Credential string // whose key it is
+	Credential string // the owner of the key
 	Route      string // method and path
-	Key        string // 1 to 255 visible characters; "" = none given
+	Key        string // 1 to 255 visible characters; "" = no key
 	Body       []byte // of the request; another body under the same key is refused
-	Existed    bool   // afterwards: what the request would have created was there before
+	Existed    bool   // result: the object existed before the request
 }
 
-// Found notes whether what the request would have created was there before.
+// Found sets Existed: whether the object existed before the request.
 func (o *Once) Found(existed bool) {
 	if o != nil {
 		o.Existed = existed
 	}
 }
 
-// Replayed is returned instead of a result when the request was answered before: Data is
-// the data of that answer, as JSON.
+// Replayed is returned instead of a result if there is a stored response. Data is the data of that
+// response, as JSON.
 type Replayed struct{ Data []byte }
 
-// Error says that there is a stored answer.
+// Error makes Replayed an error.
 func (r *Replayed) Error() string { return "answered before" }
 
-// CreateOnce runs create in one store's transaction, with its answer stored under the
-// request's Idempotency-Key, see RunOnce.
+// CreateOnce is [RunOnce] in a new transaction of one store.
 func CreateOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
 	create func(ctx context.Context, tx bun.Tx) (T, error), render func(T) any,
 ) (T, error) {
@@ -51,10 +50,10 @@ func CreateOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Onc
 	return result, err
 }
 
-// RunOnce runs create with its answer stored under the request's Idempotency-Key, both in tx.
-// It returns *Replayed when there is an answer already, IDEMPOTENCY_KEY_REUSED when that
-// belongs to another body, IDEMPOTENCY_KEY_IN_USE while the first request is still running.
-// render makes the data of the answer.
+// RunOnce runs create and stores the response under the request's Idempotency-Key, both in tx.
+// render returns the data of the response. RunOnce returns *Replayed if there is a stored response,
+// IDEMPOTENCY_KEY_REUSED if the stored response belongs to another body, and
+// IDEMPOTENCY_KEY_IN_USE while the first request is running.
 func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,
 	create func() (T, error), render func(T) any,
 ) (T, error) {
@@ -79,7 +78,7 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 	return result, err
 }
 
-// begin takes the key for this transaction, or returns why it cannot be had.
+// begin locks the key for this transaction. It returns an error if the key is in use or was used.
 func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 	var free bool
 	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key

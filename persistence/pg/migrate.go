@@ -16,24 +16,24 @@ import (
 	"github.com/comanda-dev/comanda/persistence/migrations"
 )
 
-// Direction is what [Migrate] does.
+// Direction is the operation of [Migrate].
 type Direction string
 
 const (
-	Up     Direction = "up"     // apply all that is missing
-	Down   Direction = "down"   // take the newest group back
-	Status Direction = "status" // say what is applied
+	Up     Direction = "up"     // apply all missing migrations
+	Down   Direction = "down"   // revert the newest group
+	Status Direction = "status" // list the migrations
 )
 
-// Directions lists all of them.
+// Directions are all directions.
 var Directions = [...]Direction{Up, Down, Status}
 
-// migrationLock keeps two migrations of one database apart. PostgreSQL frees it with its
-// connection, so a killed process leaves no lock behind.
+// migrationLock prevents two concurrent migrations of one database. PostgreSQL releases it with its
+// connection, so that a killed process leaves no lock behind.
 const migrationLock = 0x636f6d616e6461
 
-// Migrate changes the schema or reports on it, as the role that owns it. Each migration is
-// a transaction of its own.
+// Migrate changes the schema or reports on it, as the role that owns it. Each migration runs in a
+// separate transaction.
 func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.Writer) error {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
@@ -108,11 +108,11 @@ func newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 	return migrate.NewMigrator(db, all, migrate.WithMarkAppliedOnSuccess(true)), nil
 }
 
-// ErrOldSchema says that the database lacks migrations that this program needs.
+// ErrOldSchema means that the database lacks migrations that this program needs.
 var ErrOldSchema = errors.New("the database's schema is older than this program: run `comanda migrate up`")
 
-// CheckSchema returns ErrOldSchema unless every migration is applied. A newer schema is
-// fine: migrations keep what the version before them needs.
+// CheckSchema returns ErrOldSchema unless every migration is applied. A newer schema is accepted:
+// migrations keep the tables and columns that the previous version needs.
 func (db *DB) CheckSchema(ctx context.Context) error {
 	migrator, err := newMigrator(db.System())
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Statements of the busiest transactions have their values as arguments ($1, not ?), so that
+// Statements of the most frequent transactions pass their values as arguments ($1, not ?), so that
 // each connection parses and plans them once.
 
-// SelectPrepared reads all rows of such a statement.
+// SelectPrepared reads all rows of a statement with arguments into rows, a pointer to a slice.
 func SelectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, args ...any) error {
 	found, err := tx.Tx.QueryContext(ctx, statement, args...)
 	if err != nil {
@@ -24,7 +24,7 @@ func SelectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 	return found.Err()
 }
 
-// InsertPrepared writes rows, at least one and at most 65,535 values in all.
+// InsertPrepared inserts rows: at least one row, and at most 65,535 values in total.
 func InsertPrepared[T any](ctx context.Context, tx bun.Tx, rows ...T) error {
 	table := tx.Dialect().Tables().Get(reflect.TypeFor[T]())
 	args := make([]any, 0, len(rows)*len(table.Fields))
