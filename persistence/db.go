@@ -1,7 +1,7 @@
 // Package persistence keeps the types of package app in PostgreSQL. Every exported
-// method is one transaction. Whatever belongs to a store is reached with that store as an
-// argument, which is in the WHERE of every statement and, once more, in the
-// row-level security of every table (contract §2).
+// method is one transaction. A method for data of a store takes the store as an argument. The
+// store is in the WHERE of every statement and in the row-level security of every table
+// (contract §2).
 package persistence
 
 import (
@@ -20,12 +20,12 @@ type Config struct {
 	URL      string // of a login role that is a member of both roles, and nothing more
 	MaxConns int    // per pool, of which there are two; 0 = 16
 	Sealer   app.Sealer
-	Mails    bool // a mail server is configured, so that mails can be ordered
+	Mails    bool // a mail server is configured, so that mails are enqueued
 
 	PlanWindow time.Duration // how long a window of a plan is, in whole seconds; 0 = app.DefaultPlanWindow
 
-	// Ended is told of deliveries that this process has ended: delivered, dead_letter or
-	// cancelled. nil tells nobody.
+	// Ended is called with the deliveries that this process has ended: delivered, dead_letter or
+	// cancelled. nil is allowed.
 	Ended func(status app.DeliveryStatus, n int)
 }
 
@@ -51,7 +51,8 @@ func Open(config Config) (*DB, error) {
 		return nil, err
 	}
 	queue := delivery.New(pools, delivery.Config{
-		Sealer: config.Sealer, Mails: config.Mails, Policy: delivery.DefaultPolicy(), PlanWindow: config.PlanWindow, Ended: config.Ended,
+		Sealer: config.Sealer, Mails: config.Mails, Policy: delivery.DefaultPolicy(),
+		PlanWindow: config.PlanWindow, Ended: config.Ended,
 	})
 	return &DB{Queue: queue, pg: pools, sealer: config.Sealer}, nil
 }

@@ -31,9 +31,9 @@ type attemptRow struct {
 
 func (r attemptRow) attempt() app.Attempt {
 	return app.Attempt{
-		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, StatusCode: r.StatusCode,
-		ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error, NextRetryAt: pg.TimeOrNil(r.NextRetryAt),
-		DeliveredAt: app.At(r.AttemptedAt),
+		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, Status: r.Status,
+		StatusCode: r.StatusCode, ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error,
+		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), DeliveredAt: app.At(r.AttemptedAt),
 	}
 }
 
@@ -47,9 +47,7 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 	var total int
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		var exists int
-		err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, id).Scan(ctx, &exists)
-		if err != nil {
+		if err := findSubscription(ctx, tx, store, id); err != nil {
 			return err
 		}
 		// Counting and skipping use an index only. Rows are read for this page alone.
@@ -62,8 +60,10 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 		}
 		total = int(all)
 		const newest = "a.attempted_at DESC, a.id DESC"
-		ids := attemptFilter(filter).of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).Offset(int64((page - 1) * limit))
-		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.id IN (?)", store, ids).OrderExpr(newest).Scan(ctx)
+		ids := attemptFilter(filter).of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).
+			Offset(int64((page - 1) * limit))
+		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.id IN (?)", store, ids).OrderExpr(newest).
+			Scan(ctx)
 	})
 	attempts := make([]app.Attempt, len(rows))
 	for i, row := range rows {
@@ -110,10 +110,12 @@ func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscripti
 ) (app.AttemptDetail, error) {
 	var row attemptDetailRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code, a.response_time_ms, a.number, a.error,
-				a.next_retry_at, a.attempted_at, a.request_url, a.request_headers, e.body AS request_body, a.response_headers,
+		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code,
+				a.response_time_ms, a.number, a.error, a.next_retry_at, a.attempted_at, a.request_url,
+				a.request_headers, e.body AS request_body, a.response_headers,
 				a.response_body, a.response_body IS NOT NULL AS body_kept
-			FROM attempts a JOIN subscriptions s ON s.id = a.subscription_id AND s.store_id = a.store_id AND s.deleted_at IS NULL
+			FROM attempts a JOIN subscriptions s ON s.id = a.subscription_id AND s.store_id = a.store_id
+					AND s.deleted_at IS NULL
 				LEFT JOIN outbox e ON e.id = a.event_id AND e.store_id = a.store_id
 			WHERE a.store_id = ? AND a.subscription_id = ? AND a.id = ?`, store, subscription, id).Scan(ctx, &row)
 	})

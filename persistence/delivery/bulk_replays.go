@@ -38,7 +38,8 @@ type replayRow struct {
 
 func (r replayRow) replay() app.BulkReplay {
 	return app.BulkReplay{
-		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType, DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType,
+		DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
 		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
 		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
 		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
@@ -48,7 +49,10 @@ func (r replayRow) replay() app.BulkReplay {
 // filter selects the deliveries that the bulk replay replays, together with ended.
 func (r replayRow) filter() deliveryFilter {
 	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
-	return deliveryFilter{SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason, From: &from, To: &to}
+	return deliveryFilter{
+		SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason,
+		From: &from, To: &to,
+	}
 }
 
 // ended restricts a query of deliveries d to those of its store that had ended when the bulk
@@ -67,7 +71,8 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
 		row := replayRow{
-			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID, EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
+			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID,
+			EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
 			CreatedFrom: in.From.Time, CreatedTo: in.To.Time, Status: app.ReplayRunning, CreatedAt: now,
 		}
 		if err := mayReplay(ctx, tx, store, in); err != nil {
@@ -75,13 +80,15 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 		}
 		count := tx.NewSelect().ColumnExpr("count(*)")
 		if in.DryRun {
-			count.ColumnExpr("count(*) FILTER (WHERE NOT EXISTS (SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))")
+			count.ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
+				SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
 		} else {
 			count.ColumnExpr("0")
 		}
 		filter := row.filter()
 		count = filter.within(filter.narrow(row.ended(count.TableExpr("deliveries AS d")))).
-			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus, pgdialect.Array(filter.types()))
+			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus,
+				pgdialect.Array(filter.types()))
 		if err := count.Scan(ctx, &row.Matched, &row.Skipped); err != nil {
 			return app.BulkReplay{}, err
 		}
@@ -97,7 +104,8 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 			target = string(row.ID)
 		}
 		details := map[string]any{
-			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To, "matched": row.Matched,
+			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To,
+			"matched": row.Matched,
 		}
 		if row.DeliveryReason != "" {
 			details["deliveryReason"] = row.DeliveryReason
@@ -113,9 +121,7 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 // requests cannot both take the last place.
 func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
 	if in.SubscriptionID != "" {
-		var exists int
-		err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, in.SubscriptionID).Scan(ctx, &exists)
-		if err != nil {
+		if err := findSubscription(ctx, tx, store, in.SubscriptionID); err != nil {
 			return err
 		}
 	}
@@ -126,13 +132,15 @@ func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulk
 	err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
 		JOIN replays r ON r.store_id = store.id AND r.status = 'running'`, store).Scan(ctx, &running)
 	if err == nil && running >= app.MaxRunningReplays {
-		return app.Errorf(app.CodeLimitReached, "a store can have at most %d bulk replays at once", app.MaxRunningReplays)
+		return app.Errorf(app.CodeLimitReached, "a store can have at most %d bulk replays at once",
+			app.MaxRunningReplays)
 	}
 	return err
 }
 
 // inProgress counts the deliveries of a bulk replay r that are queued or wait for their first attempt.
-const inProgress = "(SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress"
+const inProgress = `(
+	SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress`
 
 // BulkReplays lists a store's bulk replays, or those of one subscription, the newest first, at most
 // limit of them, from after the given id ("" = from the start). It returns NOT_FOUND if the store
@@ -143,14 +151,13 @@ func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription
 	var rows []replayRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		query := tx.NewSelect().Model(&rows).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ?", store).OrderExpr("r.id DESC").Limit(int64(limit))
+		query := tx.NewSelect().Model(&rows).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ?", store).
+			OrderExpr("r.id DESC").Limit(int64(limit))
 		if after != "" {
 			query.Where("r.id < ?", after)
 		}
 		if subscription != "" {
-			var exists int
-			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL", store, subscription).Scan(ctx, &exists)
-			if err != nil {
+			if err := findSubscription(ctx, tx, store, subscription); err != nil {
 				return err
 			}
 			query.Where("r.subscription_id = ?", subscription)
@@ -171,7 +178,8 @@ func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription 
 ) (app.BulkReplay, error) {
 	var row replayRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		query := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ? AND r.id = ?", store, id)
+		query := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).
+			Where("r.store_id = ? AND r.id = ?", store, id)
 		if subscription != "" {
 			query.Where("r.subscription_id = ?", subscription)
 		}
@@ -189,7 +197,8 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 	now = app.At(now).Time
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var status app.ReplayStatus
-		err := tx.NewRaw("SELECT status FROM replays WHERE store_id = ? AND id = ? FOR UPDATE", store, id).Scan(ctx, &status)
+		err := tx.NewRaw("SELECT status FROM replays WHERE store_id = ? AND id = ? FOR UPDATE", store, id).
+			Scan(ctx, &status)
 		switch {
 		case err != nil:
 			return err
@@ -198,7 +207,8 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 		case status == app.ReplayCancelled:
 			return nil
 		}
-		_, err = tx.NewRaw("UPDATE replays SET status = 'cancelled', reason = ?, ended_at = ? WHERE store_id = ? AND id = ?", reason, now, store, id).Exec(ctx)
+		_, err = tx.NewRaw(`UPDATE replays SET status = 'cancelled', reason = ?, ended_at = ?
+			WHERE store_id = ? AND id = ?`, reason, now, store, id).Exec(ctx)
 		return err
 	})
 	if err != nil {
@@ -224,7 +234,8 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 		}
 		if row.SubscriptionID != "" {
 			var exists int
-			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE id = ? AND deleted_at IS NULL", row.SubscriptionID).Scan(ctx, &exists)
+			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE id = ? AND deleted_at IS NULL", row.SubscriptionID).
+				Scan(ctx, &exists)
 			if errors.Is(err, sql.ErrNoRows) {
 				row.Status, row.Reason, row.EndedAt, moved = app.ReplayCancelled, app.ReasonDeleted, &now, true
 				return saveReplay(ctx, tx, row)
@@ -234,14 +245,17 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 			}
 		}
 		var waiting int
-		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending')", id).Scan(ctx, &waiting)
+		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending')",
+			id).Scan(ctx, &waiting)
 		if err != nil || waiting >= limit {
 			return err
 		}
 		moved = true
 		return q.replayBatch(ctx, tx, now, &row, limit-waiting)
 	})
-	return app.ReplayStep{Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped}, err
+	return app.ReplayStep{
+		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
+	}, err
 }
 
 // replayBatch queues the next deliveries of a bulk replay, at most limit, and saves its progress.
@@ -253,8 +267,10 @@ func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *
 	}
 	next := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
 	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
-		ColumnExpr("NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned").
-		Where("d.id IN (?) AND d.status = ?", next, row.DeliveryStatus).OrderExpr("d.id").Limit(int64(limit)).For("UPDATE OF d").Scan(ctx, &found)
+		ColumnExpr(`NOT EXISTS (
+			SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned`).
+		Where("d.id IN (?) AND d.status = ?", next, row.DeliveryStatus).OrderExpr("d.id").Limit(int64(limit)).
+		For("UPDATE OF d").Scan(ctx, &found)
 	if err != nil {
 		return err
 	}
@@ -288,7 +304,8 @@ func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *
 }
 
 func saveReplay(ctx context.Context, tx bun.Tx, row replayRow) error {
-	_, err := tx.NewUpdate().Model(&row).Column("status", "reason", "matched", "replayed", "skipped", "cursor", "ended_at").
+	_, err := tx.NewUpdate().Model(&row).
+		Column("status", "reason", "matched", "replayed", "skipped", "cursor", "ended_at").
 		Where("r.store_id = ? AND r.id = ?", row.StoreID, row.ID).Exec(ctx)
 	return err
 }

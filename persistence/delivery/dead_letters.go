@@ -27,15 +27,18 @@ func (q *Queue) DeadLetters(ctx context.Context, store app.StoreID, from, to *ap
 		rows = nil
 		filter := deliveryFilter{From: from, To: to}
 		query := filter.within(tx.NewSelect().TableExpr("deliveries AS d")).
-			ColumnExpr("d.subscription_id, d.reason, count(*) AS count, min(d.created_at) AS oldest_at, max(d.created_at) AS newest_at").
-			Where("d.store_id = ? AND d.status = 'dead_letter' AND d.event_type = ANY (?::text[])", store, pgdialect.Array(filter.types())).
+			ColumnExpr("d.subscription_id, d.reason, count(*) AS count").
+			ColumnExpr("min(d.created_at) AS oldest_at, max(d.created_at) AS newest_at").
+			Where("d.store_id = ? AND d.status = 'dead_letter' AND d.event_type = ANY (?::text[])", store,
+				pgdialect.Array(filter.types())).
 			GroupExpr("1, 2").OrderExpr("3 DESC, 1, 2")
 		return query.Scan(ctx, &rows)
 	})
 	groups := make([]app.DeadLetters, len(rows))
 	for i, row := range rows {
 		groups[i] = app.DeadLetters{
-			SubscriptionID: row.SubscriptionID, Reason: row.Reason, Count: row.Count, OldestAt: app.At(row.OldestAt), NewestAt: app.At(row.NewestAt),
+			SubscriptionID: row.SubscriptionID, Reason: row.Reason, Count: row.Count,
+			OldestAt: app.At(row.OldestAt), NewestAt: app.At(row.NewestAt),
 		}
 	}
 	return groups, err

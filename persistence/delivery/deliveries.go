@@ -29,9 +29,9 @@ type deliveryRow struct {
 
 func (r deliveryRow) delivery() app.Delivery {
 	return app.Delivery{
-		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType, Status: r.Status, Reason: r.Reason,
-		Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor), NextRetryAt: pg.TimeOrNil(r.NextRetryAt),
-		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType,
+		Status: r.Status, Reason: r.Reason, Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor),
+		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
 }
 
@@ -55,9 +55,11 @@ func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.De
 func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter app.DeliveryFilter,
 	after app.DeliveryID, limit int,
 ) *bun.SelectQuery {
-	ids := deliveryFilter(filter).ids(tx, false, after, limit, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
+	ids := deliveryFilter(filter).ids(tx, false, after, limit,
+		func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
 	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
-	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).Where("d.store_id = ?", store).OrderExpr("d.id DESC")
+	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).
+		Where("d.store_id = ?", store).OrderExpr("d.id DESC")
 }
 
 // Delivery returns one delivery of a store, NOT_FOUND if it has no delivery with that id.

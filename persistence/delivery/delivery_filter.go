@@ -83,9 +83,11 @@ func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 	if f.EventID != "" { // these are few
 		return within(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
 	}
-	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").OrderExpr(order).Limit(int64(limit))
+	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").
+		OrderExpr(order).Limit(int64(limit))
 	resting := tx.NewSelect().Column("first.id").
-		TableExpr("(SELECT status, type FROM unnest(?::text[]) AS status, unnest(?::text[]) AS type) AS kind", statuses, types).
+		TableExpr("(SELECT status, type FROM unnest(?::text[]) AS status, unnest(?::text[]) AS type) AS kind",
+			statuses, types).
 		Join("CROSS JOIN LATERAL (?) AS first", first)
 	if !slices.Contains(f.statuses(), app.DeliveryPending) {
 		return resting

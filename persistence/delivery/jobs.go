@@ -15,7 +15,8 @@ func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID
 	subject string,
 ) error {
 	_, err := tx.NewRaw(`WITH job AS (
-			INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until) VALUES (?0, ?1, ?2, ?3, ?4, ?4) RETURNING id
+			INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until) VALUES (?0, ?1, ?2, ?3, ?4, ?4)
+			RETURNING id
 		) SELECT pg_notify(?5, '') FROM job`,
 		app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time, outboxChannel).Exec(ctx)
 	return err

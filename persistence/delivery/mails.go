@@ -34,13 +34,15 @@ func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store
 		return nil
 	}
 	var recipients []app.UserID
-	err := tx.NewRaw(`SELECT user_id FROM memberships WHERE store_id = ? AND role IN ('OWNER', 'ADMIN') ORDER BY user_id`, store).Scan(ctx, &recipients)
+	err := tx.NewRaw(`SELECT user_id FROM memberships WHERE store_id = ? AND role IN ('OWNER', 'ADMIN')
+		ORDER BY user_id`, store).Scan(ctx, &recipients)
 	if err != nil {
 		return err
 	}
 	for _, recipient := range recipients {
 		id := app.NewID[app.MailID](now)
-		_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, kind, subject, recipient, details, lease_until, created_at) VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
+		_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, kind, subject, recipient, details, lease_until, created_at)
+			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
 			id, store, kind, subject, recipient, details, app.At(now).Time).Exec(ctx)
 		if err != nil {
 			return err
@@ -61,7 +63,8 @@ func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.T
 		return nil
 	}
 	id, store := app.NewID[app.MailID](now), invitation.StoreIDs[0]
-	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, kind, subject, details, secret, lease_until, created_at) VALUES (?0, ?1, ?2, ?3, '{}', ?4, ?5, ?5)`,
+	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, kind, subject, details, secret, lease_until, created_at)
+		VALUES (?0, ?1, ?2, ?3, '{}', ?4, ?5, ?5)`,
 		id, store, app.MailInvitation, invitation.ID, q.sealer.Seal(token, string(id)), app.At(now).Time).Exec(ctx)
 	if err != nil {
 		return err
@@ -90,7 +93,8 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 	var mail app.Mail
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
 		var row mailRow
-		err := tx.NewRaw(`SELECT kind, status, reason, subject, coalesce(recipient, '') AS recipient, details, secret, lease_until
+		err := tx.NewRaw(`SELECT kind, status, reason, subject, coalesce(recipient, '') AS recipient, details,
+				secret, lease_until
 			FROM mails WHERE store_id = ? AND id = ? FOR UPDATE`, store, id).Scan(ctx, &row)
 		if err != nil {
 			return err
@@ -113,7 +117,8 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 		if mail.Status == app.MailObsolete {
 			return endMail(ctx, tx, now, store, id, mail.Status, mail.Reason)
 		}
-		_, err = tx.NewRaw(`UPDATE mails SET lease_until = ? WHERE store_id = ? AND id = ?`, now.Add(lease), store, id).Exec(ctx)
+		_, err = tx.NewRaw(`UPDATE mails SET lease_until = ? WHERE store_id = ? AND id = ?`,
+			now.Add(lease), store, id).Exec(ctx)
 		return err
 	})
 	return mail, err
@@ -127,7 +132,8 @@ func (q *Queue) loadInvitationMail(ctx context.Context, tx bun.Tx, now time.Time
 			array(SELECT s.name FROM stores s WHERE s.id = ANY (i.store_ids) ORDER BY s.created_at, s.id)
 		FROM invitations i JOIN users u ON u.id = i.invited_by JOIN websites w ON w.id = i.website_id
 		WHERE i.id = ? AND i.accepted_at IS NULL AND i.expires_at > ?`, row.Subject, now).
-		Scan(ctx, &mail.Name, &mail.Email, &in.Role, &in.ExpiresAt.Time, &in.Inviter, &in.Website, pgdialect.Array(&in.Stores))
+		Scan(ctx, &mail.Name, &mail.Email, &in.Role, &in.ExpiresAt.Time, &in.Inviter, &in.Website,
+			pgdialect.Array(&in.Stores))
 	if errors.Is(err, sql.ErrNoRows) {
 		mail.Status, mail.Reason = app.MailObsolete, obsoleteInvitation
 		return nil
@@ -149,7 +155,8 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 		return err
 	}
 	err := tx.NewRaw(`SELECT u.name, u.email FROM memberships m JOIN users u ON u.id = m.user_id
-		WHERE m.store_id = ? AND m.user_id = ? AND m.role IN ('OWNER', 'ADMIN') AND u.disabled_at IS NULL`, store, row.Recipient).
+		WHERE m.store_id = ? AND m.user_id = ? AND m.role IN ('OWNER', 'ADMIN') AND u.disabled_at IS NULL`,
+		store, row.Recipient).
 		Scan(ctx, &mail.Name, &mail.Email)
 	if errors.Is(err, sql.ErrNoRows) {
 		mail.Status, mail.Reason = app.MailObsolete, obsoleteRecipient
@@ -159,7 +166,8 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 		return err
 	}
 	err = tx.NewRaw(`SELECT s.url, st.name FROM subscriptions s JOIN stores st ON st.id = s.store_id
-		WHERE s.store_id = ? AND s.id = ? AND s.deleted_at IS NULL AND s.is_active = ?`, store, webhook.ID, row.Kind == app.MailWebhookWarning).
+		WHERE s.store_id = ? AND s.id = ? AND s.deleted_at IS NULL AND s.is_active = ?`,
+		store, webhook.ID, row.Kind == app.MailWebhookWarning).
 		Scan(ctx, &webhook.URL, &webhook.Store)
 	if errors.Is(err, sql.ErrNoRows) {
 		mail.Status, mail.Reason = app.MailObsolete, obsoleteWebhook
@@ -173,13 +181,16 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 func (q *Queue) EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus,
 	reason string,
 ) error {
-	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error { return endMail(ctx, tx, now, store, id, status, reason) })
+	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return endMail(ctx, tx, now, store, id, status, reason)
+	})
 }
 
 func endMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus,
 	reason string,
 ) error {
-	_, err := tx.NewRaw(`UPDATE mails SET status = ?, reason = ?, ended_at = ?, secret = NULL WHERE store_id = ? AND id = ? AND ended_at IS NULL`,
+	_, err := tx.NewRaw(`UPDATE mails SET status = ?, reason = ?, ended_at = ?, secret = NULL
+		WHERE store_id = ? AND id = ? AND ended_at IS NULL`,
 		status, reason, app.At(now).Time, store, id).Exec(ctx)
 	return err
 }

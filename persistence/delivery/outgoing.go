@@ -37,7 +37,8 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	rows, err := q.pg.System().DB.QueryContext(ctx, `
 		SELECT k.place, d.status, `+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
-			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id JOIN subscriptions s ON s.id = d.subscription_id
+			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
+				JOIN subscriptions s ON s.id = d.subscription_id
 			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers)
 	if err != nil {
 		return nil, err
@@ -71,15 +72,17 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 
 // forgetSecret erases a previous secret whose overlap is over.
 func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
+	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions
+		SET previous_secret = NULL, previous_secret_until = NULL
 		WHERE id = $1 AND previous_secret_until <= now()`, id)
 	return err
 }
 
 // outgoingColumns are the columns that scanOutgoing reads, of an event e, a subscription s and the
 // recorded attempt a, if there is one.
-const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
-	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END, coalesce(s.previous_secret_until <= now(), false),
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active,
+	s.deleted_at IS NOT NULL, CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
+	coalesce(s.previous_secret_until <= now(), false),
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
 // scanOutgoing reads a row of place, status and outgoingColumns. It also returns whether the
@@ -91,7 +94,8 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
+	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID,
+		&o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
 		return place, nil, false, err
@@ -101,7 +105,8 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	}
 	if status != nil {
 		o.Recorded = &app.Attempt{
-			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason, DeliveredAt: app.At(*attemptedAt),
+			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason,
+			DeliveredAt: app.At(*attemptedAt),
 		}
 	}
 	if o.Deleted { // and its secret erased

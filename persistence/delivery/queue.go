@@ -39,7 +39,8 @@ type Queue struct {
 // New returns the queue of a database. Close it before the database.
 func New(db *pg.DB, config Config) *Queue {
 	q := &Queue{
-		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow, ended: config.Ended,
+		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow,
+		ended: config.Ended,
 	}
 	if q.planWindow == 0 {
 		q.planWindow = app.DefaultPlanWindow

@@ -100,8 +100,8 @@ func columnsOf(records []app.MadeAttempt) *recordColumns {
 func (c *recordColumns) args(policy Policy) []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
-		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(), policy.SlowMemory,
-		c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
+		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(),
+		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
 	}
 }
 
@@ -117,7 +117,8 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 		WITH d AS (
 			UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
 				reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
-					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL) THEN $5 ELSE $3 END
+					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
+						THEN $5 ELSE $3 END
 			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
 		), retrying AS (
 			UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL

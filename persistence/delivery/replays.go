@@ -25,7 +25,8 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 		var orphaned bool
 		err := tx.NewRaw(`SELECT d.status, d.event_id,
 				NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)
-			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).Scan(ctx, &status, &event, &orphaned)
+			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).
+			Scan(ctx, &status, &event, &orphaned)
 		if err != nil {
 			return err
 		}
@@ -67,11 +68,13 @@ func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app
 	}
 	var rows []deliveryRow
 	err = tx.NewRaw(`WITH d AS (
-			UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''), scheduled_for = slot.at,
-				lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
-			FROM unnest(?1::text[], ?2::timestamptz[]) AS slot (id, at) WHERE d.store_id = ?0 AND d.id = slot.id RETURNING d.*
+			UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
+				scheduled_for = slot.at, lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
+			FROM unnest(?1::text[], ?2::timestamptz[]) AS slot (id, at) WHERE d.store_id = ?0 AND d.id = slot.id
+			RETURNING d.*
 		) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
-		FROM d, (SELECT pg_notify(?4, '')) notified`, store, pgdialect.Array(ids), pgdialect.Array(slots), replay, outboxChannel).Scan(ctx, &rows)
+		FROM d, (SELECT pg_notify(?4, '')) notified`, store, pgdialect.Array(ids), pgdialect.Array(slots), replay,
+		outboxChannel).Scan(ctx, &rows)
 	return rows, err
 }
 
@@ -79,7 +82,8 @@ func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app
 // ends.
 func keptEvents(ctx context.Context, tx bun.Tx, ids []app.EventID) (map[app.EventID]bool, error) {
 	var kept []app.EventID
-	err := tx.NewRaw("SELECT id FROM outbox WHERE id = ANY (?) AND body IS NOT NULL ORDER BY id FOR KEY SHARE", pgdialect.Array(ids)).Scan(ctx, &kept)
+	err := tx.NewRaw("SELECT id FROM outbox WHERE id = ANY (?) AND body IS NOT NULL ORDER BY id FOR KEY SHARE",
+		pgdialect.Array(ids)).Scan(ctx, &kept)
 	found := make(map[app.EventID]bool, len(kept))
 	for _, id := range kept {
 		found[id] = true

@@ -124,7 +124,8 @@ var (
 	eraseBodiesOf = `
 		WITH done AS MATERIALIZED (
 			SELECT aged.id FROM unnest($1::text[]) AS aged (id)
-			WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = aged.id AND (d.ended_at IS NULL OR d.ended_at >= $2))
+			WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = aged.id
+				AND (d.ended_at IS NULL OR d.ended_at >= $2))
 		), body AS (
 			UPDATE outbox e SET body = NULL FROM done WHERE e.id = done.id RETURNING 1
 		), attempt AS (
@@ -150,7 +151,8 @@ var (
 	eraseMails            = erasing("mails", "created_at", "ended_at < $2", "", "")
 
 	// The overlap of the rotation is over. Deliveries of a busy webhook erase its secret before.
-	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL WHERE previous_secret_until <= $1`
+	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
+		WHERE previous_secret_until <= $1`
 
 	eraseIdempotencyKeys = fmt.Sprintf(`
 		WITH seen AS MATERIALIZED (

@@ -20,16 +20,22 @@ type statsRow struct {
 }
 
 func (r statsRow) counts() app.StatsCounts {
-	return app.StatsCounts{Delivered: r.Delivered, Failed: r.Failed, DeadLetter: r.DeadLetter, P50Ms: r.P50Ms, P99Ms: r.P99Ms}
+	return app.StatsCounts{
+		Delivered: r.Delivered, Failed: r.Failed, DeadLetter: r.DeadLetter, P50Ms: r.P50Ms, P99Ms: r.P99Ms,
+	}
 }
 
-const retryingNow = `SELECT (SELECT count(*) FROM deliveries d WHERE d.store_id = s.store_id AND d.subscription_id = s.id AND d.status = 'retrying')
+const retryingNow = `SELECT (
+		SELECT count(*) FROM deliveries d
+		WHERE d.store_id = s.store_id AND d.subscription_id = s.id AND d.status = 'retrying')
 	FROM subscriptions s WHERE s.store_id = ? AND s.id = ? AND s.deleted_at IS NULL`
 
 // attemptStats reads statsRow by an index-only scan.
-const attemptStats = `SELECT bucket, count(*) FILTER (WHERE status = 'delivered') AS delivered, count(*) FILTER (WHERE status <> 'delivered') AS failed,
+const attemptStats = `SELECT bucket, count(*) FILTER (WHERE status = 'delivered') AS delivered,
+		count(*) FILTER (WHERE status <> 'delivered') AS failed,
 		count(*) FILTER (WHERE status = 'dead_letter') AS dead_letter,
-		percentile_disc(0.5) WITHIN GROUP (ORDER BY response_time_ms) AS p50_ms, percentile_disc(0.99) WITHIN GROUP (ORDER BY response_time_ms) AS p99_ms
+		percentile_disc(0.5) WITHIN GROUP (ORDER BY response_time_ms) AS p50_ms,
+		percentile_disc(0.99) WITHIN GROUP (ORDER BY response_time_ms) AS p99_ms
 	FROM (SELECT date_trunc(?0, attempted_at, 'UTC') AS bucket, status, response_time_ms FROM attempts
 		WHERE store_id = ?1 AND subscription_id = ?2 AND attempted_at >= ?3 AND attempted_at < ?4 AND NOT is_test) a
 	GROUP BY GROUPING SETS ((bucket), ())`
@@ -61,7 +67,8 @@ func (q *Queue) Stats(ctx context.Context, store app.StoreID, id app.Subscriptio
 		counts[row.Bucket.Unix()] = row.counts()
 	}
 	step := by.Duration()
-	for start := from.Truncate(step); start.Before(to.Time); start = start.Add(step) { // in UTC, hours and days are multiples
+	// Truncate is right for hours and days, since times are in UTC.
+	for start := from.Truncate(step); start.Before(to.Time); start = start.Add(step) {
 		stats.Buckets = append(stats.Buckets, app.StatsBucket{Start: app.At(start), StatsCounts: counts[start.Unix()]})
 	}
 	return stats, nil

@@ -27,7 +27,8 @@ const cancelQueued = `WITH batch AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
 		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	), done AS (
-		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id RETURNING 1
+		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
+			RETURNING 1
 	) SELECT count(*) FROM done`
 
 // OpenDeliveries returns deliveries to a subscription that may have an open workflow, at most limit of
@@ -45,8 +46,13 @@ func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.Su
 
 // openDeliveries reads each status from the index of that status.
 const (
-	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` + openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
-		openWith + `'pending'` + openFew + ` UNION ALL ` + openWith + `'queued' AND replays > 0` + openFew + ` ORDER BY id LIMIT ?3`
-	openWith = `(SELECT id, event_id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
-	openFew  = ` ORDER BY id LIMIT ?3)`
+	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` +
+		openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
+		openWith + `'pending'` + openFew + ` UNION ALL ` +
+		openWith + `'queued' AND replays > 0` + openFew + `
+		ORDER BY id LIMIT ?3`
+	openWith = `(
+		SELECT id, event_id FROM deliveries
+		WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
+	openFew = ` ORDER BY id LIMIT ?3)`
 )

@@ -75,8 +75,10 @@ func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.Store
 			return err
 		}
 		watched.Days, watched.Failures, watched.Since = tick.Watch.Days, row.FailureCount, tick.Watch.Since
-		_, err = tx.NewRaw(`UPDATE subscription_health SET watch_at = ?, watched_since = ?, watched_until = ?, failing_days = ?
-			WHERE store_id = ? AND subscription_id = ?`, tick.Next, tick.Watch.Since, tick.Watch.Until, tick.Watch.Days, store, id).Exec(ctx)
+		_, err = tx.NewRaw(`UPDATE subscription_health
+			SET watch_at = ?, watched_since = ?, watched_until = ?, failing_days = ?
+			WHERE store_id = ? AND subscription_id = ?`, tick.Next, tick.Watch.Since, tick.Watch.Until,
+			tick.Watch.Days, store, id).Exec(ctx)
 		switch {
 		case err != nil:
 			return err
@@ -95,7 +97,8 @@ func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.Store
 
 // endWatch records that the subscription has no watchdog.
 func endWatch(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) error {
-	_, err := tx.NewRaw("UPDATE subscription_health SET watch_at = NULL WHERE store_id = ? AND subscription_id = ?", store, id).Exec(ctx)
+	_, err := tx.NewRaw("UPDATE subscription_health SET watch_at = NULL WHERE store_id = ? AND subscription_id = ?",
+		store, id).Exec(ctx)
 	return err
 }
 
@@ -106,7 +109,8 @@ func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Subs
 ) (time.Time, bool, error) {
 	var at time.Time
 	err := tx.NewRaw(`SELECT attempted_at FROM attempts
-		WHERE store_id = ? AND subscription_id = ? AND attempted_at >= ? AND status <> 'delivered' AND event_type <> 'test.ping'
+		WHERE store_id = ? AND subscription_id = ? AND attempted_at >= ? AND status <> 'delivered'
+			AND event_type <> 'test.ping'
 		ORDER BY attempted_at LIMIT 1`, store, id, from).Scan(ctx, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return at, false, nil
@@ -121,13 +125,16 @@ func (q *Queue) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store 
 	if err := endWatch(ctx, tx, store, id); err != nil {
 		return err
 	}
-	_, err := tx.NewRaw(`UPDATE subscriptions SET is_active = false, version = version + 1, updated_at = ? WHERE store_id = ? AND id = ?`,
+	_, err := tx.NewRaw(`UPDATE subscriptions SET is_active = false, version = version + 1, updated_at = ?
+		WHERE store_id = ? AND id = ?`,
 		app.At(now).Time, store, id).Exec(ctx)
 	if err != nil {
 		return err
 	}
 	err = pg.Audit(ctx, tx, now, store, app.Actor{}, app.AuditWebhookDeactivated, string(id),
-		map[string]any{"failingDays": watched.Days, "failures": watched.Failures, "failingSince": app.At(watched.Since)})
+		map[string]any{
+			"failingDays": watched.Days, "failures": watched.Failures, "failingSince": app.At(watched.Since),
+		})
 	if err != nil {
 		return err
 	}

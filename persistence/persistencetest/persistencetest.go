@@ -148,7 +148,8 @@ func (s *server) prepare(ctx context.Context) error {
 		"comanda_app NOLOGIN", "comanda_system NOLOGIN",
 		loginRole + " LOGIN NOINHERIT PASSWORD '" + loginPassword + "' IN ROLE comanda_app, comanda_system",
 	} {
-		statement := "DO $$ BEGIN CREATE ROLE " + role + "; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+		statement := "DO $$ BEGIN CREATE ROLE " + role +
+			"; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
 		if err := s.exec(statement); err != nil {
 			return err
 		}

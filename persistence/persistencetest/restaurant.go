@@ -79,7 +79,8 @@ func (r Restaurant) Order(t testing.TB, db *Database, store int) app.NewOrder {
 func (r Restaurant) Place(t testing.TB, db *Database, orders int) {
 	t.Helper()
 	for range orders {
-		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil, func(o app.Order) any { return o })
+		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil,
+			func(o app.Order) any { return o })
 		Must(t, err)
 	}
 }
@@ -89,7 +90,8 @@ func (r Restaurant) Invite(t testing.TB, db *persistence.DB, token string) app.I
 	t.Helper()
 	by := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
 	in := app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}
-	invitation, err := db.Invite(t.Context(), Noon, by, app.Actor{ID: string(r.Owner.ID)}, in, app.NewSecret(token), time.Hour, nil, nil)
+	invitation, err := db.Invite(t.Context(), Noon, by, app.Actor{ID: string(r.Owner.ID)}, in, app.NewSecret(token),
+		time.Hour, nil, nil)
 	Must(t, err)
 	return invitation
 }

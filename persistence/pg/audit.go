@@ -18,9 +18,11 @@ func Audit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by 
 	if details == nil {
 		details = map[string]any{}
 	}
-	_, err := tx.NewRaw(`INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
+	_, err := tx.NewRaw(`INSERT INTO audit
+			(id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		app.NewID[app.AuditID](now), store, action, by.Realm, by.ID, target, details, by.Address, by.RequestID, app.At(now).Time).Exec(ctx)
+		app.NewID[app.AuditID](now), store, action, by.Realm, by.ID, target, details,
+		by.Address, by.RequestID, app.At(now).Time).Exec(ctx)
 	return err
 }
 
@@ -30,7 +32,8 @@ func AuditUser(ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, b
 	action app.AuditAction, target string, details map[string]any,
 ) error {
 	return auditEach(ctx, tx, now, bun.SafeQuery(`FROM memberships m JOIN stores s ON s.id = m.store_id
-		JOIN websites w ON w.id = s.website_id AND w.suspended_at IS NULL WHERE m.user_id = ?`, user), by, action, target, details)
+		JOIN websites w ON w.id = s.website_id AND w.suspended_at IS NULL WHERE m.user_id = ?`, user),
+		by, action, target, details)
 }
 
 // AuditWebsite is [Audit] for each store of a website, whose id is the target.
@@ -49,7 +52,8 @@ func auditEach(ctx context.Context, tx bun.Tx, now time.Time, stores schema.Quer
 	if details == nil {
 		details = map[string]any{}
 	}
-	_, err := tx.NewRaw(`INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
+	_, err := tx.NewRaw(`INSERT INTO audit
+			(id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
 		SELECT 'aud_' || uuidv7_hex(), s.id, ?, ?, ?, ?, ?, ?, ?, ? ? AND s.sandbox_of IS NULL`,
 		action, by.Realm, by.ID, target, details, by.Address, by.RequestID, app.At(now).Time, stores).Exec(ctx)
 	return err

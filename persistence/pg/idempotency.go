@@ -73,8 +73,10 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 		return none, err
 	}
 	hash := sha256.Sum256(once.Body)
-	_, err = tx.NewRaw(`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, existed, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, store, once.Credential, once.Route, once.Key, hash[:], data, once.Existed, now).Exec(ctx)
+	_, err = tx.NewRaw(`INSERT INTO idempotency_keys
+			(store_id, credential, route, key, body_hash, response, existed, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		store, once.Credential, once.Route, once.Key, hash[:], data, once.Existed, now).Exec(ctx)
 	return result, err
 }
 
@@ -82,7 +84,8 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 	var free bool
 	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key
-	if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free); err != nil {
+	err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free)
+	if err != nil {
 		return err
 	}
 	if !free {
@@ -92,7 +95,7 @@ func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 		}
 	}
 	var hash, response []byte
-	err := tx.QueryRowContext(ctx, `SELECT body_hash, response, existed FROM idempotency_keys
+	err = tx.QueryRowContext(ctx, `SELECT body_hash, response, existed FROM idempotency_keys
 		WHERE store_id = ? AND credential = ? AND route = ? AND key = ?`, store, o.Credential, o.Route, o.Key).
 		Scan(&hash, &response, &o.Existed)
 	if errors.Is(err, sql.ErrNoRows) {
