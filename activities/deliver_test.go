@@ -107,6 +107,34 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// A receiver that switches protocols and keeps the connection has failed like another.
+func TestSwitchingProtocolsIsAFailure(t *testing.T) {
+	t.Parallel()
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		defer conn.Close()
+		if !hold(conn) {
+			t.Error("the client kept the connection")
+		}
+	})
+	store := &memory{outgoing: outgoing(url)}
+	d := newDeliveries(e, store)
+	got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
+	if diff := cmp.Diff(DeliverResult{OutcomeFailed, 101, "HTTP 101"}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	tested, err := d.Test(t.Context(), app.WebhookTest{EventID: "evt_2"})
+	if diff := cmp.Diff(app.WebhookTestResult{StatusCode: 101, EventID: "evt_2", Error: "HTTP 101"}, tested); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if len(store.made) != 2 || store.made[0].Status != app.AttemptRetrying || store.made[1].Status != app.AttemptFailed {
+		t.Errorf("recorded %+v", store.made)
+	}
+}
+
 func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 	t.Parallel()
 	recorded := outgoing("")
