@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,11 +37,9 @@ type Deliveries struct {
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
 
-	// underWay joins a try to one that still runs though it was given up as too slow.
-	underWay singleflight.Group
-	// unrecorded holds attempts that were made and could not be recorded, by attemptKey:
-	// the next try records them instead of making them again.
-	unrecorded sync.Map
+	// underWay joins a try to an earlier try of the same attempt that timed out and still runs.
+	underWay   singleflight.Group
+	unrecorded unrecorded
 }
 
 // loadTimeout bounds the loading of an attempt, so that the POST that follows ends within
@@ -92,36 +89,39 @@ type DeliverResult struct {
 	Reason     string  `json:"reason,omitempty"`     // in a few words, unless delivered
 }
 
-type attemptKey struct {
-	delivery app.DeliveryID
-	number   int
-}
+// gone returns the result for a delivery whose rows have been erased.
+func gone() DeliverResult { return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"} }
 
-// Deliver makes one attempt and records it. An attempt that is recorded already is not
-// made again: whatever fails a workflow task runs its local activities once more.
+// attemptKey names an attempt within the process.
+func attemptKey(id app.DeliveryID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
+
+// Deliver makes one attempt and records it. An attempt that is already recorded is not made
+// again, since a failed workflow task repeats its local activities: the result is the record's,
+// also if another worker has recorded the same attempt in the meantime. An error means that
+// there is no record yet, and that the attempt is to be tried again.
 func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
-	// What has begun is finished and recorded, also when the worker stops or the workflow
-	// is cancelled; the POST has its own time limit.
+	// An attempt that has begun is finished and recorded, also if the worker stops or the
+	// workflow is cancelled. It has its own time limits.
 	ctx = context.WithoutCancel(ctx)
-	key := attemptKey{in.DeliveryID, in.Attempt}
-	result, err, _ := d.underWay.Do(fmt.Sprint(key), func() (any, error) { return d.deliver(ctx, key, in) })
+	key := attemptKey(in.DeliveryID, in.Attempt)
+	result, err, _ := d.underWay.Do(key, func() (any, error) { return d.deliver(ctx, in) })
 	return result.(DeliverResult), err
 }
 
-func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInput) (DeliverResult, error) {
-	if made, ok := d.unrecorded.Load(key); ok {
-		return d.record(ctx, key, made.(app.MadeAttempt))
+func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
+	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
+		return d.record(ctx, made)
 	}
 	loading, loaded := context.WithTimeout(ctx, loadTimeout)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
 	switch {
 	case app.CodeOf(err) == app.CodeNotFound:
-		return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil
+		return gone(), nil
 	case err != nil:
 		return DeliverResult{}, err
 	case outgoing.Recorded != nil:
-		return resultOf(outgoing.Recorded.Status, outgoing.Recorded.StatusCode, outgoing.Recorded.Error), nil
+		return resultOf(*outgoing.Recorded), nil
 	case outgoing.Deleted:
 		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
 	case outgoing.Status == app.DeliveryCancelled:
@@ -131,7 +131,7 @@ func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInpu
 	case len(outgoing.Body) == 0:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
 	}
-	return d.record(ctx, key, d.attempt(ctx, in, outgoing))
+	return d.record(ctx, d.attempt(ctx, in, outgoing))
 }
 
 // attempt makes one of the schedule's attempts.
@@ -182,24 +182,46 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// record writes a made attempt down; if that fails it is kept for the next try.
-func (d *Deliveries) record(ctx context.Context, key attemptKey, made app.MadeAttempt) (DeliverResult, error) {
-	d.unrecorded.Store(key, made)
-	if _, err := d.store.RecordAttempt(ctx, made); err != nil {
+// record writes an attempt to the database. If that fails, the attempt is kept for the next try.
+func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+	key := attemptKey(made.DeliveryID, made.Number)
+	d.unrecorded.keep(key, made, d.now())
+	fresh, err := d.store.RecordAttempt(ctx, made)
+	if err != nil {
 		return DeliverResult{}, err
 	}
-	d.unrecorded.Delete(key)
-	result := resultOf(made.Status, made.StatusCode, made.Error)
+	d.unrecorded.drop(key)
+	if !fresh {
+		return d.recorded(ctx, made)
+	}
+	result := resultOf(app.Attempt{
+		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
+	})
 	d.attempts.WithLabelValues(string(result.Outcome)).Inc()
 	d.duration.Observe(made.Duration.Seconds())
 	return result, nil
 }
 
-func resultOf(status app.AttemptStatus, code int, reason string) DeliverResult {
-	if status == app.AttemptDelivered {
-		return DeliverResult{Outcome: OutcomeDelivered, StatusCode: code}
+// recorded returns the stored result of an attempt that was recorded before, usually by another
+// worker. The delivery's row follows that record, so the workflow must follow it too.
+func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
+	switch {
+	case app.CodeOf(err) == app.CodeNotFound:
+		return gone(), nil
+	case err != nil:
+		return DeliverResult{}, err
+	case outgoing.Recorded == nil:
+		return DeliverResult{}, fmt.Errorf("attempt %d of delivery %s is neither new nor recorded", made.Number, made.DeliveryID)
 	}
-	return DeliverResult{Outcome: OutcomeFailed, StatusCode: code, Reason: reason}
+	return resultOf(*outgoing.Recorded), nil
+}
+
+func resultOf(recorded app.Attempt) DeliverResult {
+	if recorded.Status == app.AttemptDelivered {
+		return DeliverResult{Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode}
+	}
+	return DeliverResult{Outcome: OutcomeFailed, StatusCode: recorded.StatusCode, Reason: recorded.Error}
 }
 
 func (d *Deliveries) end(ctx context.Context, id app.DeliveryID, outcome Outcome, reason string) (DeliverResult, error) {

@@ -3,7 +3,9 @@ package activities
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -34,7 +37,9 @@ func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.
 	outgoing := m.outgoing
 	for _, made := range m.made {
 		if made.Number == number {
-			outgoing.Recorded = &app.Attempt{Status: made.Status, StatusCode: made.StatusCode, Error: made.Error}
+			outgoing.Recorded = &app.Attempt{
+				Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
+			}
 		}
 	}
 	return outgoing, m.err
@@ -46,6 +51,9 @@ func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool
 	if m.refuse > 0 {
 		m.refuse--
 		return false, errors.New("the database is away")
+	}
+	if slices.ContainsFunc(m.made, func(made app.MadeAttempt) bool { return made.Number == attempt.Number }) {
+		return false, nil
 	}
 	m.made = append(m.made, attempt)
 	return true, nil
@@ -189,6 +197,21 @@ func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
 	}
 }
 
+// The next try of an attempt may run on another worker, so an entry cannot wait for it forever.
+func TestUnrecordedAttemptsAreForgotten(t *testing.T) {
+	t.Parallel()
+	var u unrecorded
+	keep := func(key string, after time.Duration) { u.keep(key, app.MadeAttempt{}, eventAt.Add(after)) }
+	keep("left", 0)
+	keep("tried again", 0)
+	keep("tried again", unrecordedFor)
+	keep("new", unrecordedFor+time.Second)
+	kept := slices.Sorted(maps.Keys(u.attempts))
+	if diff := cmp.Diff([]string{"new", "tried again"}, kept); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A try that comes while another still runs joins it.
 func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
 	t.Parallel()
@@ -216,6 +239,60 @@ func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
 	wait.Wait()
 	if calls.Load() != 1 {
 		t.Errorf("%d POSTs", calls.Load())
+	}
+}
+
+// Two workers make the same attempt: both return the result that was recorded first.
+func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first, second int // status
+		want          DeliverResult
+	}{
+		"a failure before a success": {503, 200, DeliverResult{OutcomeFailed, 503, "HTTP 503"}},
+		"a success before a failure": {200, 503, DeliverResult{OutcomeDelivered, 200, ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			both, recorded := make(chan struct{}), make(chan struct{})
+			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
+				if calls.Add(1) == 1 {
+					<-both
+					w.WriteHeader(test.first)
+					return
+				}
+				close(both)
+				<-recorded
+				w.WriteHeader(test.second)
+			})
+			store := &memory{outgoing: outgoing(url)}
+			workers := [2]*Deliveries{newDeliveries(e, store), newDeliveries(e, store)}
+			var ended sync.WaitGroup
+			var once sync.Once
+			for _, worker := range workers {
+				ended.Go(func() {
+					got, err := worker.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
+					if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+						t.Error(diff, err)
+					}
+					once.Do(func() { close(recorded) })
+				})
+			}
+			ended.Wait()
+			counted := 0.0
+			for _, worker := range workers {
+				for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
+					counted += testutil.ToFloat64(worker.attempts.WithLabelValues(string(outcome)))
+				}
+				if len(worker.unrecorded.attempts) > 0 {
+					t.Error("a recorded attempt is kept")
+				}
+			}
+			if counted != 1 || len(store.made) != 1 {
+				t.Errorf("counted %v attempts, recorded %+v", counted, store.made)
+			}
+		})
 	}
 }
 

@@ -15,8 +15,8 @@ func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 }
 
 func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
-	if made, ok := d.unrecorded.Load(in.EventID); ok {
-		return d.recordTest(ctx, in, made.(app.MadeAttempt))
+	if made, ok := d.unrecorded.find(string(in.EventID)); ok {
+		return d.recordTest(ctx, in, made)
 	}
 	loading, loaded := context.WithTimeout(ctx, loadTimeout)
 	outgoing, err := d.store.OutgoingTest(loading, in)
@@ -32,11 +32,11 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 }
 
 func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
-	d.unrecorded.Store(in.EventID, made)
+	d.unrecorded.keep(string(in.EventID), made, d.now())
 	if err := d.store.RecordTest(ctx, made); err != nil {
 		return app.WebhookTestResult{}, err
 	}
-	d.unrecorded.Delete(in.EventID)
+	d.unrecorded.drop(string(in.EventID))
 	return testResult(in, made.Status, made.StatusCode, made.Duration.Milliseconds(), made.Error), nil
 }
 
