@@ -33,6 +33,7 @@ type Store interface {
 type Deliveries struct {
 	store    Store
 	egress   *Egress
+	policy   DeliveryPolicy
 	now      func() time.Time
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -42,14 +43,12 @@ type Deliveries struct {
 	unrecorded unrecorded
 }
 
-// loadTimeout bounds the loading of an attempt, so that the POST that follows ends within
-// the time that the workflow gives to the whole.
-const loadTimeout = 2 * time.Second
-
-// NewDeliveries joins what attempts need.
-func NewDeliveries(store Store, egress *Egress, now func() time.Time, metrics prometheus.Registerer) *Deliveries {
+// NewDeliveries makes attempts within a policy. It registers their metrics.
+func NewDeliveries(
+	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time, metrics prometheus.Registerer,
+) *Deliveries {
 	d := &Deliveries{
-		store: store, egress: egress, now: now,
+		store: store, egress: egress, policy: policy, now: now,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "comanda_delivery_attempts_total", Help: "Attempts made, by their outcome.",
 		}, []string{"outcome"}),
@@ -112,7 +111,7 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResul
 	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
 		return d.record(ctx, made)
 	}
-	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
 	switch {
@@ -186,6 +185,8 @@ func failure(status int, err error) string {
 func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
 	d.unrecorded.keep(key, made, d.now())
+	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
+	defer recorded()
 	fresh, err := d.store.RecordAttempt(ctx, made)
 	if err != nil {
 		return DeliverResult{}, err
@@ -224,7 +225,10 @@ func resultOf(recorded app.Attempt) DeliverResult {
 	return DeliverResult{Outcome: OutcomeFailed, StatusCode: recorded.StatusCode, Reason: recorded.Error}
 }
 
+// end ends a delivery without an attempt.
 func (d *Deliveries) end(ctx context.Context, id app.DeliveryID, outcome Outcome, reason string) (DeliverResult, error) {
+	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
+	defer ended()
 	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)
 	return DeliverResult{Outcome: outcome, Reason: reason}, err
 }

@@ -81,7 +81,8 @@ func outgoing(url string) app.Outgoing {
 }
 
 func newDeliveries(e *Egress, store Store) *Deliveries {
-	return NewDeliveries(store, e, func() time.Time { return eventAt.Add(time.Second) }, prometheus.NewRegistry())
+	now := func() time.Time { return eventAt.Add(time.Second) }
+	return NewDeliveries(store, e, DefaultDeliveryPolicy(time.Minute), now, prometheus.NewRegistry())
 }
 
 func TestDeliver(t *testing.T) {
@@ -194,6 +195,41 @@ func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
 	}
 	if calls.Load() != 1 || len(store.made) != 1 {
 		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	}
+}
+
+// stalled is a Store that writes nothing until its caller gives up.
+type stalled struct{ *memory }
+
+func (stalled) RecordAttempt(ctx context.Context, _ app.MadeAttempt) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+func (s stalled) RecordTest(ctx context.Context, made app.MadeAttempt) error {
+	_, err := s.RecordAttempt(ctx, made)
+	return err
+}
+
+func (s stalled) EndDelivery(ctx context.Context, _ time.Time, _ app.DeliveryID, _ app.DeliveryStatus, _ string) error {
+	return s.RecordTest(ctx, app.MadeAttempt{})
+}
+
+// An attempt ends within its limit even if the database does not: then it is tried again.
+func TestRecordsAreLimited(t *testing.T) {
+	t.Parallel()
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
+	inactive := outgoing(url)
+	inactive.Active = false
+	for _, out := range []app.Outgoing{outgoing(url), inactive} {
+		d := newDeliveries(e, stalled{&memory{outgoing: out}})
+		d.policy.Record = time.Millisecond
+		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("test: %+v, %v", got, err)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	if made, ok := d.unrecorded.find(string(in.EventID)); ok {
 		return d.recordTest(ctx, in, made)
 	}
-	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
 	outgoing, err := d.store.OutgoingTest(loading, in)
 	loaded()
 	switch {
@@ -33,6 +33,8 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 
 func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
 	d.unrecorded.keep(string(in.EventID), made, d.now())
+	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
+	defer recorded()
 	if err := d.store.RecordTest(ctx, made); err != nil {
 		return app.WebhookTestResult{}, err
 	}

@@ -42,7 +42,8 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			}
 			out := outgoing(url)
 			out.EventID, out.EventAt, out.Body, out.Secret = event.ID, time.Now(), event.Body, app.NewSecret(secret)
-			if result, err := NewDeliveries(&memory{outgoing: out}, e, time.Now, prometheus.NewRegistry()).Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
+			d := NewDeliveries(&memory{outgoing: out}, e, DefaultDeliveryPolicy(time.Minute), time.Now, prometheus.NewRegistry())
+			if result, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
 				t.Fatal(result, err)
 			}
 

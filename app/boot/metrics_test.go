@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 	metrics := &registry{Registry: newMetrics()}
 	countEnded(metrics)(app.DeliveryDelivered, 3)
 	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
-	activities.NewDeliveries(nil, nil, time.Now, metrics)
+	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics)
 	activities.NewMails(nil, nil, "", time.Now, metrics)
 	server := api.New(api.Config{DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute, RefreshTTL: time.Hour, Metrics: metrics})
 	defer server.Close()
