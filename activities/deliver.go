@@ -5,6 +5,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/comanda-dev/comanda/app"
@@ -35,6 +37,7 @@ type Deliveries struct {
 	egress   *Egress
 	policy   DeliveryPolicy
 	now      func() time.Time
+	log      zerolog.Logger
 	attempts *prometheus.CounterVec
 	duration prometheus.Histogram
 
@@ -45,10 +48,12 @@ type Deliveries struct {
 
 // NewDeliveries makes attempts within a policy. It registers their metrics.
 func NewDeliveries(
-	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time, metrics prometheus.Registerer,
+	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time, metrics prometheus.Registerer, log zerolog.Logger,
 ) *Deliveries {
 	d := &Deliveries{
 		store: store, egress: egress, policy: policy, now: now,
+		// A missing key fails many attempts, each of them repeatedly.
+		log: log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "comanda_delivery_attempts_total", Help: "Attempts made, by their outcome.",
 		}, []string{"outcome"}),
@@ -94,6 +99,10 @@ func gone() DeliverResult { return DeliverResult{Outcome: OutcomeCancelled, Reas
 // attemptKey names an attempt within the process.
 func attemptKey(id app.DeliveryID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
 
+// errUnreadable is a failure of the installation, not of the receiver. The attempt is tried again
+// until COMANDA_SECRET_KEYS contains the missing key.
+var errUnreadable = errors.New("the webhook's secret cannot be opened with the keys in COMANDA_SECRET_KEYS")
+
 // Deliver makes one attempt and records it. An attempt that is already recorded is not made
 // again, since a failed workflow task repeats its local activities: the result is the record's,
 // also if another worker has recorded the same attempt in the meantime. An error means that
@@ -129,8 +138,17 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResul
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case len(outgoing.Body) == 0:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
+	case outgoing.Unreadable:
+		return DeliverResult{}, d.unreadable(outgoing)
 	}
 	return d.record(ctx, d.attempt(ctx, in, outgoing))
+}
+
+// unreadable logs that a request cannot be signed.
+func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
+	d.log.Error().Str("store", string(outgoing.StoreID)).Str("subscription", string(outgoing.SubscriptionID)).
+		Str("event", string(outgoing.EventID)).Err(errUnreadable).Msg("cannot sign a delivery")
+	return errUnreadable
 }
 
 // attempt makes one of the schedule's attempts.

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -75,14 +77,14 @@ func (m *memory) EndDelivery(_ context.Context, _ time.Time, _ app.DeliveryID, s
 
 func outgoing(url string) app.Outgoing {
 	return app.Outgoing{
-		Status: app.DeliveryPending, EventID: "evt_1", EventAt: eventAt, Body: []byte(`{"id":"evt_1"}`), URL: url,
+		Status: app.DeliveryPending, SubscriptionID: "whk_1", EventID: "evt_1", EventAt: eventAt, Body: []byte(`{"id":"evt_1"}`), URL: url,
 		Secret: app.NewSecret(strings.Repeat("s", 32)), Active: true,
 	}
 }
 
 func newDeliveries(e *Egress, store Store) *Deliveries {
 	now := func() time.Time { return eventAt.Add(time.Second) }
-	return NewDeliveries(store, e, DefaultDeliveryPolicy(time.Minute), now, prometheus.NewRegistry())
+	return NewDeliveries(store, e, DefaultDeliveryPolicy(time.Minute), now, prometheus.NewRegistry(), zerolog.Nop())
 }
 
 func TestDeliver(t *testing.T) {
@@ -150,6 +152,7 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
 	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
+	inactive.Unreadable = true // does not matter where nothing is to be signed
 	for name, test := range map[string]struct {
 		store *memory
 		want  DeliverResult
@@ -195,6 +198,32 @@ func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
 	}
 	if calls.Load() != 1 || len(store.made) != 1 {
 		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	}
+}
+
+// Without its secret a POST cannot be signed. That is no failure of the receiver: the attempt is
+// neither made nor counted, and is tried again until the keys are back.
+func TestUnreadableSecret(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	store := &memory{outgoing: outgoing(url)}
+	store.outgoing.Unreadable = true
+	d := newDeliveries(e, store)
+	var log bytes.Buffer
+	d.log = zerolog.New(&log)
+	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, errUnreadable) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, errUnreadable) {
+		t.Errorf("test: %+v, %v", got, err)
+	}
+	if calls.Load() != 0 || len(store.made) != 0 || strings.Count(log.String(), `"subscription":"whk_1"`) != 2 {
+		t.Errorf("%d POSTs, recorded %+v, logged %s", calls.Load(), store.made, log.String())
+	}
+	store.outgoing.Unreadable = false
+	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
+		t.Errorf("with the keys: %+v, %v", got, err)
 	}
 }
 

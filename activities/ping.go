@@ -6,8 +6,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Test sends a test.ping once and records it. Like Deliver it does not send again what has
-// been sent. NOT_FOUND when the subscription is gone.
+// Test sends a test.ping and records it. Like Deliver, it does not repeat a POST that was made.
+// It returns NOT_FOUND if the subscription does not exist.
 func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result, err, _ := d.underWay.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
@@ -27,6 +27,8 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	case outgoing.Recorded != nil:
 		r := outgoing.Recorded
 		return testResult(in, r.Status, r.StatusCode, r.ResponseTimeMs, r.Error), nil
+	case outgoing.Unreadable:
+		return app.WebhookTestResult{}, d.unreadable(outgoing)
 	}
 	return d.recordTest(ctx, in, d.post(ctx, outgoing))
 }

@@ -82,7 +82,7 @@ type Attempt struct {
 	DeliveredAt    Time          `json:"deliveredAt"` // when the attempt was made
 }
 
-// Outgoing is all that one attempt needs to know.
+// Outgoing is everything that one attempt needs.
 type Outgoing struct {
 	Status         DeliveryStatus
 	StoreID        StoreID
@@ -93,10 +93,11 @@ type Outgoing struct {
 	Body           []byte // the envelope's; nil once erased
 	URL            string
 	Secret         Secret
-	PreviousSecret Secret   // the one before, while it is still good; else empty
+	PreviousSecret Secret   // the replaced secret while it is still valid; else empty
+	Unreadable     bool     // a secret cannot be opened with the configured keys; both are empty
 	Active         bool     // the subscription is
 	Deleted        bool     // the subscription is
-	Recorded       *Attempt // this very attempt, when it has been made already
+	Recorded       *Attempt // this attempt, if it has already been made
 }
 
 // MadeAttempt is an attempt that has been made and is to be recorded. That of a test has

@@ -136,7 +136,7 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		return err
 	}
 	egress := activities.NewEgress(activities.EgressConfig{Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout})
-	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, policy, time.Now, metrics),
+	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, policy, time.Now, metrics, log),
 		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
 		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.stopTimeout(policy))
 	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
