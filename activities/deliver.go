@@ -33,40 +33,31 @@ type Store interface {
 
 // Deliveries makes the attempts of deliveries.
 type Deliveries struct {
-	store    Store
-	egress   *Egress
-	policy   DeliveryPolicy
-	now      func() time.Time
-	log      zerolog.Logger
-	attempts *prometheus.CounterVec
-	duration prometheus.Histogram
+	store   Store
+	egress  *Egress
+	policy  DeliveryPolicy
+	now     func() time.Time
+	metrics attemptMetrics
+	log     zerolog.Logger
 
-	// underWay joins a try to an earlier try of the same attempt that timed out and still runs.
+	// underWay joins a try to an earlier try of the same attempt that timed out and still runs, so
+	// that both are one POST and take one place.
 	underWay   singleflight.Group
 	unrecorded unrecorded
+	bulkhead   *bulkhead
 }
 
 // NewDeliveries makes attempts within a policy. It registers their metrics.
 func NewDeliveries(
-	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time, metrics prometheus.Registerer, log zerolog.Logger,
+	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time,
+	metrics prometheus.Registerer, log zerolog.Logger,
 ) *Deliveries {
-	d := &Deliveries{
-		store: store, egress: egress, policy: policy, now: now,
+	return &Deliveries{
+		store: store, egress: egress, policy: policy, now: now, metrics: newAttemptMetrics(metrics),
 		// A missing key fails many attempts, each of them repeatedly.
-		log: log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "comanda_delivery_attempts_total", Help: "Attempts made, by their outcome.",
-		}, []string{"outcome"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "comanda_delivery_attempt_seconds", Help: "Time from the start of an attempt to the receiver's status line, or to giving up.",
-			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}),
+		log:      log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
+		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, now),
 	}
-	metrics.MustRegister(d.attempts, d.duration)
-	for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
-		d.attempts.WithLabelValues(string(outcome)) // a rate needs its zero
-	}
-	return d
 }
 
 // DeliverInput names one attempt.
@@ -74,23 +65,27 @@ type DeliverInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
 	Attempt    int            `json:"attempt"` // from 1, counting on over replays
 	RetryIn    time.Duration  `json:"retryIn"` // until the next attempt if this one fails; 0 = there is none
+	Lane       Lane           `json:"lane,omitempty"`
 }
 
-// Outcome is what became of an attempt.
+// Outcome is the end of one call of Deliver.
 type Outcome string
 
 const (
 	OutcomeDelivered  Outcome = "delivered"
 	OutcomeFailed     Outcome = "failed"
-	OutcomeDeadLetter Outcome = "dead_letter" // not made: it must not be, now
-	OutcomeCancelled  Outcome = "cancelled"   // not made: there is nobody to send it to
+	OutcomeDeadLetter Outcome = "dead_letter" // no attempt: the subscription or the event forbids it now
+	OutcomeCancelled  Outcome = "cancelled"   // no attempt: the delivery or its subscription has ended
+	OutcomeBusy       Outcome = "busy"        // no attempt: the subscription has too many in flight in this lane
 )
 
-// DeliverResult is what the workflow and its history learn of an attempt.
+// DeliverResult is the result of an attempt for the workflow and its history.
 type DeliverResult struct {
-	Outcome    Outcome `json:"outcome"`
-	StatusCode int     `json:"statusCode,omitempty"` // 0 = no response
-	Reason     string  `json:"reason,omitempty"`     // in a few words, unless delivered
+	Outcome    Outcome       `json:"outcome"`
+	StatusCode int           `json:"statusCode,omitempty"` // 0 = no response
+	Reason     string        `json:"reason,omitempty"`     // in a few words, unless delivered or busy
+	Quick      bool          `json:"quick,omitempty"`      // the receiver responded quickly, with any status
+	Wait       time.Duration `json:"wait,omitempty"`       // if busy: until the next try; 0 = take the slow lane now
 }
 
 // gone returns the result for a delivery whose rows have been erased.
@@ -104,9 +99,9 @@ func attemptKey(id app.DeliveryID, number int) string { return fmt.Sprintf("%s/%
 var errUnreadable = errors.New("the webhook's secret cannot be opened with the keys in COMANDA_SECRET_KEYS")
 
 // Deliver makes one attempt and records it. An attempt that is already recorded is not made
-// again, since a failed workflow task repeats its local activities: the result is the record's,
-// also if another worker has recorded the same attempt in the meantime. An error means that
-// there is no record yet, and that the attempt is to be tried again.
+// again, since a failed workflow task repeats its local activities. The result is that of the
+// record, also if another worker has recorded the same attempt in the meantime. An error is a
+// failure on our side: Temporal repeats the activity, which uses up none of the delivery's attempts.
 func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
 	// An attempt that has begun is finished and recorded, also if the worker stops or the
 	// workflow is cancelled. It has its own time limits.
@@ -141,6 +136,12 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResul
 	case outgoing.Unreadable:
 		return DeliverResult{}, d.unreadable(outgoing)
 	}
+	leave, wait := d.bulkhead.enter(outgoing.SubscriptionID, in.Lane)
+	if leave == nil {
+		d.metrics.refused.WithLabelValues(string(in.Lane)).Inc()
+		return DeliverResult{Outcome: OutcomeBusy, Wait: wait}, nil
+	}
+	defer leave()
 	return d.record(ctx, d.attempt(ctx, in, outgoing))
 }
 
@@ -216,8 +217,8 @@ func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverR
 	result := resultOf(app.Attempt{
 		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
 	})
-	d.attempts.WithLabelValues(string(result.Outcome)).Inc()
-	d.duration.Observe(made.Duration.Seconds())
+	d.metrics.made.WithLabelValues(string(result.Outcome)).Inc()
+	d.metrics.duration.Observe(made.Duration.Seconds())
 	return result, nil
 }
 
@@ -231,20 +232,24 @@ func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (Delive
 	case err != nil:
 		return DeliverResult{}, err
 	case outgoing.Recorded == nil:
-		return DeliverResult{}, fmt.Errorf("attempt %d of delivery %s is neither new nor recorded", made.Number, made.DeliveryID)
+		return DeliverResult{}, fmt.Errorf("attempt %d of delivery %s has no record", made.Number, made.DeliveryID)
 	}
 	return resultOf(*outgoing.Recorded), nil
 }
 
+// resultOf returns the result of a recorded attempt.
 func resultOf(recorded app.Attempt) DeliverResult {
-	if recorded.Status == app.AttemptDelivered {
-		return DeliverResult{Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode}
+	result := DeliverResult{Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick()}
+	if recorded.Status != app.AttemptDelivered {
+		result.Outcome, result.Reason = OutcomeFailed, recorded.Error
 	}
-	return DeliverResult{Outcome: OutcomeFailed, StatusCode: recorded.StatusCode, Reason: recorded.Error}
+	return result
 }
 
 // end ends a delivery without an attempt.
-func (d *Deliveries) end(ctx context.Context, id app.DeliveryID, outcome Outcome, reason string) (DeliverResult, error) {
+func (d *Deliveries) end(
+	ctx context.Context, id app.DeliveryID, outcome Outcome, reason string,
+) (DeliverResult, error) {
 	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
 	defer ended()
 	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
@@ -45,6 +43,12 @@ func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.
 		}
 	}
 	return outgoing, m.err
+}
+
+func (m *memory) set(outgoing app.Outgoing) {
+	m.Lock()
+	defer m.Unlock()
+	m.outgoing = outgoing
 }
 
 func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool, error) {
@@ -95,10 +99,10 @@ func TestDeliver(t *testing.T) {
 		want   DeliverResult
 		status app.AttemptStatus
 	}{
-		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204}, app.AttemptDelivered},
-		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptRetrying},
-		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptDeadLetter},
-		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{OutcomeFailed, 301, "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter},
+		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204, Quick: true}, app.AttemptDelivered},
+		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true}, app.AttemptRetrying},
+		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true}, app.AttemptDeadLetter},
+		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 301, Reason: "HTTP 301: redirects are not followed", Quick: true}, app.AttemptDeadLetter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +138,7 @@ func TestSwitchingProtocolsIsAFailure(t *testing.T) {
 	store := &memory{outgoing: outgoing(url)}
 	d := newDeliveries(e, store)
 	got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
-	if diff := cmp.Diff(DeliverResult{OutcomeFailed, 101, "HTTP 101"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeFailed, StatusCode: 101, Reason: "HTTP 101", Quick: true}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	tested, err := d.Test(t.Context(), app.WebhookTest{EventID: "evt_2"})
@@ -158,12 +162,12 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 		want  DeliverResult
 		ended []string
 	}{
-		"recorded":  {&memory{outgoing: recorded}, DeliverResult{OutcomeFailed, 500, "HTTP 500"}, nil},
-		"inactive":  {&memory{outgoing: inactive}, DeliverResult{OutcomeDeadLetter, 0, app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
-		"deleted":   {&memory{outgoing: deleted}, DeliverResult{OutcomeCancelled, 0, app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
-		"erased":    {&memory{outgoing: erased}, DeliverResult{OutcomeDeadLetter, 0, "payload erased"}, []string{"dead_letter: payload erased"}},
-		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{OutcomeCancelled, 0, app.ReasonCancelled}, nil},
-		"gone":      {&memory{err: app.NotFound()}, DeliverResult{OutcomeCancelled, 0, "no longer kept"}, nil},
+		"recorded":  {&memory{outgoing: recorded}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 500, Reason: "HTTP 500", Quick: true}, nil},
+		"inactive":  {&memory{outgoing: inactive}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
+		"deleted":   {&memory{outgoing: deleted}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
+		"erased":    {&memory{outgoing: erased}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"}, []string{"dead_letter: payload erased"}},
+		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil},
+		"gone":      {&memory{err: app.NotFound()}, DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,24 +184,6 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 				t.Error("an attempt was recorded")
 			}
 		})
-	}
-}
-
-// An attempt that was made while the database was away is recorded later, not made twice.
-func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int32
-	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
-	store := &memory{outgoing: outgoing(url), refuse: 2}
-	d := newDeliveries(e, store)
-	for try := range 3 {
-		_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
-		if (err != nil) != (try < 2) {
-			t.Errorf("try %d: %v", try, err)
-		}
-	}
-	if calls.Load() != 1 || len(store.made) != 1 {
-		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
 	}
 }
 
@@ -224,56 +210,6 @@ func TestUnreadableSecret(t *testing.T) {
 	store.outgoing.Unreadable = false
 	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
 		t.Errorf("with the keys: %+v, %v", got, err)
-	}
-}
-
-// stalled is a Store that writes nothing until its caller gives up.
-type stalled struct{ *memory }
-
-func (stalled) RecordAttempt(ctx context.Context, _ app.MadeAttempt) (bool, error) {
-	<-ctx.Done()
-	return false, ctx.Err()
-}
-
-func (s stalled) RecordTest(ctx context.Context, made app.MadeAttempt) error {
-	_, err := s.RecordAttempt(ctx, made)
-	return err
-}
-
-func (s stalled) EndDelivery(ctx context.Context, _ time.Time, _ app.DeliveryID, _ app.DeliveryStatus, _ string) error {
-	return s.RecordTest(ctx, app.MadeAttempt{})
-}
-
-// An attempt ends within its limit even if the database does not: then it is tried again.
-func TestRecordsAreLimited(t *testing.T) {
-	t.Parallel()
-	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
-	inactive := outgoing(url)
-	inactive.Active = false
-	for _, out := range []app.Outgoing{outgoing(url), inactive} {
-		d := newDeliveries(e, stalled{&memory{outgoing: out}})
-		d.policy.Record = time.Millisecond
-		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%+v, %v", got, err)
-		}
-		if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("test: %+v, %v", got, err)
-		}
-	}
-}
-
-// The next try of an attempt may run on another worker, so an entry cannot wait for it forever.
-func TestUnrecordedAttemptsAreForgotten(t *testing.T) {
-	t.Parallel()
-	var u unrecorded
-	keep := func(key string, after time.Duration) { u.keep(key, app.MadeAttempt{}, eventAt.Add(after)) }
-	keep("left", 0)
-	keep("tried again", 0)
-	keep("tried again", unrecordedFor)
-	keep("new", unrecordedFor+time.Second)
-	kept := slices.Sorted(maps.Keys(u.attempts))
-	if diff := cmp.Diff([]string{"new", "tried again"}, kept); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -304,60 +240,6 @@ func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
 	wait.Wait()
 	if calls.Load() != 1 {
 		t.Errorf("%d POSTs", calls.Load())
-	}
-}
-
-// Two workers make the same attempt: both return the result that was recorded first.
-func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		first, second int // status
-		want          DeliverResult
-	}{
-		"a failure before a success": {503, 200, DeliverResult{OutcomeFailed, 503, "HTTP 503"}},
-		"a success before a failure": {200, 503, DeliverResult{OutcomeDelivered, 200, ""}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var calls atomic.Int32
-			both, recorded := make(chan struct{}), make(chan struct{})
-			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
-				if calls.Add(1) == 1 {
-					<-both
-					w.WriteHeader(test.first)
-					return
-				}
-				close(both)
-				<-recorded
-				w.WriteHeader(test.second)
-			})
-			store := &memory{outgoing: outgoing(url)}
-			workers := [2]*Deliveries{newDeliveries(e, store), newDeliveries(e, store)}
-			var ended sync.WaitGroup
-			var once sync.Once
-			for _, worker := range workers {
-				ended.Go(func() {
-					got, err := worker.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
-					if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-						t.Error(diff, err)
-					}
-					once.Do(func() { close(recorded) })
-				})
-			}
-			ended.Wait()
-			counted := 0.0
-			for _, worker := range workers {
-				for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
-					counted += testutil.ToFloat64(worker.attempts.WithLabelValues(string(outcome)))
-				}
-				if len(worker.unrecorded.attempts) > 0 {
-					t.Error("a recorded attempt is kept")
-				}
-			}
-			if counted != 1 || len(store.made) != 1 {
-				t.Errorf("counted %v attempts, recorded %+v", counted, store.made)
-			}
-		})
 	}
 }
 

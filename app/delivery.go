@@ -82,6 +82,11 @@ type Attempt struct {
 	DeliveredAt    Time          `json:"deliveredAt"` // when the attempt was made
 }
 
+// Quick reports whether the receiver responded, with any status, before it counts as slow.
+func (a Attempt) Quick() bool {
+	return a.StatusCode != 0 && a.ResponseTimeMs < SlowResponse.Milliseconds()
+}
+
 // Outgoing is everything that one attempt needs.
 type Outgoing struct {
 	Status         DeliveryStatus
