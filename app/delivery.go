@@ -100,7 +100,12 @@ type AttemptFilter struct {
 	From, To  *Time // of the attempt: From included, To not
 }
 
-// Outgoing is all that one attempt needs to know.
+// Quick reports whether the receiver responded, with any status, before it counts as slow.
+func (a Attempt) Quick() bool {
+	return a.StatusCode != 0 && a.ResponseTimeMs < SlowResponse.Milliseconds()
+}
+
+// Outgoing is everything that one attempt needs.
 type Outgoing struct {
 	Status         DeliveryStatus
 	StoreID        StoreID
@@ -111,10 +116,11 @@ type Outgoing struct {
 	Body           []byte // the envelope's; nil once erased
 	URL            string
 	Secret         Secret
-	PreviousSecret Secret   // the one before, while it is still good; else empty
+	PreviousSecret Secret   // the replaced secret while it is still valid; else empty
+	Unreadable     bool     // a secret cannot be opened with the configured keys; both are empty
 	Active         bool     // the subscription is
 	Deleted        bool     // the subscription is
-	Recorded       *Attempt // this very attempt, when it has been made already
+	Recorded       *Attempt // this attempt, if it has already been made
 }
 
 // MadeAttempt is an attempt that has been made and is to be recorded. That of a test has

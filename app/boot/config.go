@@ -86,8 +86,8 @@ type Config struct {
 
 	LogLevel zerolog.Level `env:"COMANDA_LOG_LEVEL" envDefault:"info"`
 
-	// StopTimeout bounds how long attempts under way may take when a worker stops. It is
-	// not read from the environment; 0 = 15 s.
+	// StopTimeout is how long a worker that stops waits for attempts in flight. It is not read
+	// from the environment; 0 = as long as an attempt can take. Less repeats POSTs.
 	StopTimeout time.Duration `env:"-"`
 
 	keyring     app.Keyring
@@ -338,6 +338,14 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	case len(c.TrustedProxies) == 0:
 		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("must be set, or COMANDA_TRUSTED_PROXIES, where a proxy speaks HTTPS for us"))
 	}
+}
+
+// stopTimeout returns how long a worker that stops waits for attempts in flight.
+func (c *Config) stopTimeout(policy activities.DeliveryPolicy) time.Duration {
+	if c.StopTimeout != 0 {
+		return c.StopTimeout
+	}
+	return policy.StopTimeout()
 }
 
 // workflowURL returns what stands before a workflow's id in the address of its page in

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 )
@@ -80,6 +81,27 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		}
 		if got := strings.Count(err.Error(), "\n"); got != len(test.want) {
 			t.Errorf("%s: %d faults, want %d:\n%v", name, got, len(test.want), err)
+		}
+	}
+}
+
+// A worker that stopped before its attempts could end would repeat their POSTs. By default a
+// process stops within 25 s, of which its relay may take 5 s.
+func TestAStopWaitsForAttempts(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []string{"1s", "10s", "30s", "1m"} {
+		config, err := Load(with("COMANDA_DELIVERY_TIMEOUT", timeout), Worker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := activities.DefaultDeliveryPolicy(config.DeliveryTimeout)
+		stop, limit := config.stopTimeout(policy), policy.AttemptLimit()
+		if limit <= config.DeliveryTimeout || stop <= limit || timeout == "10s" && stop > 20*time.Second {
+			t.Errorf("timeout %s, attempt limit %s, stop timeout %s", timeout, limit, stop)
+		}
+		config.StopTimeout = 4 * time.Second
+		if got := config.stopTimeout(policy); got != 4*time.Second {
+			t.Errorf("%s, want the given stop timeout", got)
 		}
 	}
 }
