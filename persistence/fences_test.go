@@ -92,14 +92,16 @@ func TestWhoCrossesStores(t *testing.T) {
 		"Authenticate",                // the session names the store
 		"pg.CheckSchema",              // reads no tenant's row
 		"delivery.ClaimAbandoned",     // relay
-		"delivery.ClaimQueued",        // relay
+		"delivery.Claim",              // relay
+		"delivery.claimLimited",       // relay
+		"delivery.ExpectStarts",       // a queue is the website's
+		"delivery.Overdue",            // reconciliation
 		"delivery.ClaimJobs",          // relay
 		"delivery.FinishJobs",         // relay
 		"CreateUser",                  // platform
 		"CreateWebsite",               // platform
 		"delivery.ContinueBulkReplay", // takes slots of the plan, which is the website's
 		"delivery.Dispatch",           // relay
-		"delivery.MoveUp",             // relay
 		"delivery.PlanUsage",          // a plan belongs to the website
 		"delivery.Replay",             // takes a slot of the website's plan
 		"Elsewhere",                   // the probe behind STORE_MISMATCH
@@ -110,7 +112,6 @@ func TestWhoCrossesStores(t *testing.T) {
 		"delivery.eraseRows",          // retention
 		"delivery.forgetSecret",       // attempt recording
 		"delivery.Backlog",            // metrics, of all stores together
-		"delivery.HasDue",             // relay
 		"LoginByEmail",                // login
 		"delivery.MarkStarted",        // relay
 		"Me",                          // the session names the store

@@ -96,7 +96,7 @@ func TestDeletingASubscription(t *testing.T) {
 	_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, claims[3].ID) // queued, with a workflow that waits
 	must(t, err)
 	r.Place(t, db, 3)
-	_, err = db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 100}) // queued, without
+	_, err = db.Dispatch(t.Context(), noon, 100) // queued, without
 	must(t, err)
 
 	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.Stores[0], owner, s.ID, 1))

@@ -7,7 +7,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -147,17 +146,12 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id
 	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		was := websiteRow{}
 		row = websiteRow{}
-		if change.Plan != nil {
-			if err := delivery.LockQueue(ctx, tx, string(id)); err != nil { // always before the row
-				return err
-			}
-		}
 		err := tx.NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ? FOR NO KEY UPDATE`, id).Scan(ctx, &was)
 		if err != nil {
 			return err
 		}
 		if change.Plan != nil {
-			if err := db.SetPlan(ctx, tx, now, id, *change.Plan); err != nil {
+			if err := db.SetPlan(ctx, tx, id, *change.Plan); err != nil {
 				return err
 			}
 		}

@@ -258,49 +258,68 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 	}, err
 }
 
-// replayBatch queues the next deliveries of a bulk replay, at most limit, and saves its progress.
+// replayBatch queues the next deliveries of a bulk replay, up to limit, and moves its cursor behind them. A delivery that
+// no longer matches once it is locked is skipped; only a search that finds fewer than limit is the end.
 func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int) error {
-	var found []struct {
-		ID       app.DeliveryID
-		EventID  app.EventID
-		Orphaned bool
-	}
-	next := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
-	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
-		ColumnExpr(`NOT EXISTS (
-			SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned`).
-		Where("d.id IN (?) AND d.status = ?", next, row.DeliveryStatus).OrderExpr("d.id").Limit(int64(limit)).
-		For("UPDATE OF d").Scan(ctx, &found)
+	next, err := nextReplays(ctx, tx, *row, limit)
 	if err != nil {
 		return err
 	}
-	events := make([]app.EventID, len(found))
-	for i, f := range found {
-		events[i] = f.EventID
-	}
-	kept, err := keptEvents(ctx, tx, events)
+	ids, err := lockReplayable(ctx, tx, *row, next)
 	if err != nil {
 		return err
 	}
-	var ids []app.DeliveryID
-	for _, f := range found {
-		if kept[f.EventID] && !f.Orphaned {
-			ids = append(ids, f.ID)
-		}
-		row.Cursor = f.ID
-	}
-	if _, err := q.requeue(ctx, tx, now, row.StoreID, row.ID, ids...); err != nil {
+	if _, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...); err != nil {
 		return err
 	}
 	row.Replayed += int64(len(ids))
-	row.Skipped += int64(len(found) - len(ids))
-	if len(found) < limit {
-		// Deliveries that were counted but not found have changed in the meantime.
+	row.Skipped += int64(len(next) - len(ids))
+	if len(next) > 0 {
+		row.Cursor = next[len(next)-1]
+	}
+	if len(next) < limit {
+		// Deliveries that were counted and not found have changed since.
 		row.Matched = max(row.Matched, row.Replayed+row.Skipped)
 		row.Skipped = row.Matched - row.Replayed
 		row.Status, row.EndedAt = app.ReplayCompleted, &now
 	}
 	return saveReplay(ctx, tx, *row)
+}
+
+// nextReplays returns the next deliveries that a bulk replay matches, in the order of their ids.
+func nextReplays(ctx context.Context, tx bun.Tx, row replayRow, limit int) ([]app.DeliveryID, error) {
+	var next []app.DeliveryID
+	found := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
+	err := tx.NewSelect().TableExpr("(?) AS found", found).Column("id").OrderExpr("id").Limit(int64(limit)).Scan(ctx, &next)
+	return next, err
+}
+
+// lockReplayable locks those of the deliveries that can be replayed: they still match, their event has its body, and
+// their subscription exists.
+func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, next []app.DeliveryID) ([]app.DeliveryID, error) {
+	var locked []struct {
+		ID      app.DeliveryID
+		EventID app.EventID
+	}
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
+		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(next), row.DeliveryStatus).
+		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
+		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]app.EventID, len(locked))
+	for i, l := range locked {
+		events[i] = l.EventID
+	}
+	kept, err := keptEvents(ctx, tx, events)
+	var ids []app.DeliveryID
+	for _, l := range locked {
+		if kept[l.EventID] {
+			ids = append(ids, l.ID)
+		}
+	}
+	return ids, err
 }
 
 func saveReplay(ctx context.Context, tx bun.Tx, row replayRow) error {

@@ -49,17 +49,16 @@ func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for range 20 {
-				few := app.ClaimLimits{Events: 5, Batch: 3, Turn: 3, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute}
-				dispatched, err := db.Dispatch(t.Context(), noon, few)
-				if err != nil {
+				few := app.ClaimLimits{Batch: 3, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute}
+				if _, err := db.Dispatch(t.Context(), noon, 5); err != nil {
 					t.Error(err)
 				}
-				claims, err := db.ClaimQueued(t.Context(), noon, few)
+				claimed, err := db.Claim(t.Context(), noon, few)
 				if err != nil {
 					t.Error(err)
 				}
 				lock.Lock()
-				for _, c := range append(dispatched.Claims, claims...) {
+				for _, c := range claimed.Claims {
 					seen[c.ID]++
 				}
 				lock.Unlock()
@@ -83,16 +82,16 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	r := open(t, db, "one.example")
 	busy := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 10)
-	noneClaimed := app.ClaimLimits{Events: 100, Lease: time.Minute}
-	_, err := db.Dispatch(t.Context(), noon, noneClaimed)
+	_, err := db.Dispatch(t.Context(), noon, 100)
 	must(t, err)
 	quiet := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 1) // one delivery to each
-	_, err = db.Dispatch(t.Context(), noon, noneClaimed)
+	_, err = db.Dispatch(t.Context(), noon, 100)
 	must(t, err)
 
-	claims, err := db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 3, Unproven: 4, Quick: 4, Lease: time.Minute})
+	claimed, err := db.Claim(t.Context(), noon, app.ClaimLimits{Batch: 3, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
+	claims := claimed.Claims
 	got := map[app.SubscriptionID]int{}
 	for _, c := range claims {
 		got[c.SubscriptionID]++
@@ -103,10 +102,10 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND xmax::text <> '0'"); n != 0 {
 		t.Errorf("%d locked and not taken", n)
 	}
-	claims, err = db.ClaimQueued(t.Context(), noon, app.ClaimLimits{Batch: 100, Unproven: 4, Quick: 4, Lease: time.Minute})
+	claimed, err = db.Claim(t.Context(), noon, app.ClaimLimits{Batch: 100, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
-	if len(claims) != 2 {
-		t.Errorf("%d more claimed, though 2 of 4 were pending", len(claims))
+	if len(claimed.Claims) != 2 {
+		t.Errorf("%d more claimed, though 2 of 4 were pending", len(claimed.Claims))
 	}
 	claims, err = db.ClaimAbandoned(t.Context(), noon, limits)
 	must(t, err)
@@ -118,7 +117,7 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 	if len(claims) != 5 {
 		t.Fatalf("%d of 5 taken over after their lease", len(claims))
 	}
-	must(t, db.MarkStarted(t.Context(), noon, []app.DeliveryID{claims[0].ID}))
+	must(t, db.MarkStarted(t.Context(), noon, claims[:1]))
 	claims, err = db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), limits)
 	must(t, err)
 	if len(claims) != 4 {
@@ -134,10 +133,12 @@ func TestMoreIsPendingOfWhoAnswers(t *testing.T) {
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 20)
-	few := app.ClaimLimits{Events: 100, Batch: 100, Turn: 100, Unproven: 3, Quick: 6, Lease: time.Minute}
-	dispatched, err := db.Dispatch(t.Context(), noon, few)
+	few := app.ClaimLimits{Batch: 100, Unproven: 3, Quick: 6, Lease: time.Minute}
+	_, err := db.Dispatch(t.Context(), noon, 100)
 	must(t, err)
-	pending := dispatched.Claims
+	claimed, err := db.Claim(t.Context(), noon, few)
+	must(t, err)
+	pending := claimed.Claims
 	if len(pending) != 3 {
 		t.Fatalf("%d of one that has answered nothing", len(pending))
 	}
@@ -152,37 +153,12 @@ func TestMoreIsPendingOfWhoAnswers(t *testing.T) {
 			attempt(t, db, pending[0].ID, 1, app.AttemptDelivered, time.Millisecond)
 			pending = pending[1:]
 		}
-		claims, err := db.ClaimQueued(t.Context(), step.at, few)
+		claimed, err := db.Claim(t.Context(), step.at, few)
 		must(t, err)
-		if pending = append(pending, claims...); len(pending) != step.want {
+		if pending = append(pending, claimed.Claims...); len(pending) != step.want {
 			t.Fatalf("%d pending after %+v", len(pending), step)
 		}
 	}
-}
-
-// Dispatching claims at once what the limits allow, and never past what is queued already.
-func TestDispatchClaimsWithinItsLimits(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	dispatch := func(orders int, l app.ClaimLimits, claims, queued int) {
-		t.Helper()
-		r.Place(t, db, orders)
-		got, err := db.Dispatch(t.Context(), noon, l)
-		must(t, err)
-		// each first order of a guest is one more event, which nobody asked for
-		if len(got.Claims) != claims || got.Queued != queued || got.Events < orders {
-			t.Errorf("claimed %d, queued %d of %d events, want %d and %d", len(got.Claims), got.Queued, got.Events, claims, queued)
-		}
-	}
-	dispatch(3, app.ClaimLimits{Events: 100, Batch: 2, Turn: 100, Unproven: 200, Quick: 200, Lease: time.Minute}, 2, 1) // the batch is full
-	dispatch(1, limits, 0, 1)                                                                                           // one is queued before it
-	if n := len(claim(t, db)); n != 2 {
-		t.Errorf("%d of 2 queued ones claimed", n)
-	}
-	dispatch(2, app.ClaimLimits{Events: 100, Batch: 100, Turn: 100, Unproven: 5, Quick: 5, Lease: time.Minute}, 1, 1) // four are pending
-	dispatch(0, limits, 0, 0)
 }
 
 func TestAttemptStatuses(t *testing.T) {
@@ -296,17 +272,17 @@ func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
 		change(t, db, "UPDATE websites SET plan = $1", plan)
 		change(t, db, "UPDATE subscription_health SET slow_seen_at = $1", noon)
 		r.Place(t, db, 60)
-		_, err := db.Dispatch(t.Context(), noon, limits)
+		_, err := db.Dispatch(t.Context(), noon, 1000)
 		must(t, err)
 		now := noon
 		claimed := func(n int) []app.Claim {
 			t.Helper()
-			claims, err := db.ClaimQueued(t.Context(), now, app.ClaimLimits{SlowBatch: 40, Unproven: 16, Slow: 50, Lease: time.Minute})
+			found, err := db.Claim(t.Context(), now, app.ClaimLimits{SlowBatch: 40, Unproven: 16, Slow: 50, Lease: time.Minute})
 			must(t, err)
-			if len(claims) != n {
-				t.Errorf("%s: claimed %d after %s, want %d", plan, len(claims), now.Sub(noon), n)
+			if len(found.Claims) != n {
+				t.Errorf("%s: claimed %d after %s, want %d", plan, len(found.Claims), now.Sub(noon), n)
 			}
-			return claims
+			return found.Claims
 		}
 		var pending []app.Claim
 		for range 8 {

@@ -28,22 +28,19 @@ func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreI
 	})
 }
 
-// Statements are those of the relay and of plans that must not read whole tables, with the
-// number of their arguments.
+// Statements are those of the relay that must not read whole tables, with the number of their arguments.
 var Statements = map[string]struct {
 	SQL  string
 	Args int
 }{
-	"Dispatch without limits": {dispatchUnlimited, 7},
-	"Dispatch":                {dispatchLimited, 12},
-	"ClaimQueued unlimited":   {claimUnlimited, 7},
-	"ClaimQueued":             {claimLimited, 11},
-	"ClaimAbandoned":          {claimAbandoned, 4},
-	"Queues due":              {queuesDue, 1},
-	"HasDue":                  {hasDue, 1},
-	"MoveUp":                  {moveIntoRoom, 6},
-	"MoveUp without limit":    {startNow, 4},
-	"PlanUsage":               {planUsage, 3},
+	"Dispatch":       {dispatchStatement, 2},
+	"Claim":          {claimStatement, 21},
+	"ClaimAbandoned": {claimAbandonedStatement, 5},
+	"MarkStarted":    {markStartedStatement, 3},
+	"Unclaim":        {unclaimStatement, 3},
+	"Overdue":        {overdueStatement, 4},
+	"PlanUsage":      {planUsageStatement, 2},
+	"ExpectStarts":   {expectedStartsStatement, 6},
 }
 
 // Explain returns the plan that PostgreSQL makes for a statement, regardless of its arguments.

@@ -112,8 +112,12 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	if o.Deleted { // and its secret erased
 		return place, &o, false, nil
 	}
-	if o.Secret, err = q.sealer.Open(sealed, string(o.SubscriptionID)); err == nil && previous != nil {
+	o.Secret, err = q.sealer.Open(sealed, string(o.SubscriptionID))
+	if err == nil && previous != nil {
 		o.PreviousSecret, err = q.sealer.Open(previous, string(o.SubscriptionID))
 	}
-	return place, &o, expired, err
+	if err != nil { // of this subscription alone: the others of the group go on
+		o.Unreadable, o.Secret, o.PreviousSecret = true, app.Secret{}, app.Secret{}
+	}
+	return place, &o, expired, nil
 }

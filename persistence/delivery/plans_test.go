@@ -11,8 +11,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// all is a relay's limits that hold nothing back.
-var all = app.ClaimLimits{Events: 100_000, Batch: 100_000, SlowBatch: 100_000, Turn: 100_000, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute}
+// all is limits that hold nothing back.
+var all = app.ClaimLimits{Batch: 100_000, SlowBatch: 100_000, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute}
 
 func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website app.WebsiteID, plan app.Plan) {
 	t.Helper()
@@ -27,60 +27,6 @@ func emit(t *testing.T, db *persistencetest.Database, events int, stores ...app.
 		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % cardinality($2::text[])], 'order.created', '{}', now()
 		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`, events, stores)
 	must(t, err)
-}
-
-// slots is when a website's deliveries start, in the order of their events.
-func slots(t *testing.T, db *persistencetest.Database, where string, args ...any) (at []time.Time) {
-	t.Helper()
-	rows, err := db.System().DB.QueryContext(t.Context(), "SELECT scheduled_for FROM deliveries d WHERE "+where+" ORDER BY event_id", args...)
-	must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var one time.Time
-		must(t, rows.Scan(&one))
-		at = append(at, one.UTC())
-	}
-	must(t, rows.Err())
-	return at
-}
-
-// slotted is a row of plan_windows.
-type slotted struct {
-	start                   time.Time
-	taken, replays, started int
-}
-
-// windows returns those of a website from some time on, in their order.
-func (r restaurant) windows(t *testing.T, db *persistencetest.Database, from time.Time) (all []slotted) {
-	t.Helper()
-	rows, err := db.System().DB.QueryContext(t.Context(),
-		"SELECT starts_at, taken, replays, started FROM plan_windows WHERE queue = $1 AND starts_at >= $2 ORDER BY starts_at", r.Website, from)
-	must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var w slotted
-		must(t, rows.Scan(&w.start, &w.taken, &w.replays, &w.started))
-		w.start = w.start.UTC()
-		all = append(all, w)
-	}
-	must(t, rows.Err())
-	return all
-}
-
-// perHour counts by the hour, as "14 12": 500.
-func perHour(at []time.Time) map[string]int {
-	counts := map[string]int{}
-	for _, one := range at {
-		counts[one.Format("02 15")]++
-	}
-	return counts
-}
-
-func dispatch(t *testing.T, db *persistencetest.Database, now time.Time) app.Dispatched {
-	t.Helper()
-	d, err := db.Dispatch(t.Context(), now, all)
-	must(t, err)
-	return d
 }
 
 // However many deliveries there have been and however many wait, no table is read whole.
@@ -111,11 +57,6 @@ func TestPlansAndRelaysReadByIndex(t *testing.T) {
 		for _, table := range []string{"deliveries", "outbox", "plan_windows"} {
 			if strings.Contains(plan, "Seq Scan on "+table) {
 				t.Errorf("%s reads all of %s:\n%s", name, table, plan)
-			}
-		}
-		if strings.HasPrefix(name, "MoveUp") || name == "PlanUsage" {
-			if !strings.Contains(plan, "deliveries_waiting") {
-				t.Errorf("%s does not look where deliveries wait:\n%s", name, plan)
 			}
 		}
 	}

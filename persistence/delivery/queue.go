@@ -29,6 +29,7 @@ type Queue struct {
 	policy Policy
 
 	planWindow time.Duration
+	turns      turns
 
 	ended func(status app.DeliveryStatus, n int)
 

@@ -11,9 +11,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Replay queues an ended delivery again, in a slot of its plan. It returns NOT_FOUND,
-// DELIVERY_IN_PROGRESS if the delivery has not ended, PAYLOAD_ERASED if its body is no longer
-// stored, and CONFLICT if its subscription is deleted.
+// Replay queues an ended delivery again. It returns NOT_FOUND, DELIVERY_IN_PROGRESS if the delivery has not ended,
+// PAYLOAD_ERASED if its body is no longer stored, and CONFLICT if its subscription is deleted.
 func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
 	id app.DeliveryID,
 ) (app.Delivery, error) {
@@ -45,7 +44,7 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
-		rows, err := q.requeue(ctx, tx, now, store, "", id)
+		rows, err := requeue(ctx, tx, now, store, "", id)
 		if err == nil {
 			row = rows[0]
 		}
@@ -54,27 +53,22 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 	return row.delivery(), err
 }
 
-// requeue queues ended deliveries of a store again, each in a slot of the plan, for a bulk replay
-// ("" = none), and wakes the relays.
-func (q *Queue) requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
+// requeue queues ended deliveries of a store again, for a bulk replay ("" = none), and wakes the relays. The plan counts
+// each as a first attempt when it is claimed.
+func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
 	ids ...app.DeliveryID,
 ) ([]deliveryRow, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	slots, err := q.replaySlots(ctx, tx, now, store, len(ids))
-	if err != nil {
-		return nil, err
-	}
 	var rows []deliveryRow
-	err = tx.NewRaw(`WITH d AS (
+	err := tx.NewRaw(`WITH d AS (
 			UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
-				scheduled_for = slot.at, lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
-			FROM unnest(?1::text[], ?2::timestamptz[]) AS slot (id, at) WHERE d.store_id = ?0 AND d.id = slot.id
-			RETURNING d.*
+				class = 2, scheduled_for = ?2, schedule_base = attempts, burst_id = NULL, check_at = NULL,
+				lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
+			WHERE d.store_id = ?0 AND d.id = ANY (?1::text[]) RETURNING d.*
 		) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
-		FROM d, (SELECT pg_notify(?4, '')) notified`, store, pgdialect.Array(ids), pgdialect.Array(slots), replay,
-		outboxChannel).Scan(ctx, &rows)
+		FROM d, (SELECT pg_notify(?4, '')) notified`, store, pgdialect.Array(ids), now, replay, outboxChannel).Scan(ctx, &rows)
 	return rows, err
 }
 

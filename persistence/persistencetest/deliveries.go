@@ -9,7 +9,7 @@ import (
 
 // Limits are claim limits that tests do not reach.
 var Limits = app.ClaimLimits{
-	Events: 1000, Batch: 100, SlowBatch: 100, Turn: 100, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute,
+	Batch: 100, SlowBatch: 100, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute,
 }
 
 // Subscribe creates a subscription of a store.
@@ -22,14 +22,14 @@ func (r Restaurant) Subscribe(t testing.TB, db *Database, store int, events ...a
 	return s
 }
 
-// Claim dispatches all events and claims all deliveries that are due.
+// Claim dispatches all events and claims the deliveries that may start.
 func Claim(t testing.TB, db *Database) []app.Claim {
 	t.Helper()
-	dispatched, err := db.Dispatch(t.Context(), Noon, Limits)
+	_, err := db.Dispatch(t.Context(), Noon, 1000)
 	Must(t, err)
-	queued, err := db.ClaimQueued(t.Context(), Noon, Limits)
+	claimed, err := db.Claim(t.Context(), Noon, Limits)
 	Must(t, err)
-	return append(dispatched.Claims, queued...)
+	return claimed.Claims
 }
 
 // Attempt makes and records one attempt, as many hours after noon as its number.

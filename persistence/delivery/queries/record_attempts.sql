@@ -13,7 +13,7 @@
 -- $21 is the kind of the jobs that start a watchdog.
 -- $22 is how late the tick of a watchdog may be before the watchdog counts as lost.
 --
--- An attempt that is already recorded changes nothing. Only health rows that change are locked,
+-- An attempt that is already recorded changes nothing, and a delivery that was delivered stays so. Only health rows that change are locked,
 -- in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
@@ -40,8 +40,8 @@ WITH r AS MATERIALIZED (
 	UPDATE deliveries d SET status = f.status,
 		reason = CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END,
 		attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
-		ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END
-	FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled'
+		ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END, check_at = NULL
+	FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled' AND (d.status <> 'delivered' OR f.status = 'delivered')
 	RETURNING d.id
 ), outcome AS (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
