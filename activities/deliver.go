@@ -73,7 +73,16 @@ type DeliverInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
 	Attempt    int            `json:"attempt"` // from 1, counting on over replays
 	RetryIn    time.Duration  `json:"retryIn"` // until the next attempt if this one fails; 0 = there is none
+	Lane       Lane           `json:"lane,omitempty"`
 }
+
+// Lane is the path of one attempt.
+type Lane string
+
+const (
+	LaneFast Lane = "fast"
+	LaneSlow Lane = "slow"
+)
 
 // Outcome is what became of an attempt.
 type Outcome string
@@ -83,13 +92,16 @@ const (
 	OutcomeFailed     Outcome = "failed"
 	OutcomeDeadLetter Outcome = "dead_letter" // not made: it must not be, now
 	OutcomeCancelled  Outcome = "cancelled"   // not made: there is nobody to send it to
+	OutcomeBusy       Outcome = "busy"        // not made: the subscription has too many attempts in flight in this lane
 )
 
 // DeliverResult is what the workflow and its history learn of an attempt.
 type DeliverResult struct {
-	Outcome    Outcome `json:"outcome"`
-	StatusCode int     `json:"statusCode,omitempty"` // 0 = no response
-	Reason     string  `json:"reason,omitempty"`     // in a few words, unless delivered
+	Outcome    Outcome       `json:"outcome"`
+	StatusCode int           `json:"statusCode,omitempty"` // 0 = no response
+	Reason     string        `json:"reason,omitempty"`     // in a few words, unless delivered
+	Quick      bool          `json:"quick,omitempty"`      // the receiver responded in less than one second
+	Wait       time.Duration `json:"wait,omitempty"`       // with OutcomeBusy in the slow lane: until the next try
 }
 
 type attemptKey struct {

@@ -85,9 +85,9 @@ func TestDeliver(t *testing.T) {
 		status app.AttemptStatus
 	}{
 		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204}, app.AttemptDelivered},
-		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptRetrying},
-		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptDeadLetter},
-		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{OutcomeFailed, 301, "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter},
+		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503"}, app.AttemptRetrying},
+		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503"}, app.AttemptDeadLetter},
+		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 301, Reason: "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,12 +118,12 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 		want  DeliverResult
 		ended []string
 	}{
-		"recorded":  {&memory{outgoing: recorded}, DeliverResult{OutcomeFailed, 500, "HTTP 500"}, nil},
-		"inactive":  {&memory{outgoing: inactive}, DeliverResult{OutcomeDeadLetter, 0, app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
-		"deleted":   {&memory{outgoing: deleted}, DeliverResult{OutcomeCancelled, 0, app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
-		"erased":    {&memory{outgoing: erased}, DeliverResult{OutcomeDeadLetter, 0, "payload erased"}, []string{"dead_letter: payload erased"}},
-		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{OutcomeCancelled, 0, app.ReasonCancelled}, nil},
-		"gone":      {&memory{err: app.NotFound()}, DeliverResult{OutcomeCancelled, 0, "no longer kept"}, nil},
+		"recorded":  {&memory{outgoing: recorded}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 500, Reason: "HTTP 500"}, nil},
+		"inactive":  {&memory{outgoing: inactive}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
+		"deleted":   {&memory{outgoing: deleted}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
+		"erased":    {&memory{outgoing: erased}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"}, []string{"dead_letter: payload erased"}},
+		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil},
+		"gone":      {&memory{err: app.NotFound()}, DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
