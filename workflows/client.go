@@ -21,7 +21,7 @@ import (
 const (
 	TaskQueue     = "deliveries"      // workflows, the first attempts of the fast lane, and tests
 	SlowTaskQueue = "deliveries-slow" // every other attempt
-	JobTaskQueue  = "jobs"            // the steps of jobs, which wait for no stranger
+	JobTaskQueue  = "jobs"            // the steps of jobs and the records of cancellations
 	MailTaskQueue = "mails"           // what waits for the mail server
 	SignalReplay  = "replay"
 	QueryState    = "state"
