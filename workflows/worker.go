@@ -76,7 +76,10 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.fast.RegisterActivityWithOptions(sendTest(deliveries.Test), activity.RegisterOptions{Name: activityTest})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
-		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
+	}
+	// The slow lane serves cancellations that the previous release has scheduled there.
+	for _, queue := range []worker.Worker{w.jobs, w.slow} {
+		queue.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	}
 	return w
 }
