@@ -184,9 +184,8 @@ type Dispatched struct {
 
 // Claimed is the result of one search for queued deliveries.
 type Claimed struct {
-	Claims  []Claim
-	More    bool // a batch was full
-	Waiting bool // deliveries that may start are queued, or were before the claim
+	Claims []Claim
+	More   bool // more deliveries are queued, except those that wait for the next window of their plan
 	// Waited is the time for which the oldest of the deliveries to healthy, quick subscriptions has waited.
 	Waited time.Duration
 }

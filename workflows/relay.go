@@ -187,6 +187,7 @@ func (r *relayRun) takeOver(ctx context.Context) {
 func (r *relayRun) freeLimits() app.ClaimLimits {
 	limits := r.limits
 	limits.Batch, limits.SlowBatch = r.healthy.free(), r.others.free()
+	limits.BurstBatch = min(limits.BurstBatch, limits.Burst*limits.Batch)
 	return limits
 }
 

@@ -78,7 +78,7 @@ func (s *shortestStart) duration() time.Duration {
 // starters starts units of claims in their order, several of them concurrently.
 type starters struct {
 	policy   starterPolicy
-	capacity int // claims that may wait
+	capacity int // units that may wait
 	start    func([]app.Claim) error
 	hasRoom  func() // called when a large batch could be added
 
@@ -86,7 +86,6 @@ type starters struct {
 
 	lock     sync.Mutex
 	queue    [][]app.Claim
-	waiting  int // claims in the queue
 	limit    int // concurrent starts
 	active   int
 	window   startWindow
@@ -102,7 +101,6 @@ func (s *starters) add(unit []app.Claim) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.queue = append(s.queue, unit)
-	s.waiting += len(unit)
 	s.spawn()
 }
 
@@ -136,7 +134,6 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	}
 	full := !s.roomy()
 	unit, s.queue = s.queue[0], s.queue[1:]
-	s.waiting -= len(unit)
 	room := full && s.roomy()
 	s.lock.Unlock()
 	if room {
@@ -165,11 +162,11 @@ func (s *starters) measure(began time.Time, took time.Duration, err error) {
 	s.spawn()
 }
 
-// free returns how many more claims may wait.
+// free returns how many more units may wait.
 func (s *starters) free() int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return max(0, s.capacity-s.waiting)
+	return max(0, s.capacity-len(s.queue))
 }
 
 // halfEmpty reports whether a large batch can be added.
@@ -179,7 +176,7 @@ func (s *starters) halfEmpty() bool {
 	return s.roomy()
 }
 
-func (s *starters) roomy() bool { return s.waiting <= s.capacity/2 }
+func (s *starters) roomy() bool { return len(s.queue) <= s.capacity/2 }
 
 // wait returns when all units are started.
 func (s *starters) wait() { s.running.Wait() }

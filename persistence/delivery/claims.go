@@ -42,7 +42,6 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 	limited, err := q.claimLimited(ctx, now, limits.Without(found.Claims), found.limited)
 	found.Claims = append(found.Claims, limited.Claims...)
 	found.More = found.More || limited.More
-	found.Waiting = found.Waiting || limited.Waiting
 	found.Waited = max(found.Waited, limited.Waited)
 	return found.Claimed, err
 }
@@ -92,7 +91,7 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 			return claimed{}, err
 		}
 	}
-	if found.Claims, err = scanClaims(rows, 7); err != nil {
+	if found.Claims, err = scanClaims(rows, 6); err != nil {
 		return claimed{}, err
 	}
 	if locked == nil {
@@ -117,7 +116,7 @@ func scanQueues(rows *sql.Rows) (found claimed, next turn, err error) {
 	for i := range none {
 		none[i] = new(any)
 	}
-	err = rows.Scan(append([]any{&waited, &found.More, &found.Waiting, pgdialect.Array(&found.limited), &last,
+	err = rows.Scan(append([]any{&waited, &found.More, pgdialect.Array(&found.limited), &last,
 		pgdialect.Array(&next.queues), pgdialect.Array(&next.subscriptions)}, none...)...)
 	found.Waited, next.queue = time.Duration(waited)*time.Millisecond, last.String
 	return found, next, err

@@ -238,7 +238,7 @@ func TestReadsStaySmallInFreshTables(t *testing.T) {
 	for _, statement := range []string{
 		"UPDATE deliveries SET status = 'queued', scheduled_for = created_at - interval '1 d', subscription_id = '" + string(second.ID) + "' WHERE ended_at > created_at - interval '1 s'",
 		`INSERT INTO subscriptions SELECT (jsonb_populate_record(s, jsonb_build_object('id', 'sub_' || n, 'store_id', '` + string(elsewhere) + `'))).* FROM subscriptions s, generate_series(1, 2000) n WHERE s.id = '` + string(second.ID) + "'",
-		`INSERT INTO subscription_health SELECT (jsonb_populate_record(h, jsonb_build_object('subscription_id', 'sub_' || n, 'store_id', '` + string(elsewhere) + `'))).* FROM subscription_health h, generate_series(1, 2000) n WHERE h.subscription_id = '` + string(second.ID) + "'",
+		`INSERT INTO subscription_health (subscription_id, store_id) SELECT 'sub_' || n, '` + string(elsewhere) + `' FROM generate_series(1, 2000) n`,
 	} {
 		changed, err := owner.Exec(t.Context(), statement)
 		must(t, err)

@@ -100,7 +100,7 @@ WITH RECURSIVE later (queue, n) AS (
     ) room
 ), candidate AS MATERIALIZED (
     -- Of each subscription and class the oldest events. place interleaves the classes, so that none waits for another.
-    SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, s.places, d.class, d.event_id, d.scheduled_for,
+    SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, s.places, d.class, d.event_id, d.scheduled_for, d.rank,
         row_number() OVER (PARTITION BY s.subscription_id ORDER BY d.rank, d.class) AS place
     FROM subscription s CROSS JOIN LATERAL (
         (SELECT class, event_id, scheduled_for, row_number() OVER (ORDER BY event_id) AS rank FROM deliveries
@@ -172,7 +172,10 @@ WITH RECURSIVE later (queue, n) AS (
         d.generation, d.queue, d.class = 2 AS replay, d.burst_id, taken.quick, taken.healthy
 )
 SELECT (extract(epoch FROM oldest.waited) * 1000)::bigint AS waited_ms,
-    (SELECT count(*) FROM ready) > (SELECT count(*) FROM taken) AS more, EXISTS (SELECT FROM known) AS waiting,
+    (SELECT count(*) FROM ready) > (SELECT count(*) FROM taken) OR EXISTS (
+        SELECT FROM subscription s LEFT JOIN (SELECT subscription_id, max(rank) AS read FROM candidate GROUP BY 1) c
+            USING (subscription_id)
+        WHERE s.places <= coalesce(c.read, 0)) AS more,
     (SELECT array_agg(queue) FROM planned WHERE $6::text[] IS NULL AND free > 0) AS limited,
     (SELECT queue FROM planned WHERE turn = $4) AS last_queue,
     (SELECT array_agg(queue ORDER BY queue) FROM known WHERE n = $5) AS cut_queues,
@@ -180,6 +183,6 @@ SELECT (extract(epoch FROM oldest.waited) * 1000)::bigint AS waited_ms,
     NULL AS id, NULL, NULL, NULL, NULL, NULL::int, NULL::int, NULL::int, NULL, NULL::boolean, NULL, NULL::boolean, NULL::boolean
 FROM oldest
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, id, store_id, event_id, subscription_id, event_type,
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, id, store_id, event_id, subscription_id, event_type,
     attempts, place, generation, queue, replay, burst_id, quick, healthy
 FROM claimed
