@@ -21,6 +21,8 @@ type Options struct {
 	Environ []string
 	// Out receives the webhook receiver's lines; nil discards them.
 	Out io.Writer
+	// Notice receives one line when the start waits for a killed run to end; nil discards it.
+	Notice io.Writer
 }
 
 // parseFlags reads the command line. It returns flag.ErrHelp when that asks for help.
