@@ -135,3 +135,11 @@ func TestProvidersOfTheEnvironment(t *testing.T) {
 		t.Errorf("%v, %v, %q", err, settings, s.Ready.SocialURL)
 	}
 }
+
+func TestUnknownVariable(t *testing.T) {
+	t.Parallel()
+	_, err := Start(t.Context(), Options{Data: t.TempDir(), Environ: []string{"COMANDA_BRUST=off"}})
+	if err == nil || !strings.Contains(err.Error(), "the nearest known name is COMANDA_BURST") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 	"github.com/comanda-dev/comanda/persistence/localpg"
@@ -67,6 +68,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context, o Options) error {
+	if err := boot.CheckVariables(o.settings(nil, nil)); err != nil { // now rather than when PostgreSQL and Temporal are up
+		return err
+	}
 	if err := s.open(ctx, o); err != nil {
 		return err
 	}
