@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
 
 // Options says what to start.
@@ -58,6 +61,29 @@ func (o Options) env(name string) string {
 		}
 	}
 	return ""
+}
+
+// Environment variables that change the Temporal server for experiments, see temporaldev.Tuning. The bench sets them.
+const (
+	visibilityPollRPS = "TEMPORALDEV_VISIBILITY_POLL_RPS"
+	partitions        = "TEMPORALDEV_PARTITIONS"
+)
+
+// tuning reads the variables that change the Temporal server.
+func (o Options) tuning() (tuning temporaldev.Tuning, err error) {
+	for name, value := range map[string]*int{
+		visibilityPollRPS: &tuning.VisibilityPollRPS,
+		partitions:        &tuning.Partitions,
+	} {
+		text := o.env(name)
+		if text == "" {
+			continue
+		}
+		if *value, err = strconv.Atoi(text); err != nil || *value < 0 {
+			return tuning, fmt.Errorf("%s must be a number from 0, not %q", name, text)
+		}
+	}
+	return tuning, nil
 }
 
 // sets tells whether the environment has a variable whose name begins with a prefix.

@@ -68,7 +68,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context, o Options) error {
-	if err := boot.CheckVariables(o.settings(nil, nil)); err != nil { // now rather than when PostgreSQL and Temporal are up
+	if err := boot.CheckVariables(o.settings(nil, nil)); err != nil { // before PostgreSQL and Temporal start
 		return err
 	}
 	if err := s.open(ctx, o); err != nil {
@@ -79,7 +79,7 @@ func (s *Stack) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := s.startTemporal(ctx, databases); err != nil {
+	if err := s.startTemporal(ctx, o, databases); err != nil {
 		return err
 	}
 	if err := s.startProduct(ctx, o, databases); err != nil {
@@ -247,7 +247,11 @@ func ended(done <-chan struct{}) <-chan error {
 }
 
 // startTemporal starts the Temporal server and its Web UI.
-func (s *Stack) startTemporal(ctx context.Context, d databases) error {
+func (s *Stack) startTemporal(ctx context.Context, o Options, d databases) error {
+	tuning, err := o.tuning()
+	if err != nil {
+		return err
+	}
 	log, err := s.log("temporal.log")
 	if err != nil {
 		return err
@@ -263,6 +267,7 @@ func (s *Stack) startTemporal(ctx context.Context, d databases) error {
 		},
 		Namespace: namespace,
 		Retention: retention,
+		Tuning:    tuning,
 		Log:       log,
 	})
 	if err != nil {
