@@ -3,7 +3,6 @@ package workflows
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,8 +21,8 @@ type ReconcileStore interface {
 	// no worker has checked during the last minute, those whose last check is oldest first. It
 	// counts as their check. It returns no deliveries while another worker is in this call.
 	Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error)
-	// Repaired records for operators that deliveries were repaired for a reason.
-	Repaired(ctx context.Context, now time.Time, reason string, claims []app.Claim) error
+	// Repaired records that these deliveries have workflows of their own.
+	Repaired(ctx context.Context, claims []app.Claim) error
 }
 
 // DeliveryWorkflows looks up and repairs the workflows of deliveries; see [Client].
@@ -125,7 +124,7 @@ func (r *Reconciler) pass(ctx context.Context) {
 func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.Overdue) bool {
 	var lock sync.Mutex
 	var failed []error
-	repaired := map[Standing][]app.Claim{}
+	var repaired []app.Claim
 	var checks errgroup.Group
 	checks.SetLimit(lookupsAtOnce)
 	for _, overdue := range batch {
@@ -143,7 +142,7 @@ func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.O
 			case err != nil:
 				failed = append(failed, err)
 			case slices.Contains(repairs, standing):
-				repaired[standing] = append(repaired[standing], overdue.Claim)
+				repaired = append(repaired, overdue.Claim)
 			}
 			return nil
 		})
@@ -208,13 +207,13 @@ func (r *Reconciler) lookUp(ctx context.Context, claim app.Claim) (Standing, err
 }
 
 // record records repairs, which are made already.
-func (r *Reconciler) record(ctx context.Context, repaired map[Standing][]app.Claim) {
+func (r *Reconciler) record(ctx context.Context, repaired []app.Claim) {
+	if len(repaired) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
-	for _, reason := range slices.Sorted(maps.Keys(repaired)) {
-		if err := r.store.Repaired(ctx, r.now(), string(reason), repaired[reason]); err != nil {
-			r.log.Error().Err(err).Str("reason", string(reason)).Int("deliveries", len(repaired[reason])).
-				Msg("repairs could not be recorded")
-		}
+	if err := r.store.Repaired(ctx, repaired); err != nil {
+		r.log.Error().Err(err).Int("deliveries", len(repaired)).Msg("repairs could not be recorded")
 	}
 }

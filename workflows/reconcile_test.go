@@ -24,7 +24,7 @@ type overdueList struct {
 	sync.Mutex
 	all      []app.Overdue
 	checked  map[app.DeliveryID]time.Time
-	repaired []string
+	repaired []app.Claim
 	err      error
 }
 
@@ -47,10 +47,10 @@ func (l *overdueList) Overdue(
 	return b, l.err
 }
 
-func (l *overdueList) Repaired(_ context.Context, _ time.Time, reason string, claims []app.Claim) error {
+func (l *overdueList) Repaired(_ context.Context, claims []app.Claim) error {
 	l.Lock()
 	defer l.Unlock()
-	l.repaired = append(l.repaired, reason+" "+ids(claims))
+	l.repaired = append(l.repaired, claims...)
 	return l.err
 }
 
@@ -142,8 +142,8 @@ func TestReconcilerRepairs(t *testing.T) {
 		if n := strings.Count(log, "an overdue delivery is repaired"); n != len(want) {
 			t.Errorf("%d repairs are logged:\n%s", n, log)
 		}
-		if n := len(list.repaired); n != 4 {
-			t.Errorf("recorded %q", list.repaired)
+		if n := len(list.repaired); n != len(want) {
+			t.Errorf("recorded %s", ids(list.repaired))
 		}
 		for reason, want := range map[string]float64{"closed": 2, "unknown": 2, "dead_letter": 1, "stuck": 1} {
 			if got := testutil.ToFloat64(r.reconciled.WithLabelValues(reason)); got != want {
@@ -186,7 +186,7 @@ func TestReconcilerWithoutTemporal(t *testing.T) {
 		w.err = errAway
 		_, log := reconcile(t, list, w, 30*time.Second)
 		if w.lookups > maxFailedLookups+lookupsAtOnce || len(list.repaired) > 0 {
-			t.Errorf("%d lookups, repaired %q", w.lookups, list.repaired)
+			t.Errorf("%d lookups, repaired %s", w.lookups, ids(list.repaired))
 		}
 		if n := strings.Count(log, "could not be checked"); n != 1 {
 			t.Errorf("logged %d times:\n%s", n, log)

@@ -242,6 +242,7 @@ func TestRelayWakes(t *testing.T) {
 		q.events = 1
 		q.Unlock()
 		time.Sleep(idlePoll)
+		synctest.Wait()
 		if r.starts() != 2 {
 			t.Error("after a second nothing has started")
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -154,12 +155,18 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, func() { wake(); jobs.Wake() })
 	}
-	relay := workflows.NewRelay(db, deliveries.StartDelivery, listen, time.Now, log)
+	limits := delivery.DefaultPolicy().Claim
+	if !config.Burst {
+		limits.Burst = 0
+	}
+	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, limits, time.Now, log)
+	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	group.Go(func() error {
 		defer temporal.Close()
 		defer workers.Stop()
 		var starting sync.WaitGroup
 		starting.Go(func() { jobs.Run(ctx) })
+		starting.Go(func() { reconciler.Run(ctx) })
 		relay.Run(ctx)
 		starting.Wait()
 		return nil

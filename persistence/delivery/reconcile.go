@@ -41,6 +41,13 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 	return batch, err
 }
 
+// Repaired notes that deliveries have been handed to workflows of their own: no burst is responsible for them any more.
+func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
+	ids, _ := claimKeys(claims)
+	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE deliveries SET burst_id = NULL WHERE id = ANY ($1) AND burst_id IS NOT NULL`, ids)
+	return pg.Classify(err)
+}
+
 func (q *Queue) overdue(ctx context.Context, tx bun.Tx, now time.Time, after time.Duration, limit int) ([]app.Overdue, error) {
 	rows, err := tx.Tx.QueryContext(ctx, overdueStatement, now, after, q.policy.CheckEvery, limit)
 	if err != nil {

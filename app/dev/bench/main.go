@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -32,6 +33,8 @@ type options struct {
 	pace, within           time.Duration
 	only, profile          string
 	json                   bool
+	// Of the Temporal server, 0 = its default; see temporaldev.Tuning.
+	visibilityRPS, partitions int
 }
 
 func main() {
@@ -47,6 +50,8 @@ func main() {
 	flag.DurationVar(&o.within, "within", 2*time.Hour, "how long scale lets more deliveries fail")
 	flag.StringVar(&o.only, "only", "throughput,latency,crash,isolation", "what is measured; there is also scale, which takes long")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a profile of the worker's processor time in the last round of throughput; look at it with go tool pprof")
+	flag.IntVar(&o.visibilityRPS, "visibility-rps", 0, "how often per `second` a shard of the Temporal server takes up visibility records; 0 is the server's default")
+	flag.IntVar(&o.partitions, "partitions", 0, "`partitions` of each task queue; 0 is the Temporal server's default")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	bare := flag.String("bare", "", "internal: be the bare worker, for this Temporal `address`")
 	flag.Parse()
@@ -62,6 +67,14 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
+	}
+}
+
+// tuning returns the variables with which the Temporal server starts.
+func (o options) tuning() map[string]string {
+	return map[string]string{
+		"TEMPORALDEV_VISIBILITY_POLL_RPS": strconv.Itoa(o.visibilityRPS),
+		"TEMPORALDEV_PARTITIONS":          strconv.Itoa(o.partitions),
 	}
 }
 
@@ -117,7 +130,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	bar.Describe("starting")
-	infra, err := programs.StartInfra(ctx, filepath.Join(dir, "data"))
+	infra, err := programs.StartInfraOn(ctx, 0, filepath.Join(dir, "data"), o.tuning())
 	if err != nil {
 		return err
 	}
