@@ -50,6 +50,9 @@ func DeliveryWorkflowID(event EventID, subscription SubscriptionID) string {
 	return "delivery/" + string(event) + "/" + string(subscription)
 }
 
+// BurstWorkflowID returns the id of the workflow that makes the first attempts of a burst.
+func BurstWorkflowID(burst BurstID) string { return "burst/" + string(burst) }
+
 // Reasons of a delivery that ended without an attempt that tells why.
 const (
 	ReasonInactive  = "subscription inactive"
@@ -116,36 +119,61 @@ type MadeAttempt struct {
 	RetryIn    time.Duration       // from the attempt's end; with AttemptRetrying only
 }
 
-// Claim is a delivery that a relay is to start now.
+// Claim is a delivery that is handed to one relay under a lease.
 type Claim struct {
 	ID             DeliveryID
+	Generation     int // counts the claims of the delivery; with ID the key of this one
 	StoreID        StoreID
+	Queue          string // the website, or the sandbox twin; at most 64 bytes
 	EventID        EventID
 	SubscriptionID SubscriptionID
 	EventType      EventType
-	Attempts       int  // made so far
-	Replay         bool // not its first time: its workflow may be waiting, or may have ended
-	Quick          bool // its receiver answers fast, be it with failures: the first attempt may take the fast lane
-	Healthy        bool // its receiver neither fails nor is slow: its start does not wait for those of others
+	Attempts       int        // made so far, replays included
+	Place          int        // of these, made in the current schedule
+	NextRetryAt    *time.Time // when the next attempt is due; nil = now
+	Replay         bool       // a replay: its workflow may be open or closed
+	Repair         bool       // by the reconciler: its workflow is closed, unknown or stuck
+	Quick          bool       // recent responses took less than one second: the first attempt may take the fast lane
+	Healthy        bool       // no failing streak
+	BurstID        BurstID    // the burst that makes the first attempt; "" = none
 }
 
-// ClaimLimits bounds what a relay takes on at once.
+// ClaimLimits bounds the claims that a relay gets in one call.
 type ClaimLimits struct {
-	Events    int           // events that are turned into deliveries
-	Batch     int           // deliveries in all of healthy subscriptions
-	SlowBatch int           // the same of failing or slow ones
-	Turn      int           // new deliveries of one subscription; the rest is queued
-	Unproven  int           // deliveries of one subscription that may be pending, and one more for each lately attempted,
-	Quick     int           // up to so many of a healthy one
-	Slow      int           // or so many of a failing or slow one
-	Lease     time.Duration // after which another relay may take over what is not marked as started
+	Batch     int           // deliveries of subscriptions that are healthy and quick
+	SlowBatch int           // deliveries of other subscriptions
+	Burst     int           // deliveries in one burst; 0 = no bursts
+	Unproven  int           // pending deliveries of a subscription, plus one for each of its recent attempts,
+	Quick     int           // up to this number if it is healthy,
+	Slow      int           // or this number if it is not
+	Lease     time.Duration // after which another relay may take over a claim that is not marked as started
 }
 
-// Dispatched is what became of waiting events.
+// Dispatched is the result of one dispatch.
 type Dispatched struct {
-	Events int     // taken
-	Queued int     // deliveries that are due and left for later
-	Claims []Claim // deliveries to start now
+	Events int // turned into deliveries
+}
+
+// Claimed is the result of one search for queued deliveries.
+type Claimed struct {
+	Claims []Claim
+	More   bool // a limit cut off deliveries that are due
+	// Waited is the age of the oldest queued delivery of a healthy and quick subscription that
+	// the search has seen, claimed or not.
+	Waited time.Duration
+}
+
+// Overdue is a delivery that should have progressed.
+type Overdue struct {
+	Claim
+
+	Status DeliveryStatus // pending or retrying
+}
+
+// OverdueBatch is the deliveries whose workflows the reconciler checks next.
+type OverdueBatch struct {
+	Claims []Overdue
+	Left   int // overdue deliveries that are not in the batch and not yet checked in this pass
 }
 
 // OpenDelivery names a delivery that has not ended for good, and its event.
