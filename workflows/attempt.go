@@ -42,7 +42,8 @@ func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error
 	wait = max(wait, minBusyWait)
 	again := workflow.Now(ctx).Add(wait)
 	d.state.NextRetry = &again
-	workflow.SetCurrentDetails(ctx, d.nextName()+" waits: the webhook has too many attempts in progress; next try at "+clock(again))
+	const reason = " waits: the webhook has too many attempts in progress; next try at "
+	workflow.SetCurrentDetails(ctx, d.nextName()+reason+clock(again))
 	if err := d.sleep(ctx, wait, d.nextName()+": the webhook is busy"); err != nil {
 		return err
 	}

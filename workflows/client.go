@@ -12,8 +12,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/comanda-dev/comanda/app"
 )
 
 // Names that operators and running workflows know. None of them can change while a
@@ -44,10 +42,6 @@ var (
 	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
 )
 
-// workflowTaskTimeout bounds how long a first attempt waits after the death of its
-// worker; longer attempts renew it (heartbeats).
-const workflowTaskTimeout = 10 * time.Second
-
 // Client starts workflows.
 type Client struct {
 	temporal client.Client
@@ -58,39 +52,6 @@ type Client struct {
 // NewClient makes a client whose deliveries and jobs follow these policies.
 func NewClient(temporal client.Client, policy Policy, jobs JobPolicy) *Client {
 	return &Client{temporal, policy, jobs}
-}
-
-// StartDelivery hands a claimed delivery to its workflow. It is safe to repeat: an id is
-// used once, and a replay names the attempt that it begins with.
-func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
-	in := DeliveryInput{
-		DeliveryID: claim.ID, StoreID: claim.StoreID, EventID: claim.EventID, EventType: claim.EventType,
-		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay, Policy: c.policy,
-	}
-	options := client.StartWorkflowOptions{
-		ID:                  app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID),
-		TaskQueue:           TaskQueue,
-		WorkflowTaskTimeout: workflowTaskTimeout,
-		StaticSummary:       fmt.Sprintf("%s for %s", claim.EventType, claim.SubscriptionID),
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			attributeStore.ValueSet(string(claim.StoreID)),
-			attributeSubscription.ValueSet(string(claim.SubscriptionID)),
-			attributeEventType.ValueSet(string(claim.EventType)),
-		),
-	}
-	if claim.Replay {
-		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalReplay, ReplaySignal{Attempt: claim.Attempts + 1}, options, workflowDelivery, in)
-		return err
-	}
-	options.EnableEagerStart = in.Quick
-	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowDelivery, in)
-	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
-		return nil
-	}
-	return err
 }
 
 // Ready reports whether Temporal answers.

@@ -70,7 +70,9 @@ func TestLanes(t *testing.T) {
 		"retry after a quick failure": {
 			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered}, []activities.Lane{slow, fast, slow},
 		},
-		"previous release": {0, true, []activities.DeliverResult{refusedQuickly, delivered}, []activities.Lane{fast, slow}},
+		"previous release": {
+			0, true, []activities.DeliverResult{refusedQuickly, delivered}, []activities.Lane{fast, slow},
+		},
 		"busy in the fast lane": {
 			1, true, []activities.DeliverResult{busy, refusedQuickly, delivered}, []activities.Lane{fast, slow, fast},
 		},
@@ -115,7 +117,9 @@ func TestBusyInTheSlowLane(t *testing.T) {
 	for i, made := range s.made {
 		got = append(got, fmt.Sprintf("%d in %s at %s", made.Attempt, made.Lane, s.at[i]))
 	}
-	want := []string{"1 in fast at 0s", "1 in slow at 0s", "1 in slow at 5s", "1 in slow at 6s", "2 in slow at 36s", "2 in slow at 41s"}
+	want := []string{
+		"1 in fast at 0s", "1 in slow at 0s", "1 in slow at 5s", "1 in slow at 6s", "2 in slow at 36s", "2 in slow at 41s",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -140,7 +144,8 @@ func TestBusyHistoriesAreBounded(t *testing.T) {
 	s.SetContinueAsNewSuggested(true)
 	s.run(true)
 	in := s.continued(t)
-	if in.Version != 1 || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil || in.Shown != "retrying" {
+	if in.Version != 1 || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil ||
+		in.Shown != app.DeliveryRetrying {
 		t.Errorf("continued with %+v", in)
 	}
 	s = newScript(t, refused, delivered)
