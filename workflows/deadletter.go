@@ -2,15 +2,32 @@ package workflows
 
 import (
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 )
 
 // ReplaySignal requests a replay. A relay's signal names the attempt with which the replay
-// begins, so that it is neither missed if it is early nor obeyed twice. The signal of an
-// operator or of the reconciler is empty; only a dead letter that waits obeys it.
+// begins, so that it is neither missed if it is early nor obeyed twice. Other signals are obeyed
+// only by a dead letter that waits. The signal of an operator is empty.
 type ReplaySignal struct {
 	Attempt int `json:"attempt"`
+	// Overdue makes it a signal of the reconciler: the time at which the delivery was read as
+	// pending or retrying, although its workflow waits as a dead letter.
+	Overdue *time.Time `json:"overdue,omitempty"`
+}
+
+// deadBefore is how long before the time in a reconciler's signal a dead letter must have begun
+// to wait. Otherwise the delivery may have ended after the reconciler had read it, and only a
+// replay may begin it again. The minute allows for clocks that differ.
+const deadBefore = time.Minute
+
+// obeys reports whether a dead letter that waits since a time obeys a signal.
+func (d *delivery) obeys(signal ReplaySignal, since time.Time) bool {
+	if signal.Overdue != nil {
+		return signal.Overdue.Sub(since) > deadBefore
+	}
+	return signal.Attempt == 0 || signal.Attempt == d.state.Attempts+1
 }
 
 // replaySignalled reads the signals that have arrived and reports whether one of them names
@@ -29,7 +46,8 @@ func (d *delivery) replaySignalled(ctx workflow.Context) bool {
 // awaitReplay waits for a replay until the dead letter expires, and reports whether a replay
 // was requested.
 func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
-	expires := workflow.Now(ctx).Add(d.in.Policy.Retention)
+	since := workflow.Now(ctx)
+	expires := since.Add(d.in.Policy.Retention)
 	d.state.Expires = &expires
 	waiting, stop := workflow.WithCancel(ctx)
 	defer stop()
@@ -43,7 +61,7 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
 			var signal ReplaySignal
 			c.Receive(ctx, &signal)
-			replay = signal.Attempt == 0 || signal.Attempt == d.state.Attempts+1
+			replay = d.obeys(signal, since)
 		})
 		selector.AddFuture(expired, func(workflow.Future) { timeout = true })
 		selector.Select(ctx)

@@ -64,9 +64,11 @@ func TestLanes(t *testing.T) {
 		outcomes []activities.DeliverResult
 		want     []activities.Lane
 	}{
-		"quick first attempt":        {1, true, []activities.DeliverResult{delivered}, []activities.Lane{fast}},
-		"slow first attempt":         {1, false, []activities.DeliverResult{delivered}, []activities.Lane{slow}},
-		"retry after a slow failure": {1, true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow}},
+		"quick first attempt": {1, true, []activities.DeliverResult{delivered}, []activities.Lane{fast}},
+		"slow first attempt":  {1, false, []activities.DeliverResult{delivered}, []activities.Lane{slow}},
+		"retry after a slow failure": {
+			1, true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow},
+		},
 		"retry after a quick failure": {
 			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered}, []activities.Lane{slow, fast, slow},
 		},

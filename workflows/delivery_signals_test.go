@@ -114,3 +114,26 @@ func TestAnEarlySignalOutlastsTheFirstWait(t *testing.T) {
 	s.run(false)
 	s.check(t, app.DeliveryDelivered, 2)
 }
+
+// The reconciler's signal is obeyed by a dead letter that has waited for a while, not by one
+// that ended after the reconciler had read the delivery.
+func TestSignalOfTheReconciler(t *testing.T) {
+	for name, test := range map[string]struct {
+		read   time.Duration // after the delivery became a dead letter
+		status app.DeliveryStatus
+	}{
+		"before it ended":         {-time.Second, app.DeliveryDeadLetter},
+		"at about the same time":  {30 * time.Second, app.DeliveryDeadLetter},
+		"while it waits for long": {2 * time.Minute, app.DeliveryDelivered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, inactive, delivered)
+			s.signal(5*time.Minute, ReplaySignal{Overdue: new(start.Add(test.read))})
+			s.run(true)
+			var result DeliveryState
+			if err := s.GetWorkflowResult(&result); err != nil || result.State != string(test.status) {
+				t.Errorf("ended as %+v, %v", result, err)
+			}
+		})
+	}
+}

@@ -190,9 +190,9 @@ func TestReplay(t *testing.T) {
 
 func TestSignalsThatMustNotReplay(t *testing.T) {
 	s := newScript(t, refused)
-	s.signal(time.Minute, ReplaySignal{})                   // before it is a dead letter
-	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})     // for an attempt long made
-	s.signal(20*24*time.Hour+time.Second, ReplaySignal{99}) // for one that cannot be next
+	s.signal(time.Minute, ReplaySignal{})                            // before it is a dead letter
+	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})              // for an attempt long made
+	s.signal(20*24*time.Hour+time.Second, ReplaySignal{Attempt: 99}) // for one that cannot be next
 	s.run(true)
 	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
 }

@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -78,12 +79,14 @@ func standingOf(response *workflowservice.DescribeWorkflowExecutionResponse) (St
 	return StandingOpen, nil
 }
 
-// ReplayDeadLetter makes the workflow of a dead letter begin its schedule again. A workflow
-// that makes an attempt ignores the signal. A workflow that is closed is no error: the next
-// check finds it closed.
-func (c *Client) ReplayDeadLetter(ctx context.Context, event app.EventID, subscription app.SubscriptionID) error {
+// ReplayDeadLetter makes the workflow of a dead letter begin its schedule again, if it already
+// waited at overdue, when the delivery was read as unfinished. A workflow that has closed in the
+// meantime is no error: the next check finds it closed.
+func (c *Client) ReplayDeadLetter(
+	ctx context.Context, event app.EventID, subscription app.SubscriptionID, overdue time.Time,
+) error {
 	id := app.DeliveryWorkflowID(event, subscription)
-	err := c.temporal.SignalWorkflow(ctx, id, "", SignalReplay, ReplaySignal{})
+	err := c.temporal.SignalWorkflow(ctx, id, "", SignalReplay, ReplaySignal{Overdue: &overdue})
 	if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
 		return nil
 	}

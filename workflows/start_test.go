@@ -197,8 +197,9 @@ func TestSignalToADeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{{nil, nil}, {serviceerror.NewNotFound(""), nil}, {errAway, errAway}} {
 		s := &server{err: test.err}
-		err := NewClient(s, Policy{}, JobPolicy{}).ReplayDeadLetter(t.Context(), "evt_1", "whk_1")
-		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || s.signal != (ReplaySignal{}) {
+		err := NewClient(s, Policy{}, JobPolicy{}).ReplayDeadLetter(t.Context(), "evt_1", "whk_1", start)
+		signal := s.signal.(ReplaySignal)
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || !signal.Overdue.Equal(start) {
 			t.Errorf("%v becomes %v; signal %+v", test.err, err, s.signal)
 		}
 	}
