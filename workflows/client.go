@@ -74,7 +74,8 @@ func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespa
 		return err
 	}
 	if len(missing) > 0 {
-		_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing})
+		request := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing}
+		_, err = operator.AddSearchAttributes(ctx, request)
 		if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !exists {
 			return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
 		}
@@ -89,8 +90,9 @@ func awaitAttributes(ctx context.Context, temporal client.Client, namespace stri
 	query := fmt.Sprintf("%s = '' AND %s = '' AND %s = '' AND %s = ''",
 		attributeStore.GetName(), attributeSubscription.GetName(), attributeEventType.GetName(), attributeState.GetName())
 	const enough = 3
+	request := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query}
 	for succeeded := 0; succeeded < enough; {
-		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query})
+		_, err := temporal.CountWorkflow(ctx, request)
 		if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); err != nil && !unknown {
 			return fmt.Errorf("query by search attributes: %w", err)
 		}
@@ -110,7 +112,8 @@ func awaitAttributes(ctx context.Context, temporal client.Client, namespace stri
 
 func missingAttributes(known map[string]enums.IndexedValueType) (map[string]enums.IndexedValueType, error) {
 	missing := map[string]enums.IndexedValueType{}
-	for _, key := range []temporal.SearchAttributeKey{attributeStore, attributeSubscription, attributeEventType, attributeState} {
+	keys := []temporal.SearchAttributeKey{attributeStore, attributeSubscription, attributeEventType, attributeState}
+	for _, key := range keys {
 		switch t, ok := known[key.GetName()]; {
 		case !ok:
 			missing[key.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD

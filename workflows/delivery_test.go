@@ -156,15 +156,8 @@ func TestScheduleToTheSecond(t *testing.T) {
 func TestDeliveredByARetry(t *testing.T) {
 	s := newScript(t, refused, refused, delivered)
 	s.RegisterDelayedCallback(func() {
-		value, err := s.QueryWorkflow(QueryState)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var state DeliveryState
-		if err := value.Get(&state); err != nil {
-			t.Fatal(err)
-		}
-		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || state.NextRetry == nil || !state.NextRetry.Equal(start.Add(5*time.Minute+30*time.Second)) {
+		state, next := s.state(t), start.Add(5*time.Minute+30*time.Second)
+		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || !state.NextRetry.Equal(next) {
 			t.Errorf("state after a minute: %+v", state)
 		}
 	}, time.Minute)
@@ -201,7 +194,8 @@ func TestEarlySignalOfARelayIsNotLost(t *testing.T) {
 	s := newScript(t, refused, refused, refused, refused, refused, refused, delivered)
 	s.signal(time.Hour, ReplaySignal{Attempt: 7})
 	s.run(true)
-	s.check(t, app.DeliveryDelivered, 7, strings.Fields("retrying retrying retrying retrying retrying dead_letter delivered")...)
+	states := strings.Fields("retrying retrying retrying retrying retrying dead_letter delivered")
+	s.check(t, app.DeliveryDelivered, 7, states...)
 }
 
 func TestOurFailureUsesUpNoAttempt(t *testing.T) {
@@ -227,7 +221,9 @@ func TestDeletedSubscriptionEndsTheDelivery(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
-	for name, after := range map[string]time.Duration{"while it waits for a retry": time.Minute, "as a dead letter": 10 * 24 * time.Hour} {
+	for name, after := range map[string]time.Duration{
+		"while it waits for a retry": time.Minute, "as a dead letter": 10 * 24 * time.Hour,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, refused)
 			s.RegisterDelayedCallback(s.CancelWorkflow, after)

@@ -87,7 +87,9 @@ type Jobs struct {
 }
 
 // NewJobs makes a starter of jobs; start may be repeated.
-func NewJobs(store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger) *Jobs {
+func NewJobs(
+	store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger,
+) *Jobs {
 	return &Jobs{store, start, now, log, make(chan struct{}, 1)}
 }
 
@@ -135,7 +137,8 @@ func (j *Jobs) round(ctx context.Context) int {
 		return len(jobs)
 	}
 	if err := j.store.FinishJobs(ctx, started); err != nil {
-		j.log.Error().Err(err).Int("jobs", len(started)).Msg("starts could not be noted; they will be repeated without effect")
+		j.log.Error().Err(err).Int("jobs", len(started)).
+			Msg("starts of jobs could not be recorded; they are repeated without effect")
 	}
 	return len(jobs)
 }

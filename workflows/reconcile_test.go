@@ -93,7 +93,9 @@ func (w *workflowsByEvent) RestartDelivery(_ context.Context, c app.Claim) error
 	return w.do("restart %s", c.ID)
 }
 
-func (w *workflowsByEvent) ReplayDeadLetter(_ context.Context, e app.EventID, _ app.SubscriptionID, read time.Time) error {
+func (w *workflowsByEvent) ReplayDeadLetter(
+	_ context.Context, e app.EventID, _ app.SubscriptionID, read time.Time,
+) error {
 	return w.do("signal %s, read %s ago", e, time.Since(read).Truncate(time.Second))
 }
 
@@ -102,7 +104,7 @@ func reconcile(t *testing.T, list *overdueList, w *workflowsByEvent, run time.Du
 	t.Helper()
 	list.checked = map[app.DeliveryID]time.Time{}
 	var log bytes.Buffer
-	r := NewReconciler(list, w, 3*time.Minute, time.Now, prometheus.NewRegistry(), zerolog.New(&log))
+	r := NewReconciler(list, w, 3*time.Minute, time.Now, prometheus.NewRegistry(), zerolog.New(zerolog.SyncWriter(&log)))
 	ctx, cancel := context.WithTimeout(t.Context(), run)
 	defer cancel()
 	r.Run(ctx)

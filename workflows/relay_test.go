@@ -105,31 +105,32 @@ type relayTest struct {
 	*queue
 	*Relay
 
+	takes time.Duration    // the duration of a start
+	fails []app.DeliveryID // whose start fails
+	hangs app.DeliveryID   // whose start lasts until the relay ends; "" = none
+
 	lock  sync.Mutex
-	units []string                         // ids that started together, in the order of their starts
-	takes time.Duration                    // the duration of a start
-	fails func(app.Claim) error            // of a start; nil = none
-	hangs func(context.Context, app.Claim) // during a start; nil = never
+	units []string // ids that started together, in the order of their starts
 	log   bytes.Buffer
 }
 
 var testLimits = app.ClaimLimits{Batch: 64, SlowBatch: 16, Quick: 200, Lease: 10 * time.Second}
 
-// runRelay runs a relay until test returns.
-func runRelay(t *testing.T, q *queue, test func(*relayTest)) {
+// run runs the relay until test returns.
+func (r *relayTest) run(t *testing.T, test func()) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := &relayTest{queue: q}
 		listen := func(ctx context.Context, _ func()) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		r.Relay = NewRelay(q, r.start, listen, testLimits, time.Now, zerolog.New(&r.log))
+		log := zerolog.New(zerolog.SyncWriter(&r.log))
+		r.Relay = NewRelay(r.queue, r.start, listen, testLimits, time.Now, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { r.Run(ctx) })
-		test(r)
+		test()
 		cancel()
 		running.Wait()
 	})
@@ -137,16 +138,31 @@ func runRelay(t *testing.T, q *queue, test func(*relayTest)) {
 
 func (r *relayTest) start(ctx context.Context, claims []app.Claim) error {
 	time.Sleep(r.takes)
-	if r.hangs != nil {
-		r.hangs(ctx, claims[0])
+	if claims[0].ID == r.hangs {
+		<-ctx.Done()
 	}
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.units = append(r.units, ids(claims))
-	if r.fails != nil {
-		return r.fails(claims[0])
+	if slices.Contains(r.fails, claims[0].ID) {
+		return errors.New("Temporal is away")
 	}
 	return nil
+}
+
+// starts returns what has started so far.
+func (r *relayTest) starts() []string {
+	synctest.Wait()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return slices.Clone(r.units)
+}
+
+// change changes what waits in the database.
+func (q *queue) change(change func()) {
+	q.Lock()
+	defer q.Unlock()
+	change()
 }
 
 func ids(claims []app.Claim) string {
@@ -157,36 +173,24 @@ func ids(claims []app.Claim) string {
 	return strings.Join(ids, "+")
 }
 
-func (r *relayTest) starts() int {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return len(r.units)
-}
-
 // A relay marks what it has started, by the generation of the claim.
 func TestRelayStartsEverythingOnce(t *testing.T) {
 	q := &queue{events: 3 * dispatchLimit, abandoned: []app.Claim{{ID: "abandoned", Generation: 7}}}
-	runRelay(t, q, func(r *relayTest) { time.Sleep(10 * time.Second) })
+	(&relayTest{queue: q}).run(t, func() { time.Sleep(10 * time.Second) })
 	started := map[app.DeliveryID]bool{}
 	for _, claim := range q.started {
 		started[claim.ID] = claim.Generation == 7
 	}
 	if n := len(q.started); n != 3*dispatchLimit+1 || n != len(started) || len(q.failed) > 0 || !started["abandoned"] {
-		t.Errorf("%d marked, %d different, %d given back", len(q.started), len(started), len(q.failed))
+		t.Errorf("%d marked, %d different, %d given back", n, len(started), len(q.failed))
 	}
 }
 
 func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
 	q := &queue{events: 10}
 	var began time.Time
-	runRelay(t, q, func(r *relayTest) {
+	(&relayTest{queue: q, fails: []app.DeliveryID{"3", "7"}}).run(t, func() {
 		began = time.Now()
-		r.fails = func(c app.Claim) error {
-			if c.ID == "3" || c.ID == "7" {
-				return errors.New("Temporal is away")
-			}
-			return nil
-		}
 		time.Sleep(markEvery)
 	})
 	slices.SortFunc(q.failed, func(a, b app.Claim) int { return strings.Compare(string(a.ID), string(b.ID)) })
@@ -202,48 +206,36 @@ func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
 func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
 	q := &queue{events: 4, abandoned: []app.Claim{{ID: "abandoned"}}}
 	q.away = map[string]int{"dispatch": 2, "claim": 2, "take over": 2, "mark": 1, "unclaim": 1}
-	q.enqueue(3)
-	runRelay(t, q, func(r *relayTest) {
-		r.fails = func(c app.Claim) error {
-			if c.ID == "2" {
-				return errors.New("Temporal is away")
-			}
-			return nil
-		}
+	r := &relayTest{queue: q.enqueue(3), fails: []app.DeliveryID{"2"}}
+	r.run(t, func() {
 		time.Sleep(10 * time.Second)
-		if r.starts() != 8 {
-			t.Errorf("started %q", r.units)
-		}
-		for _, phrase := range []string{
-			"dispatch events", "claim deliveries", "take over", "could not be recorded", "given back",
-		} {
-			if !strings.Contains(r.log.String(), phrase) {
-				t.Errorf("nothing is logged of %q", phrase)
-			}
+		if started := r.starts(); len(started) != 8 {
+			t.Errorf("started %q", started)
 		}
 	})
+	for _, phrase := range []string{
+		"dispatch events", "claim deliveries", "take over", "could not be recorded", "given back",
+	} {
+		if !strings.Contains(r.log.String(), phrase) {
+			t.Errorf("nothing is logged of %q", phrase)
+		}
+	}
 }
 
 // A notification starts a delivery without any pause. Without a notification a relay looks
 // once a second.
 func TestRelayWakes(t *testing.T) {
-	q := &queue{}
-	runRelay(t, q, func(r *relayTest) {
+	r := &relayTest{queue: new(queue)}
+	r.run(t, func() {
 		time.Sleep(100 * ms)
-		q.Lock()
-		q.events = 1
-		q.Unlock()
+		r.change(func() { r.events = 1 })
 		r.Wake()
-		synctest.Wait()
-		if r.starts() != 1 {
+		if len(r.starts()) != 1 {
 			t.Error("a notification started nothing")
 		}
-		q.Lock()
-		q.events = 1
-		q.Unlock()
+		r.change(func() { r.events = 1 })
 		time.Sleep(idlePoll)
-		synctest.Wait()
-		if r.starts() != 2 {
+		if len(r.starts()) != 2 {
 			t.Error("after a second nothing has started")
 		}
 	})
@@ -251,12 +243,13 @@ func TestRelayWakes(t *testing.T) {
 
 // A queued delivery starts although notifications of other events never pause.
 func TestRelayClaimsWhileEventsCome(t *testing.T) {
-	runRelay(t, new(queue).enqueue(1), func(r *relayTest) {
+	r := &relayTest{queue: new(queue).enqueue(1)}
+	r.run(t, func() {
 		for range 100 {
 			r.Wake()
 			time.Sleep(ms)
 		}
-		if r.starts() != 1 {
+		if len(r.starts()) != 1 {
 			t.Error("the queued delivery has not started")
 		}
 	})
@@ -265,115 +258,98 @@ func TestRelayClaimsWhileEventsCome(t *testing.T) {
 // Deliveries start in the order in which they were claimed: those of a backlog before those of
 // new events.
 func TestRelayStartsInOrder(t *testing.T) {
-	q := new(queue).enqueue(500)
-	runRelay(t, q, func(r *relayTest) {
-		r.takes = 5 * ms
-		q.Lock()
-		q.events = 10_000
-		q.Unlock()
+	r := &relayTest{queue: new(queue).enqueue(500), takes: 5 * ms}
+	r.run(t, func() {
+		r.change(func() { r.events = 10_000 })
 		r.Wake()
 		time.Sleep(400 * ms) // for 640 starts
-		for i, unit := range r.units {
+		started := r.starts()
+		for i, unit := range started {
 			if id, _ := strconv.Atoi(unit); id < i+1-healthyStarters.max || id > i+1+healthyStarters.max {
 				t.Errorf("delivery %d is number %d that starts", id, i+1)
 			}
 		}
-		if n := len(r.units); n < 600 {
-			t.Errorf("only %d have started", n)
+		if len(started) < 600 {
+			t.Errorf("only %d have started", len(started))
 		}
-		drop(q)
+		r.change(func() { r.events, r.queued = 0, nil })
 	})
-}
-
-// drop removes what is not claimed.
-func drop(q *queue) {
-	q.Lock()
-	defer q.Unlock()
-	q.events, q.queued = 0, nil
 }
 
 // Starts of failing and slow subscriptions that hang delay nobody else.
 func TestRelayKeepsSlowStartsApart(t *testing.T) {
-	q := new(queue).enqueue(200)
+	r := &relayTest{queue: new(queue).enqueue(200), hangs: "slow"}
 	for range 100 {
-		q.slow = append(q.slow, app.Claim{ID: "slow", Healthy: true})
+		r.slow = append(r.slow, app.Claim{ID: "slow", Healthy: true})
 	}
-	runRelay(t, q, func(r *relayTest) {
-		r.hangs = func(ctx context.Context, c app.Claim) {
-			if c.ID == "slow" {
-				<-ctx.Done()
-			}
-		}
+	r.run(t, func() {
 		time.Sleep(time.Second)
-		if n := r.starts(); n != 200 {
-			t.Errorf("%d have started", n)
+		if started := r.starts(); len(started) != 200 {
+			t.Errorf("%d have started", len(started))
 		}
-		if waiting := len(q.slow); waiting != 100-testLimits.SlowBatch-otherStarters.min {
-			t.Errorf("%d slow deliveries are not claimed", waiting)
-		}
-		q.Lock()
-		q.slow = nil
-		q.Unlock()
+		r.change(func() {
+			if n := len(r.slow); n != 100-testLimits.SlowBatch-otherStarters.min {
+				t.Errorf("%d slow deliveries are not claimed", n)
+			}
+			r.slow = nil
+		})
 	})
 }
 
 // While the starters are busy, queued deliveries are claimed in few large batches.
 func TestRelayClaimsInLargeBatches(t *testing.T) {
-	q := new(queue).enqueue(1000)
-	runRelay(t, q, func(r *relayTest) {
-		r.takes = 5 * ms
+	r := &relayTest{queue: new(queue).enqueue(1000), takes: 5 * ms}
+	r.run(t, func() {
 		time.Sleep(5 * time.Second)
-		if n := r.starts(); n != 1000 {
-			t.Errorf("%d have started", n)
+		if started := r.starts(); len(started) != 1000 {
+			t.Errorf("%d have started", len(started))
 		}
 	})
 	small := 0
-	for _, limits := range q.searches {
+	for _, limits := range r.searches {
 		if limits.Batch < testLimits.Batch/2 {
 			small++
 		}
 	}
-	if n := len(q.searches); small > 0 || n > 1000/(testLimits.Batch/2)+6 {
+	if n := len(r.searches); small > 0 || n > 1000/(testLimits.Batch/2)+6 {
 		t.Errorf("%d searches, %d of them for less than half a batch", n, small)
 	}
 }
 
 // The deliveries of a burst start together.
 func TestRelayStartsBursts(t *testing.T) {
-	q := new(queue).enqueue(5)
-	q.queued[1].BurstID, q.queued[3].BurstID = "bst_1", "bst_1"
-	runRelay(t, q, func(r *relayTest) {
+	r := &relayTest{queue: new(queue).enqueue(5)}
+	r.queued[1].BurstID, r.queued[3].BurstID = "bst_1", "bst_1"
+	r.run(t, func() {
 		time.Sleep(time.Second)
-		slices.Sort(r.units)
-		if got := strings.Join(r.units, " "); got != "1 2+4 3 5" {
+		started := r.starts()
+		slices.Sort(started)
+		if got := strings.Join(started, " "); got != "1 2+4 3 5" {
 			t.Errorf("started %s", got)
 		}
 	})
-	if len(q.started) != 5 {
-		t.Errorf("marked %d", len(q.started))
+	if n := len(r.queue.started); n != 5 {
+		t.Errorf("marked %d", n)
 	}
 }
 
 // Behind a network more starts run concurrently, so that a relay is not limited by latency.
 func TestRelayAdaptsToLatency(t *testing.T) {
-	runRelay(t, new(queue).enqueue(20_000), func(r *relayTest) {
-		r.takes = 35 * ms
+	r := &relayTest{queue: new(queue).enqueue(20_000), takes: 35 * ms}
+	r.run(t, func() {
 		time.Sleep(10 * time.Second)
-		if n := r.starts(); n < 10_000 { // with eight starters: 2,280
+		if n := len(r.starts()); n < 10_000 { // with eight starters: 2,280
 			t.Errorf("only %d have started", n)
 		}
-		drop(r.queue)
+		r.change(func() { r.queued = nil })
 	})
 }
 
 // A relay that ends starts what it has claimed.
 func TestRelayFinishesItsClaims(t *testing.T) {
-	q := new(queue).enqueue(64)
-	runRelay(t, q, func(r *relayTest) {
-		r.takes = 100 * ms
-		time.Sleep(50 * ms)
-	})
-	if len(q.started) != 64 {
-		t.Errorf("%d of 64 have started", len(q.started))
+	r := &relayTest{queue: new(queue).enqueue(64), takes: 100 * ms}
+	r.run(t, func() { time.Sleep(50 * ms) })
+	if n := len(r.queue.started); n != 64 {
+		t.Errorf("%d of 64 have started", n)
 	}
 }

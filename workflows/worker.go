@@ -33,7 +33,10 @@ type Workers struct{ fast, slow, jobs, mails worker.Worker }
 
 // NewWorkers makes the workers of both lanes, of jobs and of mails. When they stop, attempts
 // under way have until stopTimeout to be finished and recorded.
-func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs, stopTimeout time.Duration) *Workers {
+func NewWorkers(
+	temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs,
+	stopTimeout time.Duration,
+) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
 		fast: worker.New(temporal, TaskQueue, worker.Options{
