@@ -33,7 +33,9 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	return d.recordTest(ctx, in, d.post(ctx, outgoing))
 }
 
-func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
+func (d *Deliveries) recordTest(
+	ctx context.Context, in app.WebhookTest, made app.MadeAttempt,
+) (app.WebhookTestResult, error) {
 	d.unrecorded.keep(string(in.EventID), made, d.now())
 	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
 	defer recorded()
@@ -44,6 +46,10 @@ func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made ap
 	return testResult(in, made.Status, made.StatusCode, made.Duration.Milliseconds(), made.Error), nil
 }
 
-func testResult(in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string) app.WebhookTestResult {
-	return app.WebhookTestResult{Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason}
+func testResult(
+	in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string,
+) app.WebhookTestResult {
+	return app.WebhookTestResult{
+		Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason,
+	}
 }
