@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,58 +159,49 @@ func (b *bench) close() {
 }
 
 // measure runs the cases: those that repeat, once per round, then the others. After a case that
-// fails it goes on with the next one.
-func (b *bench) measure(ctx context.Context, selected []benchCase) (results, error) {
-	var failures []error
+// fails it goes on with the next one. It returns an error if it cannot go on.
+func (b *bench) measure(ctx context.Context, selected []benchCase) error {
 	fresh := true
 	for round := range b.rounds + 1 {
 		for _, c := range selected {
 			if c.once != (round == b.rounds) {
 				continue
 			}
-			if !fresh {
-				b.stop()
-				if err := b.start(ctx); err != nil {
-					return b.results, errors.Join(append(failures, err)...)
-				}
-			}
 			place := fmt.Sprintf("round %d of %d", round+1, b.rounds)
 			if c.once {
 				place = "once"
 			}
-			err := b.runCase(ctx, c, place)
-			if ctx.Err() != nil {
-				return b.results, ctx.Err()
+			programs := b.programs
+			if c.shared {
+				programs = programs[:1]
 			}
-			if err != nil {
-				failures = append(failures, fmt.Errorf("%s, %s: %w", c.name, place, err))
+			for _, p := range programs {
+				if !fresh {
+					b.stop()
+					if err := b.start(ctx); err != nil {
+						return err
+					}
+				}
+				err := b.runCase(ctx, c, p, fmt.Sprintf("%s: %s%s", place, c.title, b.label(p)))
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				fresh = err == nil && !c.dirty
 			}
-			fresh = err == nil && !c.dirty
 		}
 	}
-	return b.results, errors.Join(failures...)
+	return nil
 }
 
-// runCase runs a case with each program that takes part.
-func (b *bench) runCase(ctx context.Context, c benchCase, place string) error {
-	programs := b.programs
-	if c.shared {
-		programs = programs[:1]
+// runCase runs a case with a program and adds the outcome to the results.
+func (b *bench) runCase(ctx context.Context, c benchCase, p program, what string) error {
+	b.screen.say(what)
+	s, err := c.run(ctx, b, p)
+	if err != nil {
+		b.results.failures = append(b.results.failures, fmt.Errorf("%s: %w", what, err))
+		return err
 	}
-	for i, p := range programs {
-		if i > 0 && c.dirty {
-			b.stop()
-			if err := b.start(ctx); err != nil {
-				return err
-			}
-		}
-		b.screen.say(strings.TrimSpace(fmt.Sprintf("%s: %s %s", place, c.title, b.label(p))))
-		s, err := c.run(ctx, b, p)
-		if err != nil {
-			return err
-		}
-		b.results.add(c, p, s)
-	}
+	b.results.add(c, p, s)
 	return nil
 }
 
@@ -220,7 +210,7 @@ func (b *bench) label(p program) string {
 	if len(b.programs) == 1 {
 		return ""
 	}
-	return "(" + p.name + ")"
+	return " (" + p.name + ")"
 }
 
 // startWorker starts a worker with settings beside the infrastructure's own.

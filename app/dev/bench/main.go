@@ -29,10 +29,22 @@ type options struct {
 	json                   bool
 }
 
-// quick are the options of -quick: every case runs, and no figure means anything.
-func (o *options) quick() {
-	o.events, o.rounds, o.pace = 100, 1, 2*time.Second
-	o.neighbours, o.retries, o.inFlight, o.scale = 20, 80, 10, 200
+// setQuick sets the flags that the command line does not set to tiny sizes: every case runs, and no
+// figure means anything.
+func setQuick() error {
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"n": "100", "rounds": "1", "pace": "2s", "in-flight": "10", "neighbours": "20", "retries": "80", "scale": "200",
+	} {
+		if given[name] {
+			continue
+		}
+		if err := flag.Set(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gcPercent keeps the garbage collector of this process from running often: it shares the processors
@@ -57,19 +69,21 @@ func main() {
 	flag.StringVar(&o.against, "against", "", "`program`: a comanda of another version, measured as a second baseline")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile of the worker in the last saturated run")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
-	quick := flag.Bool("quick", false, "run each case at a tiny size, to see that it works")
+	quick := flag.Bool("quick", false, "tiny sizes, to see that the cases work; flags that are given hold")
 	bare := flag.String("bare", "", "internal: run bare workflows on the Temporal server at this `address`")
 	flag.Parse()
-	if *quick {
-		o.quick()
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if *bare != "" {
+	if *quick {
+		err = setQuick()
+	}
+	switch {
+	case err != nil:
+	case *bare != "":
 		err = runBare(ctx, *bare, os.Stdin, os.Stdout)
-	} else {
+	default:
 		debug.SetGCPercent(gcPercent)
 		runtime.GOMAXPROCS(1) // enough for the receivers and the emitter, without threads that wake each other
 		err = run(ctx, o, os.Stdout, os.Stderr)
@@ -92,11 +106,12 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer b.close()
-	results, err := b.measure(ctx, selected)
-	if err != nil && len(results.samples) == 0 {
+	stopped := b.measure(ctx, selected)
+	err = errors.Join(append(b.results.failures, stopped)...)
+	if len(b.results.samples) == 0 {
 		return err
 	}
-	report := newReport(b, selected, results)
+	report := newReport(b, selected, b.results)
 	b.screen.clear()
 	if o.json {
 		encoder := json.NewEncoder(stdout)

@@ -18,6 +18,7 @@ type report struct {
 	Rounds   int          `json:"rounds"`
 	Counted  string       `json:"counted"`
 	Notes    []string     `json:"notes,omitempty"`
+	Failures []string     `json:"failures,omitempty"` // of runs without figures
 	Cases    []caseReport `json:"cases"`
 }
 
@@ -47,13 +48,17 @@ type figureReport struct {
 
 func newReport(b *bench, selected []benchCase, r results) report {
 	out := report{
-		Date: b.date, Machine: b.machine, Versions: b.versions, Rounds: b.rounds, Counted: strings.ReplaceAll(counted, "\n", " "),
+		Date: b.date, Machine: b.machine, Versions: b.versions, Rounds: b.rounds,
+		Counted: strings.ReplaceAll(counted, "\n", " "),
 	}
 	for _, p := range b.programs {
 		if !p.bursts {
 			out.Notes = append(out.Notes, fmt.Sprintf("The program %s (%s) has no bursts: "+
 				"its cases with bursts ran without, with %d deliveries.", p.name, p.version, b.events))
 		}
+	}
+	for _, failure := range r.failures {
+		out.Failures = append(out.Failures, failure.Error())
 	}
 	bare, _ := r.median(bareName, "", keyRate)
 	for _, c := range selected {

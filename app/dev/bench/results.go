@@ -2,15 +2,16 @@ package main
 
 import "slices"
 
-// results are the samples of all runs.
+// results are the outcomes of all runs.
 type results struct {
-	samples map[runKey][]sample // in the order of the rounds
+	samples  map[runKey][]sample // in the order of the rounds
+	failures []error             // of runs that are missing in the samples
 }
 
 // runKey names the runs of a case with a program, "" if the case runs none of ours.
 type runKey struct{ name, program string }
 
-func newResults() results { return results{map[runKey][]sample{}} }
+func newResults() results { return results{samples: map[runKey][]sample{}} }
 
 // add adds a run.
 func (r results) add(c benchCase, p program, s sample) {
