@@ -5,14 +5,15 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/comanda-dev/comanda/app"
@@ -32,40 +33,31 @@ type Store interface {
 
 // Deliveries makes the attempts of deliveries.
 type Deliveries struct {
-	store    Store
-	egress   *Egress
-	now      func() time.Time
-	attempts *prometheus.CounterVec
-	duration prometheus.Histogram
+	store   Store
+	egress  *Egress
+	policy  DeliveryPolicy
+	now     func() time.Time
+	metrics attemptMetrics
+	log     zerolog.Logger
 
-	// underWay joins a try to one that still runs though it was given up as too slow.
-	underWay singleflight.Group
-	// unrecorded holds attempts that were made and could not be recorded, by attemptKey:
-	// the next try records them instead of making them again.
-	unrecorded sync.Map
+	// underWay joins a try to an earlier try of the same attempt that timed out and still runs, so
+	// that both are one POST and take one place.
+	underWay   singleflight.Group
+	unrecorded unrecorded
+	bulkhead   *bulkhead
 }
 
-// loadTimeout bounds the loading of an attempt, so that the POST that follows ends within
-// the time that the workflow gives to the whole.
-const loadTimeout = 2 * time.Second
-
-// NewDeliveries joins what attempts need.
-func NewDeliveries(store Store, egress *Egress, now func() time.Time, metrics prometheus.Registerer) *Deliveries {
-	d := &Deliveries{
-		store: store, egress: egress, now: now,
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "comanda_delivery_attempts_total", Help: "Attempts made, by their outcome.",
-		}, []string{"outcome"}),
-		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "comanda_delivery_attempt_seconds", Help: "Time from the start of an attempt to the receiver's status line, or to giving up.",
-			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}),
+// NewDeliveries makes attempts within a policy. It registers their metrics.
+func NewDeliveries(
+	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time,
+	metrics prometheus.Registerer, log zerolog.Logger,
+) *Deliveries {
+	return &Deliveries{
+		store: store, egress: egress, policy: policy, now: now, metrics: newAttemptMetrics(metrics),
+		// A missing key fails many attempts, each of them repeatedly.
+		log:      log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
+		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, now),
 	}
-	metrics.MustRegister(d.attempts, d.duration)
-	for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
-		d.attempts.WithLabelValues(string(outcome)) // a rate needs its zero
-	}
-	return d
 }
 
 // DeliverInput names one attempt.
@@ -73,55 +65,66 @@ type DeliverInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
 	Attempt    int            `json:"attempt"` // from 1, counting on over replays
 	RetryIn    time.Duration  `json:"retryIn"` // until the next attempt if this one fails; 0 = there is none
+	Lane       Lane           `json:"lane,omitempty"`
 }
 
-// Outcome is what became of an attempt.
+// Outcome is the end of one call of Deliver.
 type Outcome string
 
 const (
 	OutcomeDelivered  Outcome = "delivered"
 	OutcomeFailed     Outcome = "failed"
-	OutcomeDeadLetter Outcome = "dead_letter" // not made: it must not be, now
-	OutcomeCancelled  Outcome = "cancelled"   // not made: there is nobody to send it to
+	OutcomeDeadLetter Outcome = "dead_letter" // no attempt: the subscription or the event forbids it now
+	OutcomeCancelled  Outcome = "cancelled"   // no attempt: the delivery or its subscription has ended
+	OutcomeBusy       Outcome = "busy"        // no attempt: the subscription has too many in flight in this lane
 )
 
-// DeliverResult is what the workflow and its history learn of an attempt.
+// DeliverResult is the result of an attempt for the workflow and its history.
 type DeliverResult struct {
-	Outcome    Outcome `json:"outcome"`
-	StatusCode int     `json:"statusCode,omitempty"` // 0 = no response
-	Reason     string  `json:"reason,omitempty"`     // in a few words, unless delivered
+	Outcome    Outcome       `json:"outcome"`
+	StatusCode int           `json:"statusCode,omitempty"` // 0 = no response
+	Reason     string        `json:"reason,omitempty"`     // in a few words, unless delivered or busy
+	Quick      bool          `json:"quick,omitempty"`      // the receiver responded quickly, with any status
+	Wait       time.Duration `json:"wait,omitempty"`       // if busy: until the next try; 0 = take the slow lane now
 }
 
-type attemptKey struct {
-	delivery app.DeliveryID
-	number   int
-}
+// gone returns the result for a delivery whose rows have been erased.
+func gone() DeliverResult { return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"} }
 
-// Deliver makes one attempt and records it. An attempt that is recorded already is not
-// made again: whatever fails a workflow task runs its local activities once more.
+// attemptKey names an attempt within the process.
+func attemptKey(id app.DeliveryID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
+
+// errUnreadable is a failure of the installation, not of the receiver. The attempt is tried again
+// until COMANDA_SECRET_KEYS contains the missing key.
+var errUnreadable = errors.New("the webhook's secret cannot be opened with the keys in COMANDA_SECRET_KEYS")
+
+// Deliver makes one attempt and records it. An attempt that is already recorded is not made
+// again, since a failed workflow task repeats its local activities. The result is that of the
+// record, also if another worker has recorded the same attempt in the meantime. An error is a
+// failure on our side: Temporal repeats the activity, which uses up none of the delivery's attempts.
 func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
-	// What has begun is finished and recorded, also when the worker stops or the workflow
-	// is cancelled; the POST has its own time limit.
+	// An attempt that has begun is finished and recorded, also if the worker stops or the
+	// workflow is cancelled. It has its own time limits.
 	ctx = context.WithoutCancel(ctx)
-	key := attemptKey{in.DeliveryID, in.Attempt}
-	result, err, _ := d.underWay.Do(fmt.Sprint(key), func() (any, error) { return d.deliver(ctx, key, in) })
+	key := attemptKey(in.DeliveryID, in.Attempt)
+	result, err, _ := d.underWay.Do(key, func() (any, error) { return d.deliver(ctx, in) })
 	return result.(DeliverResult), err
 }
 
-func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInput) (DeliverResult, error) {
-	if made, ok := d.unrecorded.Load(key); ok {
-		return d.record(ctx, key, made.(app.MadeAttempt))
+func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
+	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
+		return d.record(ctx, made)
 	}
-	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
 	switch {
 	case app.CodeOf(err) == app.CodeNotFound:
-		return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil
+		return gone(), nil
 	case err != nil:
 		return DeliverResult{}, err
 	case outgoing.Recorded != nil:
-		return resultOf(outgoing.Recorded.Status, outgoing.Recorded.StatusCode, outgoing.Recorded.Error), nil
+		return resultOf(*outgoing.Recorded), nil
 	case outgoing.Deleted:
 		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
 	case outgoing.Status == app.DeliveryCancelled:
@@ -130,8 +133,23 @@ func (d *Deliveries) deliver(ctx context.Context, key attemptKey, in DeliverInpu
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case len(outgoing.Body) == 0:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
+	case outgoing.Unreadable:
+		return DeliverResult{}, d.unreadable(outgoing)
 	}
-	return d.record(ctx, key, d.attempt(ctx, in, outgoing))
+	leave, wait := d.bulkhead.enter(outgoing.SubscriptionID, in.Lane)
+	if leave == nil {
+		d.metrics.refused.WithLabelValues(string(in.Lane)).Inc()
+		return DeliverResult{Outcome: OutcomeBusy, Wait: wait}, nil
+	}
+	defer leave()
+	return d.record(ctx, d.attempt(ctx, in, outgoing))
+}
+
+// unreadable logs that a request cannot be signed.
+func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
+	d.log.Error().Str("store", string(outgoing.StoreID)).Str("subscription", string(outgoing.SubscriptionID)).
+		Str("event", string(outgoing.EventID)).Err(errUnreadable).Msg("cannot sign a delivery")
+	return errUnreadable
 }
 
 // attempt makes one of the schedule's attempts.
@@ -182,27 +200,58 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// record writes a made attempt down; if that fails it is kept for the next try.
-func (d *Deliveries) record(ctx context.Context, key attemptKey, made app.MadeAttempt) (DeliverResult, error) {
-	d.unrecorded.Store(key, made)
-	if _, err := d.store.RecordAttempt(ctx, made); err != nil {
+// record writes an attempt to the database. If that fails, the attempt is kept for the next try.
+func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+	key := attemptKey(made.DeliveryID, made.Number)
+	d.unrecorded.keep(key, made, d.now())
+	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
+	defer recorded()
+	fresh, err := d.store.RecordAttempt(ctx, made)
+	if err != nil {
 		return DeliverResult{}, err
 	}
-	d.unrecorded.Delete(key)
-	result := resultOf(made.Status, made.StatusCode, made.Error)
-	d.attempts.WithLabelValues(string(result.Outcome)).Inc()
-	d.duration.Observe(made.Duration.Seconds())
+	d.unrecorded.drop(key)
+	if !fresh {
+		return d.recorded(ctx, made)
+	}
+	result := resultOf(app.Attempt{
+		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
+	})
+	d.metrics.made.WithLabelValues(string(result.Outcome)).Inc()
+	d.metrics.duration.Observe(made.Duration.Seconds())
 	return result, nil
 }
 
-func resultOf(status app.AttemptStatus, code int, reason string) DeliverResult {
-	if status == app.AttemptDelivered {
-		return DeliverResult{Outcome: OutcomeDelivered, StatusCode: code}
+// recorded returns the stored result of an attempt that was recorded before, usually by another
+// worker. The delivery's row follows that record, so the workflow must follow it too.
+func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
+	switch {
+	case app.CodeOf(err) == app.CodeNotFound:
+		return gone(), nil
+	case err != nil:
+		return DeliverResult{}, err
+	case outgoing.Recorded == nil:
+		return DeliverResult{}, fmt.Errorf("attempt %d of delivery %s has no record", made.Number, made.DeliveryID)
 	}
-	return DeliverResult{Outcome: OutcomeFailed, StatusCode: code, Reason: reason}
+	return resultOf(*outgoing.Recorded), nil
 }
 
-func (d *Deliveries) end(ctx context.Context, id app.DeliveryID, outcome Outcome, reason string) (DeliverResult, error) {
+// resultOf returns the result of a recorded attempt.
+func resultOf(recorded app.Attempt) DeliverResult {
+	result := DeliverResult{Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick()}
+	if recorded.Status != app.AttemptDelivered {
+		result.Outcome, result.Reason = OutcomeFailed, recorded.Error
+	}
+	return result
+}
+
+// end ends a delivery without an attempt.
+func (d *Deliveries) end(
+	ctx context.Context, id app.DeliveryID, outcome Outcome, reason string,
+) (DeliverResult, error) {
+	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
+	defer ended()
 	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)
 	return DeliverResult{Outcome: outcome, Reason: reason}, err
 }

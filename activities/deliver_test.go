@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -34,10 +37,18 @@ func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.
 	outgoing := m.outgoing
 	for _, made := range m.made {
 		if made.Number == number {
-			outgoing.Recorded = &app.Attempt{Status: made.Status, StatusCode: made.StatusCode, Error: made.Error}
+			outgoing.Recorded = &app.Attempt{
+				Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
+			}
 		}
 	}
 	return outgoing, m.err
+}
+
+func (m *memory) set(outgoing app.Outgoing) {
+	m.Lock()
+	defer m.Unlock()
+	m.outgoing = outgoing
 }
 
 func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool, error) {
@@ -46,6 +57,9 @@ func (m *memory) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool
 	if m.refuse > 0 {
 		m.refuse--
 		return false, errors.New("the database is away")
+	}
+	if slices.ContainsFunc(m.made, func(made app.MadeAttempt) bool { return made.Number == attempt.Number }) {
+		return false, nil
 	}
 	m.made = append(m.made, attempt)
 	return true, nil
@@ -67,13 +81,14 @@ func (m *memory) EndDelivery(_ context.Context, _ time.Time, _ app.DeliveryID, s
 
 func outgoing(url string) app.Outgoing {
 	return app.Outgoing{
-		Status: app.DeliveryPending, EventID: "evt_1", EventAt: eventAt, Body: []byte(`{"id":"evt_1"}`), URL: url,
+		Status: app.DeliveryPending, SubscriptionID: "whk_1", EventID: "evt_1", EventAt: eventAt, Body: []byte(`{"id":"evt_1"}`), URL: url,
 		Secret: app.NewSecret(strings.Repeat("s", 32)), Active: true,
 	}
 }
 
 func newDeliveries(e *Egress, store Store) *Deliveries {
-	return NewDeliveries(store, e, func() time.Time { return eventAt.Add(time.Second) }, prometheus.NewRegistry())
+	now := func() time.Time { return eventAt.Add(time.Second) }
+	return NewDeliveries(store, e, DefaultDeliveryPolicy(time.Minute), now, prometheus.NewRegistry(), zerolog.Nop())
 }
 
 func TestDeliver(t *testing.T) {
@@ -84,10 +99,10 @@ func TestDeliver(t *testing.T) {
 		want   DeliverResult
 		status app.AttemptStatus
 	}{
-		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204}, app.AttemptDelivered},
-		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptRetrying},
-		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{OutcomeFailed, 503, "HTTP 503"}, app.AttemptDeadLetter},
-		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{OutcomeFailed, 301, "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter},
+		"delivered":    {204, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 204, Quick: true}, app.AttemptDelivered},
+		"to be tried":  {503, DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true}, app.AttemptRetrying},
+		"the last one": {503, DeliverInput{Attempt: 6}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true}, app.AttemptDeadLetter},
+		"redirected":   {301, DeliverInput{Attempt: 1}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 301, Reason: "HTTP 301: redirects are not followed", Quick: true}, app.AttemptDeadLetter},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -107,23 +122,52 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
+// A receiver that switches protocols and keeps the connection has failed like another.
+func TestSwitchingProtocolsIsAFailure(t *testing.T) {
+	t.Parallel()
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		defer conn.Close()
+		if !hold(conn) {
+			t.Error("the client kept the connection")
+		}
+	})
+	store := &memory{outgoing: outgoing(url)}
+	d := newDeliveries(e, store)
+	got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
+	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeFailed, StatusCode: 101, Reason: "HTTP 101", Quick: true}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	tested, err := d.Test(t.Context(), app.WebhookTest{EventID: "evt_2"})
+	if diff := cmp.Diff(app.WebhookTestResult{StatusCode: 101, EventID: "evt_2", Error: "HTTP 101"}, tested); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if len(store.made) != 2 || store.made[0].Status != app.AttemptRetrying || store.made[1].Status != app.AttemptFailed {
+		t.Errorf("recorded %+v", store.made)
+	}
+}
+
 func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 	t.Parallel()
 	recorded := outgoing("")
 	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
 	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
+	inactive.Unreadable = true // does not matter where nothing is to be signed
 	for name, test := range map[string]struct {
 		store *memory
 		want  DeliverResult
 		ended []string
 	}{
-		"recorded":  {&memory{outgoing: recorded}, DeliverResult{OutcomeFailed, 500, "HTTP 500"}, nil},
-		"inactive":  {&memory{outgoing: inactive}, DeliverResult{OutcomeDeadLetter, 0, app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
-		"deleted":   {&memory{outgoing: deleted}, DeliverResult{OutcomeCancelled, 0, app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
-		"erased":    {&memory{outgoing: erased}, DeliverResult{OutcomeDeadLetter, 0, "payload erased"}, []string{"dead_letter: payload erased"}},
-		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{OutcomeCancelled, 0, app.ReasonCancelled}, nil},
-		"gone":      {&memory{err: app.NotFound()}, DeliverResult{OutcomeCancelled, 0, "no longer kept"}, nil},
+		"recorded":  {&memory{outgoing: recorded}, DeliverResult{Outcome: OutcomeFailed, StatusCode: 500, Reason: "HTTP 500", Quick: true}, nil},
+		"inactive":  {&memory{outgoing: inactive}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: app.ReasonInactive}, []string{"dead_letter: subscription inactive"}},
+		"deleted":   {&memory{outgoing: deleted}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted}, []string{"cancelled: subscription deleted"}},
+		"erased":    {&memory{outgoing: erased}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"}, []string{"dead_letter: payload erased"}},
+		"cancelled": {&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil},
+		"gone":      {&memory{err: app.NotFound()}, DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,21 +187,29 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 	}
 }
 
-// An attempt that was made while the database was away is recorded later, not made twice.
-func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
+// Without its secret a POST cannot be signed. That is no failure of the receiver: the attempt is
+// neither made nor counted, and is tried again until the keys are back.
+func TestUnreadableSecret(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
-	store := &memory{outgoing: outgoing(url), refuse: 2}
+	store := &memory{outgoing: outgoing(url)}
+	store.outgoing.Unreadable = true
 	d := newDeliveries(e, store)
-	for try := range 3 {
-		_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
-		if (err != nil) != (try < 2) {
-			t.Errorf("try %d: %v", try, err)
-		}
+	var log bytes.Buffer
+	d.log = zerolog.New(&log)
+	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, errUnreadable) {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if calls.Load() != 1 || len(store.made) != 1 {
-		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, errUnreadable) {
+		t.Errorf("test: %+v, %v", got, err)
+	}
+	if calls.Load() != 0 || len(store.made) != 0 || strings.Count(log.String(), `"subscription":"whk_1"`) != 2 {
+		t.Errorf("%d POSTs, recorded %+v, logged %s", calls.Load(), store.made, log.String())
+	}
+	store.outgoing.Unreadable = false
+	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
+		t.Errorf("with the keys: %+v, %v", got, err)
 	}
 }
 

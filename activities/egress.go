@@ -25,6 +25,10 @@ const (
 	maxResponseBody = 16 << 10
 	// maxResponseHeader bounds the header of an answer, in bytes; a larger one is a failure.
 	maxResponseHeader = 16 << 10
+	// idleTimeout is how long a connection is kept for the next POST. It is shorter than the
+	// keep-alive of common servers (gunicorn 2 s; Node, Apache and uvicorn 5 s): a POST that is
+	// written while the receiver closes the connection is a failed attempt.
+	idleTimeout = 1500 * time.Millisecond
 )
 
 // EgressConfig says whom the service may talk to, and how.
@@ -77,7 +81,7 @@ func NewEgress(config EgressConfig) *Egress {
 				MaxResponseHeaderBytes: maxResponseHeader,
 				MaxIdleConns:           2000,
 				MaxIdleConnsPerHost:    200,
-				IdleConnTimeout:        time.Minute,
+				IdleConnTimeout:        idleTimeout,
 			},
 		},
 	}
@@ -90,8 +94,10 @@ type Response struct {
 	Body       []byte // its first 16 KiB, as far as they came in time
 }
 
-// Post sends body to an https URL. An error says in a few words why there was no answer,
-// fit to be shown to a tenant: no text of a resolver, no internal address.
+// Post makes one POST to an https URL and returns within the timeout. The transport sends a
+// request again only if the kept connection was closed before any byte of it was written.
+// An error says in a few words why there was no response, fit to be shown to a tenant: no text
+// of a resolver, no internal address.
 func (e *Egress) Post(ctx context.Context, url string, header http.Header, body []byte) (Response, error) {
 	if err := app.CheckWebhookURL(url); err != nil {
 		return Response{}, fmt.Errorf("the URL %w", err)
@@ -103,16 +109,27 @@ func (e *Egress) Post(ctx context.Context, url string, header http.Header, body 
 		return Response{}, errors.New("the URL cannot be used")
 	}
 	request.Header = header
-	// Not sent: it lets the transport try again on a new connection when a kept one turns
-	// out to have been closed, which would be a failed attempt otherwise.
-	request.Header["Idempotency-Key"] = []string{}
 	response, err := e.client.Do(request)
 	if err != nil {
 		return Response{}, errors.New(connectionFailure(ctx, err, e.timeout))
 	}
 	defer response.Body.Close()
-	begun, _ := io.ReadAll(io.LimitReader(response.Body, maxResponseBody)) // best effort: the status line has decided
-	return Response{response.StatusCode, response.Header, begun}, nil
+	if response.StatusCode < http.StatusContinue {
+		return Response{}, errors.New("the answer is not HTTP")
+	}
+	return Response{response.StatusCode, response.Header, beginning(ctx, response)}, nil
+}
+
+// beginning returns the first part of a response's body, as far as it arrives before ctx ends.
+// The status line has already decided, so a body that breaks off is not an error.
+func beginning(ctx context.Context, response *http.Response) []byte {
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return nil // its body is the raw connection, which the request's context does not govern
+	}
+	stop := context.AfterFunc(ctx, func() { response.Body.Close() })
+	defer stop()
+	begun, _ := io.ReadAll(io.LimitReader(response.Body, maxResponseBody))
+	return begun
 }
 
 // connectionFailure says what went wrong without saying what we know of the network.
@@ -136,7 +153,8 @@ func connectionFailure(ctx context.Context, err error, timeout time.Duration) st
 		return "the connection was refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the host is out of reach"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		strings.Contains(err.Error(), "server closed idle connection"): // an error that net/http does not export
 		return "the connection was closed without an answer"
 	case strings.Contains(err.Error(), "response headers exceeded"):
 		return "the response headers are too large"

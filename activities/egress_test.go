@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,9 +20,14 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// receiver is a TLS server that answers as told, and an egress client that trusts it.
+// receiver returns an egress client and the URL of a TLS server that it trusts.
 func receiver(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (*Egress, string) {
-	server := httptest.NewTLSServer(handler)
+	return start(t, httptest.NewUnstartedServer(handler), timeout)
+}
+
+// start starts a TLS server, and makes an egress client that trusts it.
+func start(t *testing.T, server *httptest.Server, timeout time.Duration) (*Egress, string) {
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
@@ -51,6 +58,19 @@ func TestPostSendsTheBodyAsItIs(t *testing.T) {
 	}
 	if len(header["Idempotency-Key"]) != 0 || header.Get("Accept-Encoding") != "" {
 		t.Errorf("sent headers %v", header)
+	}
+}
+
+// repeat is a receiver that sends the last of these strings again and again, after the others.
+func repeat(sent ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		defer conn.Close()
+		last := len(sent) - 1
+		_, err := io.WriteString(conn, strings.Join(sent[:last], ""))
+		for err == nil {
+			_, err = io.WriteString(conn, sent[last])
+		}
 	}
 }
 
@@ -101,6 +121,28 @@ func TestHostileReceivers(t *testing.T) {
 				}
 			}
 		}, reason: "no answer within 300ms"},
+		"body that drips": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			for range time.Tick(20 * time.Millisecond) {
+				if _, err := io.WriteString(w, "x"); err != nil {
+					return
+				}
+				w.(http.Flusher).Flush()
+			}
+		}, status: 200},
+		"interim responses that drip": {handler: func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			defer conn.Close()
+			for range time.Tick(20 * time.Millisecond) {
+				if _, err := io.WriteString(conn, "HTTP/1.1 102 Processing\r\n\r\n"); err != nil {
+					return
+				}
+			}
+		}, reason: "no answer within 300ms"},
+		"endless 100":         {handler: repeat("HTTP/1.1 100 Continue\r\n\r\n"), reason: "the response headers are too large"},
+		"endless 103":         {handler: repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), reason: "the response headers are too large"},
+		"endless status line": {handler: repeat("HTTP/1.1 200 OK "), reason: "the response headers are too large"},
+		"header flood":        {handler: repeat("HTTP/1.1 200 OK\r\n", "X-More: x\r\n"), reason: "the response headers are too large"},
+		"no status":           {handler: repeat("HTTP/1.1 000 None\r\n\r\n"), reason: "the answer is not HTTP"},
 		"gzip bomb": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
@@ -176,19 +218,94 @@ func TestUnusableURLs(t *testing.T) {
 	}
 }
 
-// A kept connection that the receiver has closed meanwhile is no failed attempt.
-func TestClosedIdleConnectionIsReplaced(t *testing.T) {
+// hold reads the rest of a connection and reports whether the client closed it. The deadline
+// only ends a test that fails.
+func hold(conn net.Conn) bool {
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, err := io.Copy(io.Discard, conn)
+	return !isTimeout(err)
+}
+
+// After 101 the client's context no longer governs the connection, so nothing is read from it.
+func TestSwitchingProtocolsDoesNotHoldTheAttempt(t *testing.T) {
 	t.Parallel()
+	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	for name, sent := range map[string]string{
+		"silence":        switching,
+		"bytes after it": switching + "hello",
+		"no upgrade":     "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+		"interim first":  "HTTP/1.1 103 Early Hints\r\n\r\n" + switching,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			closed := make(chan bool, 1)
+			e, url := receiver(t, 300*time.Millisecond, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, _ := w.(http.Hijacker).Hijack()
+				defer conn.Close()
+				io.WriteString(conn, sent)
+				closed <- hold(conn)
+			})
+			response, err := post(e, url)
+			if err != nil || response.StatusCode != 101 || len(response.Body) != 0 {
+				t.Errorf("got %+v, %v", response, err)
+			}
+			if !<-closed {
+				t.Error("the client kept the connection")
+			}
+		})
+	}
+}
+
+// An attempt is one POST: what a receiver has read is not sent again on another connection.
+func TestPostIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	const kept = 4
+	var arriving sync.WaitGroup
+	arriving.Add(kept)
 	var calls atomic.Int32
 	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) == 2 { // on the kept connection
-			conn, _, _ := w.(http.Hijacker).Hijack()
-			conn.Close()
+		if calls.Add(1) <= kept {
+			arriving.Done()
+			arriving.Wait() // so that each has a connection of its own
+			return
 		}
+		io.Copy(io.Discard, r.Body)
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		conn.Close()
 	})
+	var posts sync.WaitGroup
+	for range kept {
+		posts.Go(func() {
+			if _, err := post(e, url); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	posts.Wait()
+	_, err := post(e, url)
+	if repeated := calls.Load() - kept; repeated != 1 || err == nil || err.Error() != "the connection was closed without an answer" {
+		t.Errorf("%d POSTs, %v", repeated, err)
+	}
+}
+
+// A kept connection that the receiver has closed in the meantime is replaced.
+func TestClosedIdleConnectionIsReplaced(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	closed := make(chan struct{}, 2)
+	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateIdle:
+			conn.(*tls.Conn).CloseWrite()
+		case http.StateClosed: // by the client, when it has read that
+			closed <- struct{}{}
+		}
+	}
+	e, url := start(t, server, time.Minute)
 	for range 2 {
 		if response, err := post(e, url); err != nil || response.StatusCode != 200 {
 			t.Errorf("%+v, %v", response, err)
 		}
+		<-closed
 	}
 }

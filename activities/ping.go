@@ -6,8 +6,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Test sends a test.ping once and records it. Like Deliver it does not send again what has
-// been sent. NOT_FOUND when the subscription is gone.
+// Test sends a test.ping and records it. Like Deliver, it does not repeat a POST that was made.
+// It returns NOT_FOUND if the subscription does not exist.
 func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result, err, _ := d.underWay.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
@@ -15,10 +15,10 @@ func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 }
 
 func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
-	if made, ok := d.unrecorded.Load(in.EventID); ok {
-		return d.recordTest(ctx, in, made.(app.MadeAttempt))
+	if made, ok := d.unrecorded.find(string(in.EventID)); ok {
+		return d.recordTest(ctx, in, made)
 	}
-	loading, loaded := context.WithTimeout(ctx, loadTimeout)
+	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
 	outgoing, err := d.store.OutgoingTest(loading, in)
 	loaded()
 	switch {
@@ -27,16 +27,20 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	case outgoing.Recorded != nil:
 		r := outgoing.Recorded
 		return testResult(in, r.Status, r.StatusCode, r.ResponseTimeMs, r.Error), nil
+	case outgoing.Unreadable:
+		return app.WebhookTestResult{}, d.unreadable(outgoing)
 	}
 	return d.recordTest(ctx, in, d.post(ctx, outgoing))
 }
 
 func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
-	d.unrecorded.Store(in.EventID, made)
+	d.unrecorded.keep(string(in.EventID), made, d.now())
+	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
+	defer recorded()
 	if err := d.store.RecordTest(ctx, made); err != nil {
 		return app.WebhookTestResult{}, err
 	}
-	d.unrecorded.Delete(in.EventID)
+	d.unrecorded.drop(string(in.EventID))
 	return testResult(in, made.Status, made.StatusCode, made.Duration.Milliseconds(), made.Error), nil
 }
 

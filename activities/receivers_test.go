@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/comanda-dev/comanda/app"
@@ -42,7 +41,9 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			}
 			out := outgoing(url)
 			out.EventID, out.EventAt, out.Body, out.Secret = event.ID, time.Now(), event.Body, app.NewSecret(secret)
-			if result, err := NewDeliveries(&memory{outgoing: out}, e, time.Now, prometheus.NewRegistry()).Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
+			d := newDeliveries(e, &memory{outgoing: out})
+			d.now = time.Now
+			if result, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
 				t.Fatal(result, err)
 			}
 

@@ -36,7 +36,7 @@ func TestBilling(t *testing.T) {
 	change(app.PlanEnterprise)
 	change(app.PlanStarter)
 	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, nil)
-	_, err := w.db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 100})
+	_, err := w.db.Dispatch(t.Context(), noon, 100)
 	w.must(err)
 	want.Taken = 1
 	see(w.tokens["OWNER"], "after a delivery", want)

@@ -5,7 +5,6 @@ import (
 	"net/url"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
 type deliveriesIn struct {
@@ -36,10 +35,13 @@ func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list
 	if err != nil {
 		return list[app.Delivery, cursorMeta]{}, err
 	}
-	filter := persistence.DeliveryFilter{
+	filter := app.DeliveryFilter{
 		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, Reason: in.Reason, From: in.From, To: in.To,
 	}
 	found, err := s.db.Deliveries(ctx, c.principal.StoreID, filter, app.DeliveryID(after), in.Limit+1)
+	if err == nil {
+		err = s.db.ExpectStarts(ctx, c.now, c.principal.StoreID, found)
+	}
 	return paged(s, c, found, in.Limit, func(d app.Delivery) string { return string(d.ID) }), err
 }
 
@@ -49,6 +51,10 @@ type deliveryIn struct {
 
 func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
 	d, err := s.db.Delivery(ctx, c.principal.StoreID, in.ID)
+	if err != nil {
+		return d, err
+	}
+	d, err = s.expected(ctx, c, d)
 	if err == nil && s.workflowURL != "" {
 		d.WorkflowURL = s.workflowURL + url.PathEscape(app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
 	}
@@ -57,5 +63,16 @@ func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Deli
 
 // replayDelivery queues the delivery; a relay hands it to its workflow.
 func (s *Server) replayDelivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
-	return s.db.Replay(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
+	d, err := s.db.Replay(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
+	if err != nil {
+		return d, err
+	}
+	return s.expected(ctx, c, d)
+}
+
+// expected returns a delivery with the estimate of its start if it is queued.
+func (s *Server) expected(ctx context.Context, c *call, d app.Delivery) (app.Delivery, error) {
+	one := []app.Delivery{d}
+	err := s.db.ExpectStarts(ctx, c.now, c.principal.StoreID, one)
+	return one[0], err
 }

@@ -221,7 +221,7 @@ func (w *world) addWebhook(store app.StoreID) app.SubscriptionID {
 func (w *world) attemptOf(s *shop) app.AttemptID {
 	w.Helper()
 	for {
-		made, _, err := w.db.Attempts(w.Context(), s.id, s.webhook.ID, persistence.AttemptFilter{}, 1, 1)
+		made, _, err := w.db.Attempts(w.Context(), s.id, s.webhook.ID, app.AttemptFilter{}, 1, 1)
 		w.must(err)
 		if len(made) > 0 {
 			return made[0].ID

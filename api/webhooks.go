@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
 type createWebhookIn struct {
@@ -65,7 +64,7 @@ type attemptsIn struct {
 func (in attemptsIn) check() []app.Detail { return checkSpan(in.From, in.To) }
 
 func (s *Server) attempts(ctx context.Context, c *call, in attemptsIn) (list[app.Attempt, pageMeta], error) {
-	filter := persistence.AttemptFilter{Status: in.Status, EventType: in.EventType, EventID: in.EventID, From: in.From, To: in.To}
+	filter := app.AttemptFilter{Status: in.Status, EventType: in.EventType, EventID: in.EventID, From: in.From, To: in.To}
 	page, total, err := s.db.Attempts(ctx, c.principal.StoreID, in.ID, filter, in.Page, in.Limit)
 	meta := pageMeta{Total: total, Page: in.Page, Limit: in.Limit, TotalPages: (total + in.Limit - 1) / in.Limit, RequestID: c.exchange.id}
 	return list[app.Attempt, pageMeta]{page, meta}, err

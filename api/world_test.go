@@ -187,9 +187,9 @@ func (w *world) fill(s *shop, owner string) {
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.AddDate(0, 0, 80)),
 	}, nil, nil)
 	w.must(err)
-	_, err = w.db.Dispatch(w.Context(), noon, app.ClaimLimits{Events: 100})
+	_, err = w.db.Dispatch(w.Context(), noon, 100)
 	w.must(err)
-	deliveries, err := w.db.Deliveries(w.Context(), s.id, persistence.DeliveryFilter{}, "", 10)
+	deliveries, err := w.db.Deliveries(w.Context(), s.id, app.DeliveryFilter{}, "", 10)
 	w.must(err)
 	s.delivery = deliveries[0]
 	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.Actor{}, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)

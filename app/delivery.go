@@ -35,6 +35,16 @@ type Delivery struct {
 	WorkflowURL    string         `json:"workflowUrl,omitempty"` // its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set
 }
 
+// DeliveryFilter narrows a list of deliveries. A zero value does not narrow it.
+type DeliveryFilter struct {
+	SubscriptionID SubscriptionID
+	EventID        EventID
+	EventType      EventType
+	Status         DeliveryStatus
+	Reason         string
+	From, To       *Time // of their creation: From included, To not
+}
+
 // DeadLetters counts the dead letters of a subscription that have one reason.
 type DeadLetters struct {
 	SubscriptionID SubscriptionID `json:"webhookId"`
@@ -49,6 +59,9 @@ type DeadLetters struct {
 func DeliveryWorkflowID(event EventID, subscription SubscriptionID) string {
 	return "delivery/" + string(event) + "/" + string(subscription)
 }
+
+// BurstWorkflowID returns the id of the workflow that makes the first attempts of a burst.
+func BurstWorkflowID(burst BurstID) string { return "burst/" + string(burst) }
 
 // Reasons of a delivery that ended without an attempt that tells why.
 const (
@@ -82,7 +95,20 @@ type Attempt struct {
 	DeliveredAt    Time          `json:"deliveredAt"` // when the attempt was made
 }
 
-// Outgoing is all that one attempt needs to know.
+// AttemptFilter narrows a list of attempts. A zero value does not narrow it.
+type AttemptFilter struct {
+	Status    AttemptStatus
+	EventType EventType
+	EventID   EventID
+	From, To  *Time // of the attempt: From included, To not
+}
+
+// Quick reports whether the receiver responded, with any status, before it counts as slow.
+func (a Attempt) Quick() bool {
+	return a.StatusCode != 0 && a.ResponseTimeMs < SlowResponse.Milliseconds()
+}
+
+// Outgoing is everything that one attempt needs.
 type Outgoing struct {
 	Status         DeliveryStatus
 	StoreID        StoreID
@@ -93,10 +119,11 @@ type Outgoing struct {
 	Body           []byte // the envelope's; nil once erased
 	URL            string
 	Secret         Secret
-	PreviousSecret Secret   // the one before, while it is still good; else empty
+	PreviousSecret Secret   // the replaced secret while it is still valid; else empty
+	Unreadable     bool     // a secret cannot be opened with the configured keys; both are empty
 	Active         bool     // the subscription is
 	Deleted        bool     // the subscription is
-	Recorded       *Attempt // this very attempt, when it has been made already
+	Recorded       *Attempt // this attempt, if it has already been made
 }
 
 // MadeAttempt is an attempt that has been made and is to be recorded. That of a test has
@@ -116,36 +143,76 @@ type MadeAttempt struct {
 	RetryIn    time.Duration       // from the attempt's end; with AttemptRetrying only
 }
 
-// Claim is a delivery that a relay is to start now.
+// Claim is a delivery that is handed to one relay under a lease.
 type Claim struct {
 	ID             DeliveryID
+	Generation     int // counts the claims of the delivery; with ID the key of this one
 	StoreID        StoreID
+	Queue          string // the website, or the sandbox twin; at most 64 bytes
 	EventID        EventID
 	SubscriptionID SubscriptionID
 	EventType      EventType
-	Attempts       int  // made so far
-	Replay         bool // not its first time: its workflow may be waiting, or may have ended
-	Quick          bool // its receiver answers fast, be it with failures: the first attempt may take the fast lane
-	Healthy        bool // its receiver neither fails nor is slow: its start does not wait for those of others
+	Attempts       int        // made so far, replays included
+	Place          int        // of these, made in the current schedule
+	NextRetryAt    *time.Time // when the next attempt is due; nil = now
+	Replay         bool       // a replay: its workflow may be open or closed
+	Repair         bool       // by the reconciler: its workflow is closed, unknown or stuck
+	Quick          bool       // recent responses took less than one second: the first attempt may take the fast lane
+	Healthy        bool       // no failing streak
+	BurstID        BurstID    // the burst that makes the first attempt; "" = none
 }
 
-// ClaimLimits bounds what a relay takes on at once.
+// ClaimLimits bounds the claims that a relay gets in one call.
 type ClaimLimits struct {
-	Events    int           // events that are turned into deliveries
-	Batch     int           // deliveries in all of healthy subscriptions
-	SlowBatch int           // the same of failing or slow ones
-	Turn      int           // new deliveries of one subscription; the rest is queued
-	Unproven  int           // deliveries of one subscription that may be pending, and one more for each lately attempted,
-	Quick     int           // up to so many of a healthy one
-	Slow      int           // or so many of a failing or slow one
-	Lease     time.Duration // after which another relay may take over what is not marked as started
+	Batch     int // deliveries of subscriptions that are healthy and quick
+	SlowBatch int // deliveries of other subscriptions
+	// Deliveries of the former that have waited for BurstAfter or longer are claimed as bursts of up to Burst, at most
+	// BurstBatch in all. A Burst below two means no bursts.
+	Burst, BurstBatch int
+	BurstAfter        time.Duration
+	Unproven          int           // pending deliveries of a subscription, plus one for each of its recent attempts,
+	Quick             int           // up to this number if it is healthy,
+	Slow              int           // or this number if it is not
+	Lease             time.Duration // after which another relay may take over a claim that is not marked as started
 }
 
-// Dispatched is what became of waiting events.
+// Dispatched is the result of one dispatch.
 type Dispatched struct {
-	Events int     // taken
-	Queued int     // deliveries that are due and left for later
-	Claims []Claim // deliveries to start now
+	Events     int // events that were taken
+	Deliveries int // deliveries that were queued for them
+}
+
+// Claimed is the result of one search for queued deliveries.
+type Claimed struct {
+	Claims []Claim
+	More   bool // more deliveries are queued, except those that wait for the next window of their plan
+	// Waited is the time for which the oldest of the deliveries to healthy, quick subscriptions has waited.
+	Waited time.Duration
+}
+
+// Without returns the limits that remain for a second search after one that found these claims.
+func (l ClaimLimits) Without(claims []Claim) ClaimLimits {
+	for _, c := range claims {
+		if c.Healthy && c.Quick {
+			l.Batch, l.BurstBatch = max(l.Batch-1, 0), max(l.BurstBatch-1, 0)
+		} else {
+			l.SlowBatch = max(l.SlowBatch-1, 0)
+		}
+	}
+	return l
+}
+
+// Overdue is a delivery that should have progressed.
+type Overdue struct {
+	Claim
+
+	Status DeliveryStatus // pending or retrying
+}
+
+// OverdueBatch is the deliveries whose workflows the reconciler checks next.
+type OverdueBatch struct {
+	Claims []Overdue
+	Left   int // overdue deliveries that are not in the batch and not yet checked in this pass
 }
 
 // OpenDelivery names a delivery that has not ended for good, and its event.

@@ -35,6 +35,7 @@ type (
 	RefundID       string
 	AddressID      string
 	LoyaltyEntryID string
+	BurstID        string
 )
 
 func (WebsiteID) prefix() string      { return "web" }
@@ -61,6 +62,7 @@ func (PaymentID) prefix() string      { return "pay" }
 func (RefundID) prefix() string       { return "ref" }
 func (AddressID) prefix() string      { return "adr" }
 func (LoyaltyEntryID) prefix() string { return "loy" }
+func (BurstID) prefix() string        { return "bst" }
 
 // ID is any of the identifier types of this package.
 type ID interface {

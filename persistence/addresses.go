@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // addressRow is an address as its table holds it. Addresses are changed under the lock of
@@ -37,7 +38,7 @@ func (r addressRow) address() app.Address {
 // such customer.
 func (db *DB) Addresses(ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int) ([]app.Address, error) {
 	var rows []addressRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		if err := hasCustomer(ctx, tx, store, customer); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (db *DB) Addresses(ctx context.Context, store app.StoreID, customer app.Cus
 // Idempotency-Keys can lead to; render makes the answer that is stored for once.
 func (db *DB) AddAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, in app.Address, once *Once, render func(app.Address) any) (app.Address, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Address, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Address, error) {
 		owner, err := lockCustomer(ctx, tx, store, customer)
 		if err != nil {
 			return app.Address{}, err
@@ -96,7 +97,7 @@ func (db *DB) AddAddress(ctx context.Context, now time.Time, store app.StoreID, 
 func (db *DB) ChangeAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, id app.AddressID, version int64, change func(*app.Address) error) (app.Address, error) {
 	now = app.At(now).Time
 	var changed app.Address
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		owner, before, err := lockAddress(ctx, tx, store, customer, id, version)
 		if err != nil {
 			return err
@@ -129,7 +130,7 @@ func (db *DB) ChangeAddress(ctx context.Context, now time.Time, store app.StoreI
 // time, or VERSION_MISMATCH (version 0 is any).
 func (db *DB) DeleteAddress(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, id app.AddressID, version int64) error {
 	now = app.At(now).Time
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		owner, address, err := lockAddress(ctx, tx, store, customer, id, version)
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func lockAddress(ctx context.Context, tx bun.Tx, store app.StoreID, customer app
 	var row addressRow
 	err = tx.NewSelect().Model(&row).Where("a.store_id = ? AND a.customer_id = ? AND a.id = ?", store, customer, id).Scan(ctx)
 	if err == nil {
-		err = checkVersion(version, row.Version)
+		err = pg.CheckVersion(version, row.Version)
 	}
 	return owner, row.address(), err
 }

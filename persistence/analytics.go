@@ -95,7 +95,7 @@ func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, ho
 	var rows []soldRow
 	var currencies []app.Currency
 	var clock Clock
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		if clock, err = clockOf(ctx, tx, store); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ var productSalesQuery = strings.NewReplacer("{quantity}", capped("quantity"), "{
 // app.MaxAmountMinor.
 func (db *DB) ProductSales(ctx context.Context, store app.StoreID, period app.Period, after ProductsCursor, limit int) ([]app.ProductSales, error) {
 	rows := []app.ProductSales{}
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = rows[:0]
 		return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), after.Currency, after.NetMinor, after.ProductID, limit).Scan(ctx, &rows)
 	})
@@ -179,7 +179,7 @@ const customerCountsQuery = `
 // CustomerCounts counts who ordered in a period.
 func (db *DB) CustomerCounts(ctx context.Context, store app.StoreID, period app.Period) (app.CustomerCounts, error) {
 	var counts app.CustomerCounts
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).Scan(ctx, &counts)
 	})
 	return counts, err

@@ -41,7 +41,7 @@ func (r restaurant) year(t *testing.T, db *persistencetest.Database, orders int)
 			FROM unnest(ARRAY[$2, $3]) WITH ORDINALITY AS x (st, s) JOIN orders o ON o.store_id = st, generate_series(0, o.item_count - 1) p
 			WHERE $1::bigint > 0 AND $4::timestamptz IS NOT NULL`,
 	} {
-		_, err := owner.ExecContext(t.Context(), statement, orders, r.stores[0], r.stores[1], time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		_, err := owner.ExecContext(t.Context(), statement, orders, r.Stores[0], r.Stores[1], time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		must(t, err)
 	}
 	// Whatever still looks at the rows of before keeps VACUUM from saying that all see these.
@@ -66,7 +66,7 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.year(t, db, 2000)
-	_, err := db.ChangeSettings(t.Context(), noon, r.stores[0], app.Actor{}, 0, func(s *app.Settings) error {
+	_, err := db.ChangeSettings(t.Context(), noon, r.Stores[0], app.Actor{}, 0, func(s *app.Settings) error {
 		s.Timezone, s.BusinessDayCutoffHour = "UTC", 4
 		return nil
 	})
@@ -83,7 +83,7 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 			i.position, c.id, c.kind, (c.created_at - interval '4 hours')::date < '2026-03-01' OR EXISTS (
 				SELECT FROM orders e WHERE e.customer_id = c.id AND e.status <> 'CANCELLED' AND (e.created_at - interval '4 hours')::date < '2026-03-01')
 		FROM orders o JOIN order_items i ON i.order_id = o.id JOIN customers c ON c.id = o.customer_id
-		WHERE o.store_id = $1 AND (o.created_at - interval '4 hours')::date BETWEEN '2026-03-01' AND '2026-03-31'`, r.stores[0])
+		WHERE o.store_id = $1 AND (o.created_at - interval '4 hours')::date BETWEEN '2026-03-01' AND '2026-03-31'`, r.Stores[0])
 	must(t, err)
 	defer rows.Close()
 	begin, end := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC), time.Date(2026, 4, 1, 4, 0, 0, 0, time.UTC)
@@ -134,9 +134,9 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 		wantProducts[*p] = true
 	}
 	wantCounts.ReturningCustomers = int64(len(returning))
-	wantCounts.NewCustomers = int64(count(t, db, "SELECT count(*) FROM customers WHERE store_id = $1 AND created_at >= $2 AND created_at < $3", r.stores[0], begin, end))
+	wantCounts.NewCustomers = int64(count(t, db, "SELECT count(*) FROM customers WHERE store_id = $1 AND created_at >= $2 AND created_at < $3", r.Stores[0], begin, end))
 
-	sold, currencies, clock, err := db.Sold(t.Context(), r.stores[0], march, false)
+	sold, currencies, clock, err := db.Sold(t.Context(), r.Stores[0], march, false)
 	must(t, err)
 	if slices.Sort(currencies); clock.Cutoff != 4 || clock.Zone != time.UTC || !slices.Equal(currencies, []app.Currency{"EUR", "USD"}) {
 		t.Errorf("%v %v", clock, currencies)
@@ -146,7 +146,7 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 	if diff := cmp.Diff([]app.Sales{wantSales["EUR"], wantSales["USD"]}, sums); diff != "" || sums[0].CancelledOrders == 0 {
 		t.Error(diff)
 	}
-	byQuarter, _, _, err := db.Sold(t.Context(), r.stores[0], march, true)
+	byQuarter, _, _, err := db.Sold(t.Context(), r.Stores[0], march, true)
 	must(t, err)
 	hours, err := march.Plot(byQuarter, currencies, app.Hourly, clock.Zone, clock.Cutoff)
 	must(t, err)
@@ -167,7 +167,7 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 	var last app.ProductSales
 	got := map[app.ProductSales]bool{}
 	for {
-		page, err := db.ProductSales(t.Context(), r.stores[0], march, after, 7)
+		page, err := db.ProductSales(t.Context(), r.Stores[0], march, after, 7)
 		must(t, err)
 		for _, p := range page {
 			if got[p] || last.Currency > p.Currency || last.Currency == p.Currency && (last.NetMinor < p.NetMinor || last.NetMinor == p.NetMinor && last.ProductID >= p.ProductID) {
@@ -183,7 +183,7 @@ func TestAnalyticsCountEveryRow(t *testing.T) {
 	if diff := cmp.Diff(wantProducts, got); diff != "" || len(got) < 60 {
 		t.Error(diff)
 	}
-	counts, err := db.CustomerCounts(t.Context(), r.stores[0], march)
+	counts, err := db.CustomerCounts(t.Context(), r.Stores[0], march)
 	must(t, err)
 	if diff := cmp.Diff(wantCounts, counts); diff != "" || counts.NewCustomers == 0 || counts.ReturningCustomers == 0 {
 		t.Error(diff)
@@ -198,7 +198,7 @@ func TestAnalyticsStayOnIndexes(t *testing.T) {
 	r := open(t, db, "one.example")
 	r.year(t, db, 8_000)
 	march := period(t, "2026-03-01", "2026-03-31")
-	plans, err := db.ExplainAnalytics(t.Context(), r.stores[0], march)
+	plans, err := db.ExplainAnalytics(t.Context(), r.Stores[0], march)
 	must(t, err)
 	for name, indexes := range map[string][]string{
 		"days": {"sales_pkey", "refunds_by_day"}, "hours": {"sales_pkey", "refunds_by_day"}, "products": {"product_sales_pkey"},
@@ -220,7 +220,7 @@ func TestAmountsThatAreTooLarge(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	_, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil, asIs)
 	must(t, err)
 	for _, statement := range []string{
 		`INSERT INTO orders (id, number, subtotal_minor, total_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, store_id, store_view_id, status, fulfillment_type, source,
@@ -234,12 +234,12 @@ func TestAmountsThatAreTooLarge(t *testing.T) {
 		exec(t, db, statement, int64(app.MaxAmountMinor))
 	}
 	whole := period(t, "2026-01-01", "2026-12-31")
-	sold, _, _, err := db.Sold(t.Context(), r.stores[0], whole, false)
+	sold, _, _, err := db.Sold(t.Context(), r.Stores[0], whole, false)
 	must(t, err)
 	if _, err := app.Sum(sold, nil); app.CodeOf(err) != app.CodeAmountTooLarge {
 		t.Errorf("sales: %v", err)
 	}
-	if _, err := db.ProductSales(t.Context(), r.stores[0], whole, persistence.ProductsCursor{}, 10); app.CodeOf(err) != app.CodeAmountTooLarge {
+	if _, err := db.ProductSales(t.Context(), r.Stores[0], whole, persistence.ProductsCursor{}, 10); app.CodeOf(err) != app.CodeAmountTooLarge {
 		t.Errorf("products: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // apiKeyRow is an API key as its table holds it, without the hash.
@@ -28,7 +29,7 @@ type apiKeyRow struct {
 func (r apiKeyRow) apiKey() app.APIKey {
 	return app.APIKey{
 		ID: r.ID, StoreID: r.StoreID, Name: r.Name, Scopes: r.Scopes, Mode: r.Mode, Prefix: r.Mode.Prefix(), LastFour: r.LastFour,
-		CreatedAt: app.At(r.CreatedAt), LastUsedAt: timeOrNil(r.LastUsedAt), RevokedAt: timeOrNil(r.RevokedAt),
+		CreatedAt: app.At(r.CreatedAt), LastUsedAt: pg.TimeOrNil(r.LastUsedAt), RevokedAt: pg.TimeOrNil(r.RevokedAt),
 	}
 }
 
@@ -44,8 +45,8 @@ const keysOfStore = `k.store_id IN (SELECT id FROM stores WHERE id = ?0 OR sandb
 func (db *DB) CreateAPIKey(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewAPIKey, once *Once, render func(app.IssuedAPIKey) any) (app.IssuedAPIKey, error) {
 	now = app.At(now).Time
 	var issued app.IssuedAPIKey
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
-		issued, err = runOnce(ctx, tx, store, once, now, func() (app.IssuedAPIKey, error) {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		issued, err = pg.RunOnce(ctx, tx, store, once, now, func() (app.IssuedAPIKey, error) {
 			return createAPIKey(ctx, tx, now, store, by, in)
 		}, render)
 		return err
@@ -69,7 +70,7 @@ func createAPIKey(ctx context.Context, tx bun.Tx, now time.Time, store app.Store
 	if err != nil {
 		return app.IssuedAPIKey{}, err
 	}
-	err = audit(ctx, tx, now, store, by, app.AuditAPIKeyCreated, string(row.ID), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
+	err = pg.Audit(ctx, tx, now, store, by, app.AuditAPIKeyCreated, string(row.ID), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
 	return app.IssuedAPIKey{APIKey: row.apiKey(), Key: key}, err
 }
 
@@ -128,14 +129,14 @@ func (db *DB) APIKeys(ctx context.Context, store app.StoreID, after app.APIKeyID
 	for i, row := range rows {
 		keys[i] = row.apiKey()
 	}
-	return keys, classify(err)
+	return keys, pg.Classify(err)
 }
 
 // RevokeAPIKey ends a key of a store or of its sandbox, from the next request on. One that
 // was revoked before stays as it is; NOT_FOUND if there is none of that id.
 func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.APIKeyID) (app.APIKey, error) {
 	var row apiKeyRow
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		row = apiKeyRow{}
 		err := tx.NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND k.id = ?1 FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
 		if err != nil || row.RevokedAt != nil {
@@ -146,7 +147,7 @@ func (db *DB) RevokeAPIKey(ctx context.Context, now time.Time, store app.StoreID
 		if _, err := tx.NewRaw(`UPDATE api_keys SET revoked_at = ? WHERE store_id = ? AND id = ?`, at, row.StoreID, id).Exec(ctx); err != nil {
 			return err
 		}
-		return audit(ctx, tx, now, store, by, app.AuditAPIKeyRevoked, string(id), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
+		return pg.Audit(ctx, tx, now, store, by, app.AuditAPIKeyRevoked, string(id), map[string]any{"name": row.Name, "scopes": row.Scopes, "mode": row.Mode})
 	})
 	return row.apiKey(), err
 }
@@ -176,7 +177,7 @@ func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret
 	case errors.Is(err, sql.ErrNoRows):
 		return app.Principal{}, app.TokenInvalid()
 	case err != nil:
-		return app.Principal{}, classify(err)
+		return app.Principal{}, pg.Classify(err)
 	case revoked:
 		return app.Principal{}, app.Errorf(app.CodeAPIKeyRevoked, "the API key was revoked; create a new one")
 	case suspended:

@@ -14,23 +14,16 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-func (r restaurant) key(t *testing.T, db *persistencetest.Database, store int, mode app.KeyMode) app.IssuedAPIKey {
-	t.Helper()
-	issued, err := db.CreateAPIKey(t.Context(), noon, r.stores[store], app.Actor{}, app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}, nil, nil)
-	must(t, err)
-	return issued
-}
-
 func TestAuthenticateKey(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	issued := r.key(t, db, 1, "")
+	issued := r.Key(t, db, 1, "")
 	got, err := db.AuthenticateKey(t.Context(), noon, issued.Key)
 	must(t, err)
 	want := app.Principal{
-		Realm: app.RealmAPIKey, APIKeyID: issued.ID, StoreID: r.stores[1], WebsiteID: r.website, Scopes: []app.Scope{app.ScopeReadOrders},
-		View: app.StoreView{ID: r.view(t, db, 1), Code: "de_de", Locale: "de-DE", Currency: "EUR", IsDefault: true},
+		Realm: app.RealmAPIKey, APIKeyID: issued.ID, StoreID: r.Stores[1], WebsiteID: r.Website, Scopes: []app.Scope{app.ScopeReadOrders},
+		View: app.StoreView{ID: r.View(t, db, 1), Code: "de_de", Locale: "de-DE", Currency: "EUR", IsDefault: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -40,7 +33,7 @@ func TestAuthenticateKey(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := db.RevokeAPIKey(t.Context(), noon, r.stores[1], app.Actor{}, issued.ID); err != nil {
+	if _, err := db.RevokeAPIKey(t.Context(), noon, r.Stores[1], app.Actor{}, issued.ID); err != nil {
 		t.Error(err)
 	}
 	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked || p.Realm != "" {
@@ -53,7 +46,7 @@ func TestLastUseIsNotedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	issued := r.key(t, db, 0, "")
+	issued := r.Key(t, db, 0, "")
 	writes := map[string]bool{}
 	for _, second := range []int{0, 1, 59, 60, 61, 119, 120, 30} {
 		now := noon.Add(time.Duration(second) * time.Second)
@@ -80,7 +73,7 @@ func TestMembersOfASandbox(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	sandbox := r.key(t, db, 0, app.KeyTest).StoreID
+	sandbox := r.Key(t, db, 0, app.KeyTest).StoreID
 	members := func(store app.StoreID) map[string]string {
 		rows, err := db.System().DB.QueryContext(t.Context(), "SELECT user_id, role FROM memberships WHERE store_id = $1", store)
 		must(t, err)
@@ -98,13 +91,13 @@ func TestMembersOfASandbox(t *testing.T) {
 		"SELECT 1",
 		"INSERT INTO users (id, email, name, password_hash, created_at) VALUES ('usr_new', 'new@example.com', 'New', '-', now())",
 		"INSERT INTO memberships (user_id, store_id, role, created_at) SELECT 'usr_new', id, 'ADMIN', now() FROM stores WHERE sandbox_of IS NULL",
-		"UPDATE memberships SET role = 'STAFF' WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[0]) + "'",
-		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[1]) + "'",
-		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.stores[0]) + "'",
+		"UPDATE memberships SET role = 'STAFF' WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[0]) + "'",
+		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[1]) + "'",
+		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[0]) + "'",
 	} {
 		_, err := db.System().DB.ExecContext(t.Context(), change)
 		must(t, err)
-		if diff := cmp.Diff(members(r.stores[0]), members(sandbox)); diff != "" || len(members(sandbox)) == 0 {
+		if diff := cmp.Diff(members(r.Stores[0]), members(sandbox)); diff != "" || len(members(sandbox)) == 0 {
 			t.Errorf("after %s: %s", change, diff)
 		}
 	}
@@ -115,12 +108,12 @@ func TestRulesOfASandbox(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE stores SET business_day_cutoff_hour = 4, tax_delivery_fee = false WHERE id = $1", r.stores[0])
+	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE stores SET business_day_cutoff_hour = 4, tax_delivery_fee = false WHERE id = $1", r.Stores[0])
 	must(t, err)
-	sandbox := r.key(t, db, 0, app.KeyTest).StoreID
+	sandbox := r.Key(t, db, 0, app.KeyTest).StoreID
 	var live, twin, name string
 	const rules = "SELECT (to_jsonb(s) - '{id,name,created_at,sandbox_of}'::text[])::text, name FROM stores s WHERE id = $1"
-	must(t, db.System().DB.QueryRowContext(t.Context(), rules, r.stores[0]).Scan(&live, &name))
+	must(t, db.System().DB.QueryRowContext(t.Context(), rules, r.Stores[0]).Scan(&live, &name))
 	must(t, db.System().DB.QueryRowContext(t.Context(), rules, sandbox).Scan(&twin, &name))
 	if live != twin || name != "one.example (sandbox)" {
 		t.Errorf("%q: %s instead of %s", name, twin, live)
@@ -131,9 +124,9 @@ func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	live, test, siblings := r.key(t, db, 0, app.KeyLive), r.key(t, db, 0, app.KeyTest), r.key(t, db, 1, app.KeyTest)
+	live, test, siblings := r.Key(t, db, 0, app.KeyLive), r.Key(t, db, 0, app.KeyTest), r.Key(t, db, 1, app.KeyTest)
 	for store, want := range map[app.StoreID][]app.APIKeyID{
-		r.stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.stores[1]: {siblings.ID}, "sto_unknown": nil, "": nil,
+		r.Stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.Stores[1]: {siblings.ID}, "sto_unknown": nil, "": nil,
 	} {
 		keys, err := db.APIKeys(t.Context(), store, "", 100)
 		must(t, err)
@@ -164,11 +157,11 @@ func TestJoiningWhileASandboxIsMade(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	var wait sync.WaitGroup
-	wait.Go(func() { r.key(t, db, 0, app.KeyTest) })
+	wait.Go(func() { r.Key(t, db, 0, app.KeyTest) })
 	for i := range 12 {
 		wait.Go(func() {
 			_, err := db.CreateUser(t.Context(), noon, persistence.NewUser{
-				Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-", Roles: map[app.StoreID]app.Role{r.stores[0]: app.RoleStaff},
+				Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-", Roles: map[app.StoreID]app.Role{r.Stores[0]: app.RoleStaff},
 			})
 			if err != nil {
 				t.Error(err)

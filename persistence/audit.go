@@ -2,60 +2,13 @@ package persistence
 
 import (
 	"context"
-	"net/url"
 	"time"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/schema"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
-
-// audit adds a line to a store's audit trail, in the transaction of what it tells of.
-// Details never hold a secret, nor anything that somebody tried as one.
-func audit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, action app.AuditAction, target string, details map[string]any) error {
-	if details == nil {
-		details = map[string]any{}
-	}
-	_, err := tx.NewRaw(`INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		app.NewID[app.AuditID](now), store, action, by.Realm, by.ID, target, details, by.Address, by.RequestID, app.At(now).Time).Exec(ctx)
-	return err
-}
-
-// auditUser is audit for what concerns a user and no store more than another: each store
-// that the user belongs to has the line. tx must be one of the role that sees them all.
-func auditUser(ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, by app.Actor, action app.AuditAction, target string, details map[string]any) error {
-	return auditEach(ctx, tx, now, bun.SafeQuery(`FROM memberships m JOIN stores s ON s.id = m.store_id
-		JOIN websites w ON w.id = s.website_id AND w.suspended_at IS NULL WHERE m.user_id = ?`, user), by, action, target, details)
-}
-
-// auditWebsite is audit for each store of a website, whose id is the target.
-func auditWebsite(ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, action app.AuditAction, details map[string]any) error {
-	return auditEach(ctx, tx, now, bun.SafeQuery(`FROM stores s WHERE s.website_id = ?`, website), by, action, string(website), details)
-}
-
-// auditEach adds the same line for each of the stores s, save for sandboxes: whoever is
-// concerned reads it in the store beside.
-func auditEach(ctx context.Context, tx bun.Tx, now time.Time, stores schema.QueryWithArgs, by app.Actor, action app.AuditAction, target string, details map[string]any) error {
-	if details == nil {
-		details = map[string]any{}
-	}
-	_, err := tx.NewRaw(`INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
-		SELECT 'aud_' || uuidv7_hex(), s.id, ?, ?, ?, ?, ?, ?, ?, ? ? AND s.sandbox_of IS NULL`,
-		action, by.Realm, by.ID, target, details, by.Address, by.RequestID, app.At(now).Time, stores).Exec(ctx)
-	return err
-}
-
-// hostOf is what the audit trail tells of a webhook's URL: its path or query may well be
-// what lets in.
-func hostOf(address string) string {
-	parsed, err := url.Parse(address)
-	if err != nil { // which app.CheckWebhookURL lets nobody give
-		return ""
-	}
-	return parsed.Host
-}
 
 // AuditFilter narrows an audit trail; zero values narrow nothing.
 type AuditFilter struct {
@@ -92,7 +45,7 @@ func (r auditRow) entry() app.AuditEntry {
 // the one named (its zero value = from the start). Actors have the names that they have now.
 func (db *DB) AuditTrail(ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor, limit int) ([]app.AuditEntry, error) {
 	var rows []auditRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		return auditQuery(tx, store, filter, after, limit).Scan(ctx, &rows)
 	})
@@ -140,7 +93,7 @@ func (db *DB) withUserNames(ctx context.Context, rows []auditRow) ([]app.AuditEn
 	if len(ids) > 0 {
 		var users []struct{ ID, Email string }
 		if err := db.System().NewRaw(`SELECT id, email FROM users WHERE id IN (?)`, bun.List(ids)).Scan(ctx, &users); err != nil {
-			return nil, classify(err)
+			return nil, pg.Classify(err)
 		}
 		for _, user := range users {
 			names[user.ID] = user.Email

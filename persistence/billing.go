@@ -15,7 +15,7 @@ import (
 func (db *DB) ChangePlan(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, plan app.Plan) (app.PlanUsage, error) {
 	var website app.WebsiteID
 	var sandbox bool
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw("SELECT website_id, sandbox_of IS NOT NULL FROM stores WHERE id = ?", store).Scan(ctx, &website, &sandbox)
 	})
 	if err == nil && sandbox {

@@ -13,7 +13,7 @@ func TestBusinessDate(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	order := r.order(t, db, 0)
+	order := r.Order(t, db, 0)
 	for _, c := range []struct {
 		zone   string
 		cutoff int
@@ -50,10 +50,10 @@ func TestBusinessDate(t *testing.T) {
 		{"Pacific/Kiritimati", 0, "2026-12-31T10:00:00Z", "2027-01-01"},
 		{"Pacific/Pago_Pago", 23, "2026-01-01T09:59:59Z", "2025-12-30"},
 	} {
-		exec(t, db, "UPDATE stores SET timezone = $1, business_day_cutoff_hour = $2 WHERE id = $3", c.zone, c.cutoff, r.stores[0])
+		exec(t, db, "UPDATE stores SET timezone = $1, business_day_cutoff_hour = $2 WHERE id = $3", c.zone, c.cutoff, r.Stores[0])
 		now, err := time.Parse(time.RFC3339, c.now)
 		must(t, err)
-		quote, err := db.QuoteOrder(t.Context(), now, r.stores[0], order)
+		quote, err := db.QuoteOrder(t.Context(), now, r.Stores[0], order)
 		must(t, err)
 		if quote.BusinessDate != c.want {
 			t.Errorf("%s in %s with the cut-off at %d: %s instead of %s", c.now, c.zone, c.cutoff, quote.BusinessDate, c.want)

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // StartSocialSession begins a session of the customer whom an identity opens. An identity
@@ -28,12 +29,12 @@ func (db *DB) StartSocialSession(ctx context.Context, now time.Time, store app.S
 		session, err = beginCustomerSession(ctx, tx, now, store, customer, ttl)
 		return err
 	}
-	err := db.inStore(ctx, store, begin)
-	for range maxTries { // somebody else has just made the identity or the account
-		if !isDuplicate(err) {
+	err := db.pg.InStore(ctx, store, begin)
+	for range pg.MaxTries { // somebody else has just made the identity or the account
+		if !pg.IsDuplicate(err) {
 			break
 		}
-		err = db.inStore(ctx, store, begin)
+		err = db.pg.InStore(ctx, store, begin)
 	}
 	return session, err
 }
@@ -42,7 +43,7 @@ func (db *DB) StartSocialSession(ctx context.Context, now time.Time, store app.S
 func socialCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, who app.SocialIdentity) (app.Customer, error) {
 	known, err := scanLogin(ctx, tx.NewRaw(`SELECT ? FROM customer_identities i JOIN customers c ON c.id = i.customer_id AND c.store_id = i.store_id
 		WHERE i.store_id = ? AND i.provider = ? AND i.subject = ? FOR UPDATE OF c, i`, loginColumns, store, who.Provider, who.Subject))
-	if app.CodeOf(classify(err)) != app.CodeNotFound {
+	if app.CodeOf(pg.Classify(err)) != app.CodeNotFound {
 		return known.Customer, errorOr(err, known.usable())
 	}
 	if who.Email == "" {
@@ -50,7 +51,7 @@ func socialCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.Sto
 	}
 	account, err := scanLogin(ctx, tx.NewRaw(`SELECT ? FROM customers c WHERE ? FOR UPDATE`, loginColumns, registeredAs(store, who.Email)))
 	switch {
-	case app.CodeOf(classify(err)) == app.CodeNotFound:
+	case app.CodeOf(pg.Classify(err)) == app.CodeNotFound:
 		account.Customer, err = insertCustomer(ctx, tx, now, store, NewCustomer{Email: who.Email, FirstName: who.FirstName, LastName: who.LastName}, who.Proven)
 	case err != nil:
 	case !who.Proven:

@@ -7,6 +7,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // customerRow is what of a customer others may see, as the table holds it.
@@ -37,7 +39,7 @@ func (r customerRow) customer() app.Customer {
 // Customer returns a customer of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Customer(ctx context.Context, store app.StoreID, id app.CustomerID) (app.Customer, error) {
 	var row customerRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewSelect().Model(&row).Where("c.store_id = ? AND c.id = ?", store, id).Scan(ctx)
 	})
 	return row.customer(), err
@@ -47,7 +49,7 @@ func (db *DB) Customer(ctx context.Context, store app.StoreID, id app.CustomerID
 // the one named (its zero value = from the start). A customer, if not "", sees nobody else.
 func (db *DB) Customers(ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor, limit int) ([]app.Customer, error) {
 	var rows []customerRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		return listCustomers(tx, &rows, store, own, filter, after, limit).Scan(ctx)
 	})
@@ -86,12 +88,12 @@ func listCustomers(tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.Cu
 func (db *DB) ChangeCustomer(ctx context.Context, now time.Time, store app.StoreID, id app.CustomerID, version int64, change func(*app.Customer) error) (app.Customer, error) {
 	now = app.At(now).Time
 	var changed app.Customer
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		before, err := lockCustomer(ctx, tx, store, id)
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(version, before.Version); err != nil {
+		if err := pg.CheckVersion(version, before.Version); err != nil {
 			return err
 		}
 		changed = before
@@ -104,7 +106,7 @@ func (db *DB) ChangeCustomer(ctx context.Context, now time.Time, store app.Store
 		}
 		_, err = tx.NewRaw("UPDATE customers SET first_name = ?, last_name = ?, phone = ? WHERE store_id = ? AND id = ?",
 			changed.FirstName, changed.LastName, changed.Phone, store, id).Exec(ctx)
-		if isDuplicate(err) {
+		if pg.IsDuplicate(err) {
 			return app.Errorf(app.CodeConflict, "there is another guest of this phone number")
 		}
 		if err != nil {
@@ -131,5 +133,5 @@ func tellOfCustomer(ctx context.Context, tx bun.Tx, now time.Time, c app.Custome
 	if err != nil {
 		return c, err
 	}
-	return c, emit(ctx, tx, now, c.StoreID, app.EventCustomerUpdated, app.CustomerUpdated{Customer: c, UpdatedFields: fields})
+	return c, delivery.Emit(ctx, tx, now, c.StoreID, app.EventCustomerUpdated, app.CustomerUpdated{Customer: c, UpdatedFields: fields})
 }

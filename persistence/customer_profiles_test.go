@@ -22,7 +22,7 @@ func TestCustomersAreReadByIndex(t *testing.T) {
 	_, err = db.System().DB.ExecContext(t.Context(), `INSERT INTO customers (id, store_id, kind, email, first_name, last_name, phone, created_at, updated_at)
 		SELECT 'cus_' || uuidv7_hex(), $1, CASE WHEN n % 50 = 0 THEN 'registered' ELSE 'guest' END, 'c' || n || '@example.com', 'First' || n, 'Last' || n,
 			'+49151' || 1000000 + n, '2026-03-14'::timestamptz + n * interval '1 minute', '2026-03-14'::timestamptz + n * interval '1 minute'
-		FROM generate_series(1, 20000) n`, r.stores[0])
+		FROM generate_series(1, 20000) n`, r.Stores[0])
 	must(t, err)
 	_, err = owner.ExecContext(t.Context(), `ANALYZE customers`)
 	must(t, err)
@@ -42,7 +42,7 @@ func TestCustomersAreReadByIndex(t *testing.T) {
 			if name == "changed" && after.ID != "" {
 				continue
 			}
-			plan, err := db.ExplainCustomers(t.Context(), r.stores[0], test.own, test.filter, after)
+			plan, err := db.ExplainCustomers(t.Context(), r.Stores[0], test.own, test.filter, after)
 			must(t, err)
 			for index := range strings.FieldsSeq(test.indexes) {
 				if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") {

@@ -10,6 +10,8 @@ import (
 	"github.com/uptrace/bun/schema"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // NewCustomer is what it takes to register a customer. PasswordHash is encoded Argon2id.
@@ -34,12 +36,12 @@ type CustomerSession struct {
 func (db *DB) RegisterCustomer(ctx context.Context, now time.Time, store app.StoreID, in NewCustomer, ttl time.Duration) (CustomerSession, error) {
 	now = app.At(now).Time
 	var session CustomerSession
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		if err := openStore(ctx, tx, store); err != nil {
 			return err
 		}
 		customer, err := insertCustomer(ctx, tx, now, store, in, false)
-		if isDuplicate(err) {
+		if pg.IsDuplicate(err) {
 			return app.Errorf(app.CodeEmailTaken, "somebody has registered with this e-mail address")
 		}
 		if err != nil {
@@ -74,7 +76,7 @@ func insertCustomer(ctx context.Context, tx bun.Tx, now time.Time, store app.Sto
 	if err != nil {
 		return customer, err
 	}
-	return customer, emit(ctx, tx, now, store, app.EventCustomerCreated, customer)
+	return customer, delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, customer)
 }
 
 func beginCustomerSession(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, customer app.Customer, ttl time.Duration) (CustomerSession, error) {
@@ -97,7 +99,7 @@ type CustomerLogin struct {
 // any case; NOT_FOUND if there is none, or the website is suspended.
 func (db *DB) CustomerLoginByEmail(ctx context.Context, store app.StoreID, email string) (CustomerLogin, error) {
 	var login CustomerLogin
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		if err = openStore(ctx, tx, store); err != nil {
 			return err
 		}
@@ -135,7 +137,7 @@ func (db *DB) StartCustomerSession(ctx context.Context, now time.Time, store app
 		fresh = login.PasswordHash
 	}
 	var session CustomerSession
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var hash string
 		var usable bool
 		err := tx.NewRaw(`SELECT password_hash, disabled_at IS NULL FROM customers WHERE store_id = ? AND id = ? FOR UPDATE`,
@@ -173,12 +175,12 @@ func (db *DB) AuthenticateCustomer(ctx context.Context, session app.SessionID, c
 	if errors.Is(err, sql.ErrNoRows) {
 		return app.Principal{}, app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 	}
-	return p, classify(err)
+	return p, pg.Classify(err)
 }
 
 // EndCustomerSession ends a customer's session; one that has ended stays as it is.
 func (db *DB) EndCustomerSession(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, session app.SessionID) error {
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw(`UPDATE customer_sessions SET ended_at = ?, end_reason = ?
 			WHERE store_id = ? AND customer_id = ? AND id = ? AND ended_at IS NULL`, now, app.EndedByLogout, store, customer, session).Exec(ctx)
 		return err
@@ -200,7 +202,7 @@ type CustomerRefreshed struct {
 // website whose page asks: for a customer of another it is CROSS_ORIGIN, and nothing happens.
 func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, by app.Actor, session app.SessionID, counter int64, page app.WebsiteID, rules app.RefreshRules) (CustomerRefreshed, error) {
 	var r CustomerRefreshed
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		r = CustomerRefreshed{}
 		state, err := r.lock(ctx, tx, session, page)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -214,7 +216,7 @@ func (db *DB) RefreshCustomer(ctx context.Context, now time.Time, by app.Actor, 
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = customerSessions.carryOut(ctx, tx, r.Decision, session, string(r.CustomerID), state.Counter, now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
-			err = audit(ctx, tx, now, r.StoreID, by.Unknown(app.RealmCustomer), app.AuditSessionReused, string(r.CustomerID),
+			err = pg.Audit(ctx, tx, now, r.StoreID, by.Unknown(app.RealmCustomer), app.AuditSessionReused, string(r.CustomerID),
 				map[string]any{"sessionId": session})
 		}
 		return err

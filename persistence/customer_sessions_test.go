@@ -13,12 +13,12 @@ func TestCustomerSessions(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	store := r.stores[0]
+	store := r.Stores[0]
 	first, err := db.RegisterCustomer(t.Context(), noon, store, persistence.NewCustomer{Email: "ada@example.com", FirstName: "Ada", PasswordHash: "old"}, time.Hour)
 	must(t, err)
 	who, err := db.AuthenticateCustomer(t.Context(), first.ID, first.Customer.ID, store)
 	must(t, err)
-	if who.Realm != app.RealmCustomer || who.CustomerID != first.Customer.ID || who.WebsiteID != r.website || who.View.Currency != "EUR" || who.Role != "" || who.UserID != "" {
+	if who.Realm != app.RealmCustomer || who.CustomerID != first.Customer.ID || who.WebsiteID != r.Website || who.View.Currency != "EUR" || who.Role != "" || who.UserID != "" {
 		t.Errorf("principal %+v", who)
 	}
 	for email, want := range map[string]app.Code{"ADA@example.com": app.CodeEmailTaken, "ada@example.com": app.CodeEmailTaken, "bob@example.com": ""} {
@@ -39,7 +39,7 @@ func TestCustomerSessions(t *testing.T) {
 func TestStartCustomerSessionChecksAgain(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	store := open(t, db, "one.example").stores[0]
+	store := open(t, db, "one.example").Stores[0]
 	_, err := db.RegisterCustomer(t.Context(), noon, store, persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "old"}, time.Hour)
 	must(t, err)
 	stale, err := db.CustomerLoginByEmail(t.Context(), store, "ADA@EXAMPLE.com")

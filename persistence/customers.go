@@ -7,6 +7,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // orderingCustomer returns the customer of an order and counts the order. It is either a
@@ -39,7 +41,7 @@ func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, day string,
 		return app.OrderCustomer{}, err
 	}
 	if id == guest.ID {
-		if err := emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
+		if err := delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
 			return app.OrderCustomer{}, err
 		}
 	}
@@ -62,8 +64,17 @@ func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Cus
 	err := tx.Tx.QueryRowContext(ctx, `UPDATE customers SET total_orders = total_orders + 1 WHERE store_id = $1 AND id = $2
 		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
 		Scan(&c.ID, &c.Name, &c.Email, &c.Phone)
-	if app.CodeOf(classify(err)) == app.CodeNotFound {
+	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
 		return c, notACustomer()
 	}
 	return c, err
+}
+
+// hasCustomer returns NOT_FOUND if a store has no customer of that id.
+func hasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
+	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
+	if err == nil && !known {
+		err = app.NotFound()
+	}
+	return err
 }

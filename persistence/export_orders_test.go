@@ -11,7 +11,7 @@ import (
 
 // ExplainOrders returns the plan of a list of orders, as it ran.
 func (db *DB) ExplainOrders(ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor) (plan string, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var rows []orderRow
 		var lines []string
 		err := tx.NewRaw("EXPLAIN (ANALYZE, BUFFERS) ?", listOrders(tx, &rows, store, customer, filter, after, 21)).Scan(ctx, &lines)

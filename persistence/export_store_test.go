@@ -12,7 +12,7 @@ import (
 
 // explain returns PostgreSQL's plan for a query of one store.
 func (db *DB) explain(ctx context.Context, store app.StoreID, query func(tx bun.Tx) (string, error)) (plan string, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		statement, err := query(tx)
 		if err != nil {
 			return err

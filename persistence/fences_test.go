@@ -44,20 +44,20 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 		t.Errorf("only %d tables have a store_id", tables)
 	}
 	r := open(t, db, "one.example")
-	r.place(t, db, 1)
-	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	r.Place(t, db, 1)
+	customer, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
-	_, err = db.AddAddress(t.Context(), noon, r.stores[0], customer.Customer.ID, app.Address{}, nil, nil)
+	_, err = db.AddAddress(t.Context(), noon, r.Stores[0], customer.Customer.ID, app.Address{}, nil, nil)
 	must(t, err)
-	r.key(t, db, 0, "")
-	_, err = db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{DeliveryStatus: app.DeliveryDeadLetter}, nil, nil)
+	r.Key(t, db, 0, "")
+	_, err = db.OrderBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{}, app.NewBulkReplay{DeliveryStatus: app.DeliveryDeadLetter}, nil, nil)
 	must(t, err)
-	_, err = db.StartSocialSession(t.Context(), noon, r.stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
+	_, err = db.StartSocialSession(t.Context(), noon, r.Stores[0], app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour)
 	must(t, err)
-	r.invite(t, mailing(t, db), "a-token")
-	_, err = db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
+	r.Invite(t, mailing(t, db), "a-token")
+	_, err = db.Reserve(t.Context(), noon, r.Stores[0], app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil, nil)
 	must(t, err)
-	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	till := till{T: t, db: db, store: r.Stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
 	payment, _, err := till.pay(aPayment("pi_1", 1000))
 	must(t, err)
 	_, _, err = till.refund(payment.ID, "re_1", 1)
@@ -83,70 +83,79 @@ func TestRowLevelSecurityIsForcedEverywhere(t *testing.T) {
 func TestWhoCrossesStores(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"Accept",               // an invitation may name several stores
-		"ChangeRole",           // users belong to no store
-		"Invite",               // an invitation may name several stores
-		"Invited",              // the token names the stores
-		"Members",              // users belong to no store
-		"RemoveMember",         // users belong to no store
-		"Authenticate",         // the session names the store
-		"CheckSchema",          // reads no tenant's row
-		"ClaimAbandoned",       // relay
-		"ClaimQueued",          // relay
-		"ClaimJobs",            // relay
-		"FinishJobs",           // relay
-		"CreateUser",           // platform
-		"CreateWebsite",        // platform
-		"ContinueBulkReplay",   // takes slots of the plan, which is the website's
-		"Dispatch",             // relay
-		"MoveUp",               // relay
-		"PlanUsage",            // a plan belongs to the website
-		"Replay",               // takes a slot of the website's plan
-		"Elsewhere",            // the probe behind STORE_MISMATCH
-		"EndDelivery",          // attempt recording
-		"Erase",                // retention
-		"ClaimMail",            // users and invitations belong to no store
-		"eraseBodies",          // retention
-		"eraseRows",            // retention
-		"forgetSecret",         // attempt recording
-		"Backlog",              // metrics, of all stores together
-		"HasDue",               // relay
-		"LoginByEmail",         // login
-		"MarkStarted",          // relay
-		"Me",                   // the session names the store
-		"outgoing",             // attempt recording
-		"SetPasswordHash",      // login
-		"StartSession",         // login
-		"Unclaim",              // relay
-		"recordAttempts",       // attempt recording
-		"TakeRateLimits",       // who knocks has not said yet at which store
-		"AuthenticateCustomer", // the session names the store
-		"APIKeys",              // a store's keys and those of its sandbox
-		"AuthenticateKey",      // the key names the store
-		"CreateAPIKey",         // a test key belongs to the store's sandbox, which it may have to make
-		"RevokeAPIKey",         // as APIKeys
-		"EndSession",           // logout
-		"Refresh",              // session lookup
-		"RefreshCustomer",      // the session names the store
-		"Stores",               // users belong to no store
-		"SwitchStore",          // the session's store changes
-		"ChangeWebsite",        // platform
-		"OpenWebsite",          // platform
-		"Websites",             // platform
-		"WebsiteByDomain",      // a page has not said yet which store it is for
-		"LoginFailed",          // login: a user may work in several stores
-		"withUserNames",        // users belong to no store
-		"OrderHistory",         // as withUserNames
+		"Accept",                      // an invitation may name several stores
+		"ChangeRole",                  // users belong to no store
+		"Invite",                      // an invitation may name several stores
+		"Invited",                     // the token names the stores
+		"Members",                     // users belong to no store
+		"RemoveMember",                // users belong to no store
+		"Authenticate",                // the session names the store
+		"pg.CheckSchema",              // reads no tenant's row
+		"delivery.ClaimAbandoned",     // relay
+		"delivery.Claim",              // relay
+		"delivery.claimLimited",       // relay
+		"delivery.ExpectStarts",       // a queue is the website's
+		"delivery.Overdue",            // reconciliation
+		"delivery.ClaimJobs",          // relay
+		"delivery.FinishJobs",         // relay
+		"CreateUser",                  // platform
+		"CreateWebsite",               // platform
+		"delivery.ContinueBulkReplay", // takes slots of the plan, which is the website's
+		"delivery.Dispatch",           // relay
+		"delivery.PlanUsage",          // a plan belongs to the website
+		"delivery.Replay",             // takes a slot of the website's plan
+		"Elsewhere",                   // the probe behind STORE_MISMATCH
+		"delivery.EndDelivery",        // attempt recording
+		"delivery.Erase",              // retention
+		"delivery.ClaimMail",          // users and invitations belong to no store
+		"delivery.eraseBodies",        // retention
+		"delivery.eraseRows",          // retention
+		"delivery.forgetSecret",       // attempt recording
+		"delivery.Backlog",            // metrics, of all stores together
+		"LoginByEmail",                // login
+		"delivery.MarkStarted",        // relay
+		"Me",                          // the session names the store
+		"delivery.outgoing",           // attempt recording
+		"SetPasswordHash",             // login
+		"StartSession",                // login
+		"delivery.Unclaim",            // relay
+		"delivery.recordAttempts",     // attempt recording
+		"TakeRateLimits",              // who knocks has not said yet at which store
+		"AuthenticateCustomer",        // the session names the store
+		"APIKeys",                     // a store's keys and those of its sandbox
+		"AuthenticateKey",             // the key names the store
+		"CreateAPIKey",                // a test key belongs to the store's sandbox, which it may have to make
+		"RevokeAPIKey",                // as APIKeys
+		"EndSession",                  // logout
+		"Refresh",                     // session lookup
+		"RefreshCustomer",             // the session names the store
+		"Stores",                      // users belong to no store
+		"SwitchStore",                 // the session's store changes
+		"ChangeWebsite",               // platform
+		"OpenWebsite",                 // platform
+		"Websites",                    // platform
+		"WebsiteByDomain",             // a page has not said yet which store it is for
+		"LoginFailed",                 // login: a user may work in several stores
+		"withUserNames",               // users belong to no store
+		"OrderHistory",                // as withUserNames
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()
-	names, err := filepath.Glob("*.go")
-	must(t, err)
+	var names []string
+	for _, pattern := range []string{"*.go", "pg/*.go", "delivery/*.go"} {
+		found, err := filepath.Glob(pattern)
+		must(t, err)
+		if len(found) == 0 {
+			t.Errorf("no file is like %s", pattern)
+		}
+		names = append(names, found...)
+	}
 	var got []string
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
+		within := strings.TrimPrefix(filepath.Dir(name)+".", "..") // "" for a method of this package
 		file, err := parser.ParseFile(files, name, nil, 0)
 		must(t, err)
 		for _, declaration := range file.Decls {
@@ -156,7 +165,7 @@ func TestWhoCrossesStores(t *testing.T) {
 			}
 			ast.Inspect(function, func(n ast.Node) bool {
 				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "System" || s.Sel.Name == "system") {
-					got = append(got, function.Name.Name)
+					got = append(got, within+function.Name.Name)
 				}
 				return true
 			})

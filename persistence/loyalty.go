@@ -54,7 +54,7 @@ func settlePoints(ctx context.Context, tx bun.Tx, now time.Time, order app.Order
 // the store has no such customer.
 func (db *DB) LoyaltyEntries(ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int) ([]app.LoyaltyEntry, error) {
 	entries := []app.LoyaltyEntry{}
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		if err := hasCustomer(ctx, tx, store, customer); err != nil {
 			return err
 		}
@@ -76,13 +76,4 @@ func (db *DB) LoyaltyEntries(ctx context.Context, store app.StoreID, customer ap
 		return nil
 	})
 	return entries, err
-}
-
-// hasCustomer returns NOT_FOUND if a store has no customer of that id.
-func hasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
-	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
-	if err == nil && !known {
-		err = app.NotFound()
-	}
-	return err
 }

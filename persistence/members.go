@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Members lists the users of a store, the last to join first, at most limit of them, from
@@ -22,7 +23,7 @@ func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limi
 		WHERE m.store_id = $1 AND ($2 = '' OR (m.created_at, u.id) < ($3, $2))
 		ORDER BY m.created_at DESC, u.id DESC LIMIT $4`, store, after.ID, after.At, limit)
 	if err != nil {
-		return nil, classify(err)
+		return nil, pg.Classify(err)
 	}
 	defer rows.Close()
 	members := []app.Member{}
@@ -34,20 +35,20 @@ func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limi
 		m.JoinedAt = app.At(m.JoinedAt.Time)
 		members = append(members, m)
 	}
-	return members, classify(rows.Err())
+	return members, pg.Classify(rows.Err())
 }
 
 // ChangeRole gives a member of a store another role (the sandbox follows by a trigger), which counts from the member's next
 // request on. NOT_FOUND for who is no member; LAST_OWNER when no OWNER would be left.
 func (db *DB) ChangeRole(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, user app.UserID, role app.Role) (app.Member, error) {
 	var m app.Member
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		was, err := keepAnOwner(ctx, tx, store, user, role)
 		if err != nil {
 			return err
 		}
 		if was != role {
-			if err := audit(ctx, tx, now, store, by, app.AuditRoleChanged, string(user), map[string]any{"from": was, "to": role}); err != nil {
+			if err := pg.Audit(ctx, tx, now, store, by, app.AuditRoleChanged, string(user), map[string]any{"from": was, "to": role}); err != nil {
 				return err
 			}
 		}
@@ -61,7 +62,7 @@ func (db *DB) ChangeRole(ctx context.Context, now time.Time, store app.StoreID, 
 
 // RemoveMember takes a user out of a store (and, by a trigger, of its sandbox). Errors are those of ChangeRole.
 func (db *DB) RemoveMember(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, user app.UserID) error {
-	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	return pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		was, err := keepAnOwner(ctx, tx, store, user, "")
 		if err != nil {
 			return err
@@ -69,7 +70,7 @@ func (db *DB) RemoveMember(ctx context.Context, now time.Time, store app.StoreID
 		if _, err := tx.NewRaw(`DELETE FROM memberships WHERE store_id = ? AND user_id = ?`, store, user).Exec(ctx); err != nil {
 			return err
 		}
-		return audit(ctx, tx, now, store, by, app.AuditUserRemoved, string(user), map[string]any{"role": was})
+		return pg.Audit(ctx, tx, now, store, by, app.AuditUserRemoved, string(user), map[string]any{"role": was})
 	})
 }
 
@@ -125,8 +126,8 @@ func (db *DB) Invite(ctx context.Context, now time.Time, inviter app.Principal, 
 		return db.insertInvitation(ctx, tx, now, inviter.WebsiteID, by, in, token, ttl)
 	}
 	var invitation app.Invitation
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
-		invitation, err = runOnce(ctx, tx, inviter.StoreID, once, now, func() (app.Invitation, error) { return invite(ctx, tx) }, render)
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		invitation, err = pg.RunOnce(ctx, tx, inviter.StoreID, once, now, func() (app.Invitation, error) { return invite(ctx, tx) }, render)
 		return err
 	})
 	return invitation, err
@@ -147,12 +148,12 @@ func (db *DB) insertInvitation(ctx context.Context, tx bun.Tx, now time.Time, we
 		return in, err
 	}
 	for _, store := range in.StoreIDs {
-		err := audit(ctx, tx, now, store, by, app.AuditUserInvited, string(in.ID), map[string]any{"email": in.Email, "role": in.Role})
+		err := pg.Audit(ctx, tx, now, store, by, app.AuditUserInvited, string(in.ID), map[string]any{"email": in.Email, "role": in.Role})
 		if err != nil {
 			return in, err
 		}
 	}
-	return in, db.orderInvitationMail(ctx, tx, now, in, token)
+	return in, db.EnqueueInvitationMail(ctx, tx, now, in, token)
 }
 
 // toOpenWebsite bounds invitations to those of websites that are not suspended.
@@ -170,7 +171,7 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Lo
 		return nil, app.TokenInvalid()
 	}
 	if err != nil {
-		return nil, classify(err)
+		return nil, pg.Classify(err)
 	}
 	found, err := db.LoginByEmail(ctx, email)
 	if app.CodeOf(err) == app.CodeNotFound {
@@ -187,7 +188,7 @@ func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app
 	var user app.User
 	var stores []app.StoreID
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var id app.InvitationID
 		var email, invitedAs string
 		var role app.Role
@@ -205,7 +206,7 @@ func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app
 		if passwordHash != "" {
 			_, err = tx.NewRaw(`INSERT INTO users (id, email, name, password_hash, created_at) VALUES (?, ?, ?, ?, ?)`,
 				app.NewID[app.UserID](now), email, name, passwordHash, now).Exec(ctx)
-			if isDuplicate(err) { // made a moment ago: its password has not been checked
+			if pg.IsDuplicate(err) { // made a moment ago: its password has not been checked
 				return app.Errorf(app.CodeConflict, "a user with this address has just been made; accept once more, with that user's password")
 			}
 			if err != nil {
@@ -229,7 +230,7 @@ func (db *DB) Accept(ctx context.Context, now time.Time, by app.Actor, token app
 			return err
 		}
 		for _, store := range joined {
-			if err := audit(ctx, tx, now, store, by.As(user), app.AuditInvitationAccepted, string(id), map[string]any{"role": role}); err != nil {
+			if err := pg.Audit(ctx, tx, now, store, by.As(user), app.AuditInvitationAccepted, string(id), map[string]any{"role": role}); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // historyRow is a line of an order's history as its table holds it.
@@ -42,12 +44,12 @@ func (r historyRow) change() app.OrderChange {
 func (db *DB) ChangeOrderStatus(ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, version int64, change app.OrderStatusChange) (app.Order, error) {
 	now = app.At(now).Time
 	var moved app.Order
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		order, items, err := lockOrder(ctx, tx, store, id)
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(version, order.Version); err != nil {
+		if err := pg.CheckVersion(version, order.Version); err != nil {
 			return err
 		}
 		if moved, err = order.Moved(change, app.At(now)); err != nil || moved.Status == order.Status {
@@ -106,12 +108,12 @@ func undoOrder(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow)
 // tellOfStatus writes the events of an order's new status, and its history. The ids of the
 // events sort in the order of the spec's table.
 func tellOfStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, by app.Actor) error {
-	event, err := emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated, app.OrderStatusUpdated{Order: order, NewStatus: order.Status})
+	event, err := delivery.Emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated, app.OrderStatusUpdated{Order: order, NewStatus: order.Status})
 	if err != nil {
 		return err
 	}
 	if further, ok := map[app.OrderStatus]app.EventType{app.OrderCompleted: app.EventOrderCompleted, app.OrderCancelled: app.EventOrderCancelled}[order.Status]; ok {
-		if err := emit(ctx, tx, now.Add(time.Microsecond), order.StoreID, further, order); err != nil {
+		if err := delivery.Emit(ctx, tx, now.Add(time.Microsecond), order.StoreID, further, order); err != nil {
 			return err
 		}
 	}
@@ -120,7 +122,7 @@ func tellOfStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order
 
 // remember adds the order's newest status to its history.
 func remember(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, event app.EventID) error {
-	err := insertPrepared(ctx, tx, historyRow{
+	err := pg.InsertPrepared(ctx, tx, historyRow{
 		OrderID: order.ID, StoreID: order.StoreID, Version: order.Version, FromStatus: order.PreviousStatus, ToStatus: order.Status,
 		Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event, At: order.UpdatedAt.Time,
 	})
@@ -149,5 +151,5 @@ func (db *DB) OrderHistory(ctx context.Context, store app.StoreID, id app.OrderI
 	for i, r := range rows {
 		changes[i] = r.change()
 	}
-	return changes, classify(err)
+	return changes, pg.Classify(err)
 }

@@ -22,7 +22,7 @@ func TestListsOfManyOrdersStayOnIndexes(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	const orders = 40_000
-	store := r.stores[0]
+	store := r.Stores[0]
 	// Ten thousand customers; one order in fifty is cancelled, one in a thousand still open,
 	// and those that only one of the filters finds are the oldest.
 	exec(t, db, `INSERT INTO customers (id, store_id, kind, email, created_at, updated_at)

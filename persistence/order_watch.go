@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // ordersChannel is what commits that change an order notify.
@@ -27,7 +28,7 @@ func announce(ctx context.Context, tx bun.Tx, order app.Order) error {
 // with each, in the order of the commits. It returns when the connection breaks or ctx is
 // done; what was changed after that is not made up for.
 func (db *DB) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
-	return db.listen(ctx, roleApp, ordersChannel, began, func(payload string) {
+	return db.pg.Listen(ctx, pg.RoleApp, ordersChannel, began, func(payload string) {
 		var notice app.OrderNotice
 		if json.Unmarshal([]byte(payload), &notice) == nil { // whoever may connect may notify
 			heard(notice)

@@ -10,6 +10,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // orderRow is an order as its table holds it.
@@ -90,7 +92,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 // Idempotency-Keys can lead to; render makes the answer that is stored for once.
 func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *Once, render func(app.Order) any) (app.Order, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
 		rules, err := rules(ctx, tx, store, in.StoreViewID)
 		if err != nil {
 			return app.Order{}, err
@@ -121,14 +123,14 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			items[i].OrderID, items[i].BusinessDate = row.ID, row.BusinessDate
 			row.ItemCount += items[i].Quantity
 		}
-		if err := insertPrepared(ctx, tx, row); err != nil {
+		if err := pg.InsertPrepared(ctx, tx, row); err != nil {
 			return app.Order{}, err
 		}
-		if err := insertPrepared(ctx, tx, items...); err != nil {
+		if err := pg.InsertPrepared(ctx, tx, items...); err != nil {
 			return app.Order{}, err
 		}
 		order := row.order(items)
-		event, err := emitted(ctx, tx, now, store, app.EventOrderCreated, order)
+		event, err := delivery.Emitted(ctx, tx, now, store, app.EventOrderCreated, order)
 		if err != nil {
 			return app.Order{}, err
 		}
@@ -140,7 +142,7 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 // [DB.PlaceOrder] would refuse.
 func (db *DB) QuoteOrder(ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder) (app.OrderQuote, error) {
 	var quote app.OrderQuote
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rules, err := rules(ctx, tx, store, in.StoreViewID)
 		if err != nil {
 			return err
@@ -194,7 +196,7 @@ func orderedItems(ctx context.Context, tx bun.Tx, store app.StoreID, rules store
 	for i, item := range wanted {
 		ids[i] = item.ProductID
 	}
-	err := selectPrepared(ctx, tx, &rows, `SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
+	err := pg.SelectPrepared(ctx, tx, &rows, `SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
 		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
 	if err != nil {
 		return nil, nil, err
@@ -244,7 +246,7 @@ func takeStock(ctx context.Context, tx bun.Tx, store app.StoreID, need []counted
 		err := tx.NewRaw(`UPDATE products SET stock_quantity = stock_quantity - ?0
 			WHERE store_id = ?1 AND id = ?2 AND (stock_quantity >= ?0 OR stock_quantity IS NULL) RETURNING stock_quantity`,
 			c.quantity, store, c.product).Scan(ctx, &left)
-		if app.CodeOf(classify(err)) == app.CodeNotFound {
+		if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
 			return c.outOfStock()
 		}
 		if err != nil {
@@ -259,17 +261,6 @@ func takeStock(ctx context.Context, tx bun.Tx, store app.StoreID, need []counted
 
 func unavailable(path, message string) error {
 	return refuse(app.CodeProductUnavailable, path, message)
-}
-
-func refuse(code app.Code, path, message string) error {
-	return &app.Error{Code: code, Message: path + " " + message, Details: []app.Detail{{Path: path, Message: message}}}
-}
-
-func errorOr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // priceOrder computes the order's amounts into a new row and its lines.
@@ -308,7 +299,7 @@ func priceOrder(now time.Time, store app.StoreID, in app.NewOrder, rules storeRu
 // not "", sees own orders only.
 func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) (app.Order, error) {
 	var order app.Order
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var rows []orderRow
 		q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id)
 		if customer != "" {
@@ -330,7 +321,7 @@ func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, cust
 // named (its zero value = from the start). A customer, if not "", sees own orders only.
 func (db *DB) Orders(ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int) ([]app.Order, error) {
 	var orders []app.Order
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		var rows []orderRow
 		orders, _, err = scanOrders(ctx, tx, store, listOrders(tx, &rows, store, customer, filter, after, limit), &rows)
 		return err

@@ -20,17 +20,17 @@ func TestPlaceOrder(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	placed, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	placed, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil, asIs)
 	must(t, err)
 	if placed.Number != "1" || placed.TotalMinor != 1900 || placed.TaxMinor != 124 || placed.Status != app.OrderReceived || placed.BusinessDate != "2026-03-14" {
 		t.Errorf("placed %+v", placed)
 	}
-	read, err := db.Order(t.Context(), r.stores[0], placed.ID, "")
+	read, err := db.Order(t.Context(), r.Stores[0], placed.ID, "")
 	must(t, err)
 	if diff := cmp.Diff(placed, read); diff != "" {
 		t.Error("what was placed and what is read differ:", diff)
 	}
-	if _, err := db.Order(t.Context(), r.stores[1], placed.ID, ""); app.CodeOf(err) != app.CodeNotFound {
+	if _, err := db.Order(t.Context(), r.Stores[1], placed.ID, ""); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("from the sibling store: %v", err)
 	}
 }
@@ -39,7 +39,7 @@ func TestOrderNumbersHaveNoGaps(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	good := r.order(t, db, 0)
+	good := r.Order(t, db, 0)
 	bad := good
 	wrong := int64(1)
 	bad.ExpectedTotalMinor = &wrong
@@ -48,10 +48,10 @@ func TestOrderNumbersHaveNoGaps(t *testing.T) {
 	numbers := make(chan string, each)
 	for range each {
 		wait.Go(func() {
-			if _, err := db.PlaceOrder(t.Context(), noon, r.stores[0], bad, nil, asIs); app.CodeOf(err) != app.CodeTotalMismatch {
+			if _, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], bad, nil, asIs); app.CodeOf(err) != app.CodeTotalMismatch {
 				t.Errorf("wrong total: %v", err)
 			}
-			order, err := db.PlaceOrder(t.Context(), noon, r.stores[0], good, nil, asIs)
+			order, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], good, nil, asIs)
 			if err != nil {
 				t.Error(err)
 			}
@@ -76,15 +76,15 @@ func TestStockIsNeverOversold(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	stock := int64(7)
-	last, err := db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{Name: "Tiramisu", PriceMinor: 600, Currency: "EUR", IsAvailable: true, StockQuantity: &stock}, nil, nil)
+	last, err := db.CreateProduct(t.Context(), noon, r.Stores[0], app.Product{Name: "Tiramisu", PriceMinor: 600, Currency: "EUR", IsAvailable: true, StockQuantity: &stock}, nil, nil)
 	must(t, err)
-	order := r.order(t, db, 0)
-	order.Items = []app.NewOrderItem{{ProductID: r.menu[0].ID, Quantity: 1}, {ProductID: last.ID, Quantity: 1}}
+	order := r.Order(t, db, 0)
+	order.Items = []app.NewOrderItem{{ProductID: r.Menu[0].ID, Quantity: 1}, {ProductID: last.ID, Quantity: 1}}
 	var wait sync.WaitGroup
 	codes := make(chan app.Code, 20)
 	for range cap(codes) {
 		wait.Go(func() {
-			_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, nil, asIs)
+			_, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil, asIs)
 			codes <- app.CodeOf(err)
 		})
 	}
@@ -103,12 +103,12 @@ func TestIdempotencyKeyPlacesOneOrder(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	order := r.order(t, db, 0)
+	order := r.Order(t, db, 0)
 	once := persistence.Once{Credential: "somebody", Route: "POST /orders", Key: "k1", Body: []byte("{}")}
-	first, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, &once, asIs)
+	first, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, &once, asIs)
 	must(t, err)
 
-	_, err = db.PlaceOrder(t.Context(), noon, r.stores[0], order, &once, asIs)
+	_, err = db.PlaceOrder(t.Context(), noon, r.Stores[0], order, &once, asIs)
 	replayed, ok := errors.AsType[*persistence.Replayed](err)
 	if !ok {
 		t.Fatalf("the second time: %v", err)
@@ -120,7 +120,7 @@ func TestIdempotencyKeyPlacesOneOrder(t *testing.T) {
 	}
 	other := once
 	other.Body = []byte("{ }")
-	if _, err = db.PlaceOrder(t.Context(), noon, r.stores[0], order, &other, asIs); app.CodeOf(err) != app.CodeIdempotencyKeyReused {
+	if _, err = db.PlaceOrder(t.Context(), noon, r.Stores[0], order, &other, asIs); app.CodeOf(err) != app.CodeIdempotencyKeyReused {
 		t.Errorf("another body: %v", err)
 	}
 	var wait sync.WaitGroup
@@ -128,7 +128,7 @@ func TestIdempotencyKeyPlacesOneOrder(t *testing.T) {
 	placed := make(chan bool, 10)
 	for range cap(placed) {
 		wait.Go(func() {
-			_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, &once, asIs)
+			_, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, &once, asIs)
 			if _, replayed := errors.AsType[*persistence.Replayed](err); err != nil && !replayed && app.CodeOf(err) != app.CodeIdempotencyKeyInUse {
 				t.Error(err)
 			}
@@ -152,33 +152,26 @@ func TestFirstGuestCheckoutMakesACustomer(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	order := r.order(t, db, 0)
-	first, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, nil, asIs)
+	order := r.Order(t, db, 0)
+	first, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil, asIs)
 	must(t, err)
 	order.Guest.Email = "ADA@example.com"
-	second, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, nil, asIs)
+	second, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil, asIs)
 	must(t, err)
 	if first.Customer.ID != second.Customer.ID {
 		t.Error("the same address became two guests")
 	}
 	order = app.NewOrder{Items: order.Items, FulfillmentType: order.FulfillmentType, Source: order.Source, StoreViewID: order.StoreViewID, CustomerID: first.Customer.ID}
-	third, err := db.PlaceOrder(t.Context(), noon, r.stores[0], order, nil, asIs)
+	third, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil, asIs)
 	must(t, err)
 	if third.Customer.Name != "Ada" {
 		t.Errorf("known customer: %+v", third.Customer)
 	}
 	order.CustomerID = "cus_unknown"
-	if _, err = db.PlaceOrder(t.Context(), noon, r.stores[0], order, nil, asIs); app.CodeOf(err) != app.CodeValidationFailed {
+	if _, err = db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil, asIs); app.CodeOf(err) != app.CodeValidationFailed {
 		t.Errorf("unknown customer: %v", err)
 	}
 	if n := count(t, db, "SELECT count(*) FROM outbox WHERE type = 'customer.created'"); n != 1 {
 		t.Errorf("%d customer.created events", n)
 	}
-}
-
-// count reads one number as the role that sees every store.
-func count(t *testing.T, db *persistencetest.Database, query string, args ...any) (n int) {
-	t.Helper()
-	must(t, db.System().DB.QueryRowContext(t.Context(), query, args...).Scan(&n))
-	return n
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // paymentRow is a payment as its table holds it.
@@ -73,7 +75,7 @@ func (r refundRow) refund() app.Refund {
 // what Idempotency-Keys can lead to; render makes the answer that is stored for once.
 func (db *DB) RecordPayment(ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, in app.NewPayment, once *Once, render func(app.Payment) any) (app.Payment, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Payment, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Payment, error) {
 		order, _, err := lockOrder(ctx, tx, store, id)
 		if err != nil {
 			return app.Payment{}, err
@@ -91,7 +93,7 @@ func (db *DB) RecordPayment(ctx context.Context, now time.Time, store app.StoreI
 			return app.Payment{}, err
 		}
 		n, err := result.RowsAffected()
-		once.found(n == 0)
+		once.Found(n == 0)
 		if err != nil || n == 0 {
 			return recordedPayment(ctx, tx, store, id, in)
 		}
@@ -107,7 +109,7 @@ func (db *DB) RecordPayment(ctx context.Context, now time.Time, store app.StoreI
 			}
 		}
 		event, data := payment.Event()
-		return payment, emit(ctx, tx, now, store, event, data)
+		return payment, delivery.Emit(ctx, tx, now, store, event, data)
 	}, render)
 }
 
@@ -131,7 +133,7 @@ func recordedPayment(ctx context.Context, tx bun.Tx, store app.StoreID, order ap
 // the store has no such order. A customer, if not "", sees those of own orders only.
 func (db *DB) Payments(ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after Cursor, limit int) ([]app.Payment, error) {
 	var payments []app.Payment
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		known, err := tx.NewSelect().TableExpr("orders").
 			Where("store_id = ? AND id = ? AND (? = '' OR customer_id = ?)", store, order, customer, customer).Exists(ctx)
 		if err == nil && !known {
@@ -159,7 +161,7 @@ func (db *DB) Payments(ctx context.Context, store app.StoreID, order app.OrderID
 // is stored for once.
 func (db *DB) RefundPayment(ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor, once *Once, render func(app.Refund) any) (app.Refund, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Refund, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Refund, error) {
 		order, payment, err := lockPayment(ctx, tx, store, id)
 		if err != nil {
 			return app.Refund{}, err
@@ -168,13 +170,13 @@ func (db *DB) RefundPayment(ctx context.Context, now time.Time, store app.StoreI
 			if refund.ProviderRefundID != in.ProviderRefundID {
 				continue
 			}
-			once.found(true)
+			once.Found(true)
 			if refund.Recorded() != in {
 				return app.Refund{}, app.Errorf(app.CodeConflict, "this refund of %s has been recorded otherwise", payment.Provider)
 			}
 			return refund, nil
 		}
-		once.found(false)
+		once.Found(false)
 		day, err := businessDate(ctx, tx, store, now)
 		if err != nil {
 			return app.Refund{}, err
@@ -198,12 +200,12 @@ func (db *DB) RefundPayment(ctx context.Context, now time.Time, store app.StoreI
 		if err := saveMoney(ctx, tx, now, order, app.PointsReversed, refund.ID); err != nil {
 			return app.Refund{}, err
 		}
-		if err := audit(ctx, tx, now, store, by, app.AuditRefundIssued, string(id), map[string]any{
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditRefundIssued, string(id), map[string]any{
 			"refundId": refund.ID, "orderId": data.OrderNumber, "amountMinor": refund.AmountMinor, "currency": refund.Currency,
 		}); err != nil {
 			return app.Refund{}, err
 		}
-		return refund, emit(ctx, tx, now, store, app.EventPaymentRefunded, data)
+		return refund, delivery.Emit(ctx, tx, now, store, app.EventPaymentRefunded, data)
 	}, render)
 }
 
@@ -267,14 +269,4 @@ func scanPayments(ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.Sele
 		payments = append(payments, row.payment(of[row.ID]))
 	}
 	return payments, err
-}
-
-// businessDate returns the day to which now counts in a store's books.
-func businessDate(ctx context.Context, tx bun.Tx, store app.StoreID, now time.Time) (string, error) {
-	var r storeRules
-	err := tx.NewRaw("SELECT timezone, business_day_cutoff_hour FROM stores WHERE id = ?", store).Scan(ctx, &r.Timezone, &r.CutoffHour)
-	if err != nil {
-		return "", err
-	}
-	return r.businessDate(now)
 }

@@ -30,13 +30,13 @@ func newTill(t *testing.T) till {
 	t.Helper()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	return till{t, db, r.stores[0], r.placed(t, db), &atomic.Int64{}}
+	return till{t, db, r.Stores[0], r.placed(t, db), &atomic.Int64{}}
 }
 
 // placed is an order in the first store.
 func (r restaurant) placed(t *testing.T, db *persistencetest.Database) app.Order {
 	t.Helper()
-	order, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	order, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil, asIs)
 	must(t, err)
 	return order
 }

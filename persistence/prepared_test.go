@@ -29,7 +29,7 @@ func newCounter(t *testing.T) counter {
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
-	return counter{t, database, db, r.stores[0], r.order(t, database, 0)}
+	return counter{t, database, db, r.Stores[0], r.Order(t, database, 0)}
 }
 
 // place places an order and returns its number.

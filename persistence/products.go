@@ -8,6 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // productRow is a product as its table holds it.
@@ -62,7 +64,7 @@ func rowOfProduct(p app.Product) productRow {
 // the one named (its zero value = from the start).
 func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.ProductFilter, after Cursor, limit int) ([]app.Product, error) {
 	var rows []productRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		q := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL", store).
 			OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit))
@@ -97,7 +99,7 @@ func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.Produc
 // no category is not among them.
 func (db *DB) Categories(ctx context.Context, store app.StoreID, after string, limit int) ([]app.Category, error) {
 	var categories []app.Category
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		categories = []app.Category{}
 		return tx.NewSelect().TableExpr("products AS p").ColumnExpr("p.category AS name, count(*) AS products").
 			Where("p.store_id = ? AND p.deleted_at IS NULL", store).Where(`p.category COLLATE "C" > ?`, after).
@@ -109,7 +111,7 @@ func (db *DB) Categories(ctx context.Context, store app.StoreID, after string, l
 // Product returns a product of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Product(ctx context.Context, store app.StoreID, id app.ProductID) (app.Product, error) {
 	var row productRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).Scan(ctx)
 	})
 	return row.product(), err
@@ -120,13 +122,13 @@ func (db *DB) Product(ctx context.Context, store app.StoreID, id app.ProductID) 
 // Idempotency-Keys can lead to; render makes the answer that is stored for once.
 func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *Once, render func(app.Product) any) (app.Product, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {
 		p.ID, p.StoreID, p.Version, p.CreatedAt, p.UpdatedAt = app.NewID[app.ProductID](now), store, 1, app.At(now), app.At(now)
 		row := rowOfProduct(p)
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Product{}, skuTaken(err, p.SKU)
 		}
-		return row.product(), emit(ctx, tx, now, store, app.EventProductCreated, row.product())
+		return row.product(), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product())
 	}, render)
 }
 
@@ -136,7 +138,7 @@ func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreI
 func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64, change func(*app.Product) error) (app.Product, error) {
 	now = app.At(now).Time
 	var changed app.Product
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		before, err := lockProduct(ctx, tx, store, id, version)
 		if err != nil {
 			return err
@@ -155,7 +157,7 @@ func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreI
 			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {
 			return skuTaken(err, changed.SKU)
 		}
-		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
 	})
 	return changed, err
 }
@@ -165,7 +167,7 @@ func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreI
 // the second time, or VERSION_MISMATCH (version 0 is any).
 func (db *DB) DeleteProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64) error {
 	now = app.At(now).Time
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		product, err := lockProduct(ctx, tx, store, id, version)
 		if err != nil {
 			return err
@@ -175,7 +177,7 @@ func (db *DB) DeleteProduct(ctx context.Context, now time.Time, store app.StoreI
 			now, product.Version, store, id).Exec(ctx); err != nil {
 			return err
 		}
-		return emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
 	})
 }
 
@@ -185,28 +187,14 @@ func lockProduct(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Produ
 	var row productRow
 	err := tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).For("NO KEY UPDATE").Scan(ctx)
 	if err == nil {
-		err = checkVersion(version, row.Version)
+		err = pg.CheckVersion(version, row.Version)
 	}
 	return row.product(), err
 }
 
-// checkVersion returns VERSION_MISMATCH when a wanted version is not 0 and not the row's.
-func checkVersion(wanted, version int64) error {
-	if wanted != 0 && wanted != version {
-		return app.Errorf(app.CodeVersionMismatch, "it has version %d by now", version)
-	}
-	return nil
-}
-
 func skuTaken(err error, sku string) error {
-	if isDuplicate(err) {
+	if pg.IsDuplicate(err) {
 		return app.Errorf(app.CodeConflict, "there is a product with the SKU %s already", sku)
 	}
 	return err
-}
-
-// Cursor is where a page of a list ended. Its zero value is the start.
-type Cursor struct {
-	At time.Time
-	ID string
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Budget allows so many requests in any window of time.
@@ -29,7 +30,7 @@ func (db *DB) TakeRateLimits(ctx context.Context, window time.Duration, budgets 
 		`SELECT ceil(extract(epoch FROM take_rate_limits($1, $2, $3 * interval '1 microsecond')) * 1000000)::bigint`,
 		keys, most, window.Microseconds()).Scan(&wait)
 	if err != nil {
-		return classify(err)
+		return pg.Classify(err)
 	}
 	if wait.Valid {
 		return app.RateLimited(time.Duration(wait.Int64) * time.Microsecond)

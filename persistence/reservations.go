@@ -8,6 +8,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // reservationRow is a reservation as its table holds it.
@@ -39,7 +41,7 @@ func (r reservationRow) reservation(timezone string) app.Reservation {
 		ID: r.ID, StoreID: r.StoreID, Status: r.Status,
 		Customer:  app.ReservationCustomer{ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone},
 		PartySize: r.PartySize, StartAt: app.At(r.StartAt), EndAt: app.At(r.EndAt), Timezone: timezone, Notes: r.Notes,
-		ConfirmedAt: timeOrNil(r.ConfirmedAt), Version: r.Version, CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+		ConfirmedAt: pg.TimeOrNil(r.ConfirmedAt), Version: r.Version, CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
 	}
 	if r.ConfirmedBy != nil {
 		reservation.ConfirmedBy = &app.ReservationActor{Realm: *r.ConfirmedRealm, ID: *r.ConfirmedBy}
@@ -56,7 +58,7 @@ func (r reservationRow) reservation(timezone string) app.Reservation {
 // Idempotency-Keys can lead to; render makes the answer that is stored for once.
 func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *Once, render func(app.Reservation) any) (app.Reservation, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Reservation, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Reservation, error) {
 		customer, err := reservingCustomer(ctx, tx, store, in)
 		if err != nil {
 			return app.Reservation{}, err
@@ -84,7 +86,7 @@ func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in 
 			return app.Reservation{}, err
 		}
 		reservation := row.reservation(settings.Timezone)
-		return reservation, emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
+		return reservation, delivery.Emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
 	}, render)
 }
 
@@ -97,7 +99,7 @@ func reservingCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, in app
 	c := app.ReservationCustomer{ID: &in.CustomerID}
 	err := tx.NewRaw(`SELECT trim(first_name || ' ' || last_name), email, phone FROM customers WHERE store_id = ? AND id = ?`, store, in.CustomerID).
 		Scan(ctx, &c.Name, &c.Email, &c.Phone)
-	if app.CodeOf(classify(err)) == app.CodeNotFound {
+	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
 		return c, app.Invalid("customerId", "is not a customer of this store")
 	}
 	return c, err
@@ -134,7 +136,7 @@ const overlapping = "r.start_at > ?::timestamptz - make_interval(mins => ?) AND 
 // Reservation returns a reservation of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.ReservationID) (app.Reservation, error) {
 	var reservation app.Reservation
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := settingsOf(ctx, tx, store)
 		if err != nil {
 			return err
@@ -151,7 +153,7 @@ func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.Reserva
 // of them, from after the one named (its zero value = from the start).
 func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.ReservationFilter, after Cursor, limit int) ([]app.Reservation, error) {
 	reservations := []app.Reservation{}
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := settingsOf(ctx, tx, store)
 		if err != nil {
 			return err
@@ -221,7 +223,7 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store app.StoreID, id app.ReservationID, version int64, change app.ReservationStatusChange) (app.Reservation, error) {
 	now = app.At(now).Time
 	var moved app.Reservation
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := settingsOf(ctx, tx, store)
 		if err != nil {
 			return err
@@ -231,7 +233,7 @@ func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store 
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(version, row.Version); err != nil {
+		if err := pg.CheckVersion(version, row.Version); err != nil {
 			return err
 		}
 		moved, err = row.reservation(settings.Timezone).Moved(change, app.At(now))
@@ -257,9 +259,9 @@ func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store 
 func tellOfReservation(ctx context.Context, tx bun.Tx, now time.Time, r app.Reservation) error {
 	switch r.Status {
 	case app.ReservationConfirmed:
-		return emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)
+		return delivery.Emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)
 	case app.ReservationCancelled:
-		return emit(ctx, tx, now, r.StoreID, app.EventReservationCancelled, r)
+		return delivery.Emit(ctx, tx, now, r.StoreID, app.EventReservationCancelled, r)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestReservationsAreReadByIndex(t *testing.T) {
 		INSERT INTO reservations (id, store_id, status, customer_name, customer_email, customer_phone, party_size, start_at, end_at, notes, created_at, updated_at)
 		SELECT 'res_' || n, CASE n % 10 WHEN 0 THEN $1 ELSE $2 END, (ARRAY['PENDING', 'CONFIRMED', 'CANCELLED', 'COMPLETED', 'NO_SHOW'])[1 + n % 5], 'Guest Number' || n, n || '@example.com', '+49' || 1000000 + n, 2,
 			$3::timestamptz + n * interval '5 minutes', $3::timestamptz + n * interval '5 minutes' + interval '2 hours', '', now(), now()
-		FROM generate_series(1, 50000) n`, r.stores[1], r.stores[0], noon)
+		FROM generate_series(1, 50000) n`, r.Stores[1], r.Stores[0], noon)
 	must(t, err)
 	owner, err := sql.Open("pgx", db.OwnerURL)
 	must(t, err)
@@ -31,20 +31,20 @@ func TestReservationsAreReadByIndex(t *testing.T) {
 	for name, filter := range map[string]app.ReservationFilter{
 		"all": {}, "a day": {Date: "2026-05-01"}, "all of a day": {Overlaps: "2026-05-01"}, "a time": {From: &from}, "a status": {Statuses: []app.ReservationStatus{app.ReservationPending}},
 	} {
-		plan, err := db.ExplainReservations(t.Context(), r.stores[0], filter)
+		plan, err := db.ExplainReservations(t.Context(), r.Stores[0], filter)
 		must(t, err)
 		if !strings.Contains(plan, "Index Scan using reservations_") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "->  Sort") {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}
 	for _, query := range []string{"guest number4711", "number4711", "4711@", "+491004711"} {
-		plan, err := db.ExplainReservations(t.Context(), r.stores[0], app.ReservationFilter{Query: query})
+		plan, err := db.ExplainReservations(t.Context(), r.Stores[0], app.ReservationFilter{Query: query})
 		must(t, err)
 		if !strings.Contains(plan, "BitmapOr") || strings.Contains(plan, "Seq Scan") {
 			t.Errorf("search of %s:\n%s", query, plan)
 		}
 	}
-	plan, err := db.ExplainSeated(t.Context(), r.stores[0], noon.AddDate(0, 2, 0), noon.AddDate(0, 2, 0).Add(2*time.Hour))
+	plan, err := db.ExplainSeated(t.Context(), r.Stores[0], noon.AddDate(0, 2, 0), noon.AddDate(0, 2, 0).Add(2*time.Hour))
 	must(t, err)
 	if !strings.Contains(plan, "reservations_seated") || strings.Contains(plan, "Seq Scan") {
 		t.Errorf("seats:\n%s", plan)

@@ -27,21 +27,21 @@ func TestTotalsAreWhatTheRowsSay(t *testing.T) {
 	r := open(t, database, "one.example")
 	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 6, Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
-	day := trading{T: t, db: db, store: r.stores[0]}
+	day := trading{T: t, db: db, store: r.Stores[0]}
 	plenty := int64(1_000_000)
 	for i := range 4 {
-		product, err := db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{
+		product, err := db.CreateProduct(t.Context(), noon, r.Stores[0], app.Product{
 			Name: fmt.Sprint("Dish ", i), PriceMinor: int64(500 + i), Currency: "EUR", Prices: map[app.Currency]int64{"USD": 700}, IsAvailable: true, StockQuantity: &plenty,
 		}, nil, nil)
 		must(t, err)
 		day.menu = append(day.menu, product.ID)
 	}
 	for i := range 4 {
-		customer, err := db.RegisterCustomer(t.Context(), noon.AddDate(0, 0, 6*i-12), r.stores[0], persistence.NewCustomer{Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-"}, time.Hour)
+		customer, err := db.RegisterCustomer(t.Context(), noon.AddDate(0, 0, 6*i-12), r.Stores[0], persistence.NewCustomer{Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-"}, time.Hour)
 		must(t, err)
 		day.customers = append(day.customers, customer.Customer.ID)
 	}
-	must(t, database.System().NewRaw("SELECT id FROM store_views WHERE store_id = ?", r.stores[0]).Scan(t.Context(), &day.views))
+	must(t, database.System().NewRaw("SELECT id FROM store_views WHERE store_id = ?", r.Stores[0]).Scan(t.Context(), &day.views))
 
 	var workers sync.WaitGroup
 	for seed := range uint64(6) {

@@ -1,6 +1,8 @@
 package persistence
 
-import "github.com/uptrace/bun"
+import (
+	"github.com/uptrace/bun"
+)
 
 // afterAll is the character that none sorts after.
 const afterAll = "\U0010FFFF"

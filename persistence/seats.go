@@ -12,7 +12,7 @@ import (
 // came the day before as well.
 func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (app.SeatsOfDay, error) {
 	var day app.SeatsOfDay
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := settingsOf(ctx, tx, store)
 		if err != nil {
 			return err

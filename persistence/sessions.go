@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Whoever changes a session locks its user's row first and its own second: the end of all
@@ -30,7 +31,7 @@ type Refreshed struct {
 // line in the audit trails.
 func (db *DB) Refresh(ctx context.Context, now time.Time, by app.Actor, session app.SessionID, counter int64, rules app.RefreshRules) (Refreshed, error) {
 	var r Refreshed
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		state, err := r.lock(ctx, tx, session)
 		if errors.Is(err, sql.ErrNoRows) {
 			r = Refreshed{Decision: app.RefreshRevoked}
@@ -43,7 +44,7 @@ func (db *DB) Refresh(ctx context.Context, now time.Time, by app.Actor, session 
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
 		r.RefreshCounter, err = userSessions.carryOut(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter, now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
-			err = auditUser(ctx, tx, now, r.User.ID, by.Unknown(r.User.Realm()), app.AuditSessionReused, string(r.User.ID),
+			err = pg.AuditUser(ctx, tx, now, r.User.ID, by.Unknown(r.User.Realm()), app.AuditSessionReused, string(r.User.ID),
 				map[string]any{"sessionId": session})
 		}
 		return err
@@ -131,7 +132,7 @@ type ActiveStore struct {
 // not; VALIDATION_FAILED for a view that the store does not have.
 func (db *DB) SwitchStore(ctx context.Context, p app.Principal, store app.StoreID, view app.StoreViewID) (ActiveStore, error) {
 	var active ActiveStore
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		if err := lockLiving(ctx, tx, p); err != nil {
 			return err
 		}
@@ -165,7 +166,7 @@ func (db *DB) SwitchStore(ctx context.Context, p app.Principal, store app.StoreI
 // EndSession ends a session; its tokens are dead from then on. TOKEN_REVOKED when it has
 // ended already.
 func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app.Principal) error {
-	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	return pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		if err := lockLiving(ctx, tx, p); err != nil {
 			return err
 		}
@@ -173,6 +174,6 @@ func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app
 		if err != nil {
 			return err
 		}
-		return auditUser(ctx, tx, now, p.UserID, by, app.AuditLogout, string(p.SessionID), nil)
+		return pg.AuditUser(ctx, tx, now, p.UserID, by, app.AuditLogout, string(p.SessionID), nil)
 	})
 }

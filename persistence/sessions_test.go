@@ -14,15 +14,15 @@ func TestRefreshKeepsWhatItDecides(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, r.stores[1], time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[1], time.Hour)
 	must(t, err)
-	other, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, r.stores[0], time.Hour)
+	other, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], time.Hour)
 	must(t, err)
 
 	later := noon.Add(50 * time.Minute)
 	got, err := db.Refresh(t.Context(), later, app.Actor{}, session.ID, 0, refreshRules)
 	must(t, err)
-	if got.Decision != app.RefreshRotate || got.RefreshCounter != 1 || got.StoreID != r.stores[1] || got.Role != app.RoleOwner || got.User.Email != r.owner.Email {
+	if got.Decision != app.RefreshRotate || got.RefreshCounter != 1 || got.StoreID != r.Stores[1] || got.Role != app.RoleOwner || got.User.Email != r.Owner.Email {
 		t.Errorf("the first token: %+v", got)
 	}
 	if n := count(t, db, "SELECT count(*) FROM sessions WHERE refresh_counter = 1 AND rotated_at = '2026-03-14 12:50Z' AND expires_at = '2026-03-14 13:50Z'"); n != 1 {
@@ -33,9 +33,9 @@ func TestRefreshKeepsWhatItDecides(t *testing.T) {
 		t.Errorf("a session that is not there: %+v, %v", got, err)
 	}
 
-	must(t, db.EndSession(t.Context(), later, app.Actor{}, app.Principal{UserID: r.owner.ID, SessionID: other.ID}))
+	must(t, db.EndSession(t.Context(), later, app.Actor{}, app.Principal{UserID: r.Owner.ID, SessionID: other.ID}))
 	got, err = db.Refresh(t.Context(), later, app.Actor{}, session.ID, 0, refreshRules)
-	if err != nil || got.Decision != app.RefreshReused || got.User.ID != r.owner.ID {
+	if err != nil || got.Decision != app.RefreshReused || got.User.ID != r.Owner.ID {
 		t.Errorf("a superseded token: %+v, %v", got, err)
 	}
 	for reason, want := range map[app.EndReason]app.SessionID{app.EndedByReuse: session.ID, app.EndedByLogout: other.ID} {
@@ -50,32 +50,32 @@ func TestSessionsBelongToTheirUser(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, r.stores[0], time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], time.Hour)
 	must(t, err)
-	mine := app.Principal{UserID: r.owner.ID, SessionID: session.ID, WebsiteID: r.website}
+	mine := app.Principal{UserID: r.Owner.ID, SessionID: session.ID, WebsiteID: r.Website}
 	for name, who := range map[string]app.Principal{
-		"another user":    {UserID: foreign.owner.ID, SessionID: session.ID, WebsiteID: foreign.website},
-		"no such session": {UserID: r.owner.ID, SessionID: "ses_unknown", WebsiteID: r.website},
+		"another user":    {UserID: foreign.Owner.ID, SessionID: session.ID, WebsiteID: foreign.Website},
+		"no such session": {UserID: r.Owner.ID, SessionID: "ses_unknown", WebsiteID: r.Website},
 	} {
 		if err := db.EndSession(t.Context(), noon, app.Actor{}, who); app.CodeOf(err) != app.CodeTokenRevoked {
 			t.Errorf("%s ends it: %v", name, err)
 		}
-		if _, err := db.SwitchStore(t.Context(), who, r.stores[1], ""); app.CodeOf(err) != app.CodeTokenRevoked {
+		if _, err := db.SwitchStore(t.Context(), who, r.Stores[1], ""); app.CodeOf(err) != app.CodeTokenRevoked {
 			t.Errorf("%s switches it: %v", name, err)
 		}
 	}
-	if _, err := db.SwitchStore(t.Context(), mine, foreign.stores[0], ""); app.CodeOf(err) != app.CodeStoreMismatch {
+	if _, err := db.SwitchStore(t.Context(), mine, foreign.Stores[0], ""); app.CodeOf(err) != app.CodeStoreMismatch {
 		t.Errorf("to another website: %v", err)
 	}
-	active, err := db.SwitchStore(t.Context(), mine, r.stores[1], "")
-	if err != nil || active.StoreID != r.stores[1] || active.Role != app.RoleOwner || active.Email != r.owner.Email {
+	active, err := db.SwitchStore(t.Context(), mine, r.Stores[1], "")
+	if err != nil || active.StoreID != r.Stores[1] || active.Role != app.RoleOwner || active.Email != r.Owner.Email {
 		t.Errorf("to its own store: %+v, %v", active, err)
 	}
 	must(t, db.EndSession(t.Context(), noon, app.Actor{}, mine))
 	if err := db.EndSession(t.Context(), noon, app.Actor{}, mine); app.CodeOf(err) != app.CodeTokenRevoked {
 		t.Errorf("ended twice: %v", err)
 	}
-	if _, err := db.SwitchStore(t.Context(), mine, r.stores[0], ""); app.CodeOf(err) != app.CodeTokenRevoked {
+	if _, err := db.SwitchStore(t.Context(), mine, r.Stores[0], ""); app.CodeOf(err) != app.CodeTokenRevoked {
 		t.Errorf("switched after its end: %v", err)
 	}
 }

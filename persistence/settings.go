@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // settingsRow is what of a store its settings are.
@@ -45,7 +46,7 @@ func rowOfSettings(s app.Settings) settingsRow {
 // Settings returns a store's settings, NOT_FOUND if there is no such store.
 func (db *DB) Settings(ctx context.Context, store app.StoreID) (app.Settings, error) {
 	var settings app.Settings
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		settings, err = settingsOf(ctx, tx, store)
 		return err
 	})
@@ -71,12 +72,12 @@ func lockSettings(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settin
 // and what change returns.
 func (db *DB) ChangeSettings(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, version int64, change func(*app.Settings) error) (app.Settings, error) {
 	var changed app.Settings
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		before, err := lockSettings(ctx, tx, store)
 		if err != nil {
 			return err
 		}
-		if err := checkVersion(version, before.Version); err != nil {
+		if err := pg.CheckVersion(version, before.Version); err != nil {
 			return err
 		}
 		changed = before
@@ -95,7 +96,7 @@ func (db *DB) ChangeSettings(ctx context.Context, now time.Time, store app.Store
 		if _, err := tx.NewUpdate().Model(&row).Where("s.id = ?", store).Exec(ctx); err != nil {
 			return err
 		}
-		return audit(ctx, tx, now, store, by, app.AuditSettingsChanged, string(store), details)
+		return pg.Audit(ctx, tx, now, store, by, app.AuditSettingsChanged, string(store), details)
 	})
 	return changed, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // storeRules is what a store decides about its orders.
@@ -25,7 +26,7 @@ type storeRules struct {
 // VALIDATION_FAILED.
 func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreViewID) (storeRules, error) {
 	var found []storeRules
-	err := selectPrepared(ctx, tx, &found, `SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
+	err := pg.SelectPrepared(ctx, tx, &found, `SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
 			s.tax_delivery_fee AS tax_fee, s.delivery_fees,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency, v.is_default AS view_is_default
 		FROM stores s JOIN store_views v ON v.store_id = s.id
@@ -101,7 +102,7 @@ func (db *DB) Elsewhere(ctx context.Context, resource Resource, id string, p app
 		Scan(ctx, &reachable)
 	switch {
 	case err != nil:
-		return classify(err)
+		return pg.Classify(err)
 	case reachable:
 		return app.StoreMismatch()
 	}

@@ -17,37 +17,37 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	subscription := r.subscribe(t, db, 0, app.EventOrderCreated)
-	order, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	subscription := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	order, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil, asIs)
 	must(t, err)
 	delivery := claim(t, db)[0].ID
 	attempt(t, db, delivery, 1, app.AttemptDeadLetter, 0)
-	attempts, _, err := db.Attempts(t.Context(), r.stores[0], subscription.ID, persistence.AttemptFilter{}, 1, 1)
+	attempts, _, err := db.Attempts(t.Context(), r.Stores[0], subscription.ID, app.AttemptFilter{}, 1, 1)
 	must(t, err)
-	ping, err := db.CreateTest(t.Context(), noon, r.stores[0], subscription.ID)
+	ping, err := db.CreateTest(t.Context(), noon, r.Stores[0], subscription.ID)
 	must(t, err)
-	till := till{T: t, db: db, store: r.stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	till := till{T: t, db: db, store: r.Stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
 	till.complete()
 	payment, _, err := till.pay(aPayment("pi_1", 1000))
 	must(t, err)
-	orderOfMine := r.order(t, db, 0)
-	replay, err := db.OrderBulkReplay(t.Context(), noon, r.stores[0], app.Actor{}, app.NewBulkReplay{
+	orderOfMine := r.Order(t, db, 0)
+	replay, err := db.OrderBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{}, app.NewBulkReplay{
 		SubscriptionID: subscription.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
 	}, nil, nil)
 	must(t, err)
-	customer, err := db.RegisterCustomer(t.Context(), noon, r.stores[0], persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
+	customer, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
 	must(t, err)
-	reservation, err := db.Reserve(t.Context(), noon, r.stores[0], app.NewReservation{
+	reservation, err := db.Reserve(t.Context(), noon, r.Stores[0], app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon),
 	}, nil, nil)
 	must(t, err)
 	ada := customer.Customer.ID
-	address, err := db.AddAddress(t.Context(), noon, r.stores[0], ada, app.Address{}, nil, nil)
+	address, err := db.AddAddress(t.Context(), noon, r.Stores[0], ada, app.Address{}, nil, nil)
 	must(t, err)
-	login, err := db.CustomerLoginByEmail(t.Context(), r.stores[0], "ada@example.com")
+	login, err := db.CustomerLoginByEmail(t.Context(), r.Stores[0], "ada@example.com")
 	must(t, err)
 
-	_, err = db.CreateProduct(t.Context(), noon, r.stores[0], app.Product{Name: "Pizza", Currency: "EUR", Category: "only here"}, nil, nil)
+	_, err = db.CreateProduct(t.Context(), noon, r.Stores[0], app.Product{Name: "Pizza", Currency: "EUR", Category: "only here"}, nil, nil)
 	must(t, err)
 
 	methods := map[string]func(store app.StoreID) (int, error){
@@ -88,7 +88,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return map[bool]int{true: 1}[tick.Ended != app.WatchDeleted], err
 		},
 		"Attempts": func(s app.StoreID) (int, error) {
-			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, persistence.AttemptFilter{}, 1, 100)
+			attempts, _, err := db.Attempts(t.Context(), s, subscription.ID, app.AttemptFilter{}, 1, 100)
 			return len(attempts), err
 		},
 		"Stats": func(s app.StoreID) (int, error) {
@@ -128,7 +128,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		},
 		"Products": func(s app.StoreID) (int, error) {
 			products, err := db.Products(t.Context(), s, app.ProductFilter{}, persistence.Cursor{}, 100)
-			return count1(products, func(p app.Product) bool { return p.ID == r.menu[0].ID }), err
+			return count1(products, func(p app.Product) bool { return p.ID == r.Menu[0].ID }), err
 		},
 		"AuditTrail": func(s app.StoreID) (int, error) {
 			all, err := db.AuditTrail(t.Context(), s, persistence.AuditFilter{Action: app.AuditWebhookCreated}, persistence.Cursor{}, 100)
@@ -150,21 +150,21 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			_, err := db.OrderHistory(t.Context(), s, order.ID, "")
 			return 1, err
 		},
-		"Product": func(s app.StoreID) (int, error) { _, err := db.Product(t.Context(), s, r.menu[0].ID); return 1, err },
+		"Product": func(s app.StoreID) (int, error) { _, err := db.Product(t.Context(), s, r.Menu[0].ID); return 1, err },
 		"Categories": func(s app.StoreID) (int, error) {
 			all, err := db.Categories(t.Context(), s, "", 100)
 			return count1(all, func(one app.Category) bool { return one.Name == "only here" }), err
 		},
 		"ChangeProduct": func(s app.StoreID) (int, error) {
-			_, err := db.ChangeProduct(t.Context(), noon, s, r.menu[0].ID, 0, func(p *app.Product) error { p.Category += "x"; return nil })
+			_, err := db.ChangeProduct(t.Context(), noon, s, r.Menu[0].ID, 0, func(p *app.Product) error { p.Category += "x"; return nil })
 			return 1, err
 		},
 		"DeleteProduct": func(s app.StoreID) (int, error) {
-			return 1, db.DeleteProduct(t.Context(), noon, s, r.menu[0].ID, 0)
+			return 1, db.DeleteProduct(t.Context(), noon, s, r.Menu[0].ID, 0)
 		},
 		"ChangePlan": func(s app.StoreID) (int, error) {
 			_, err := db.ChangePlan(t.Context(), noon, s, app.Actor{}, app.PlanEnterprise)
-			return own(s, r.stores[0]), err
+			return own(s, r.Stores[0]), err
 		},
 		"Sold": func(s app.StoreID) (int, error) {
 			sold, _, _, err := db.Sold(t.Context(), s, app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, true)
@@ -180,11 +180,11 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 		},
 		"Settings": func(s app.StoreID) (int, error) {
 			_, err := db.Settings(t.Context(), s)
-			return own(s, r.stores[0]), err
+			return own(s, r.Stores[0]), err
 		},
 		"ChangeSettings": func(s app.StoreID) (int, error) {
 			_, err := db.ChangeSettings(t.Context(), noon, s, app.Actor{}, 0, func(n *app.Settings) error { n.Seats++; return nil })
-			return own(s, r.stores[0]), err
+			return own(s, r.Stores[0]), err
 		},
 		"Reservation": func(s app.StoreID) (int, error) {
 			_, err := db.Reservation(t.Context(), s, reservation.ID)
@@ -207,7 +207,7 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 			return len(all), err
 		},
 		"Deliveries": func(s app.StoreID) (int, error) {
-			all, err := db.Deliveries(t.Context(), s, persistence.DeliveryFilter{}, "", 100)
+			all, err := db.Deliveries(t.Context(), s, app.DeliveryFilter{}, "", 100)
 			return len(all), err
 		},
 		"CustomerLoginByEmail": func(s app.StoreID) (int, error) {
@@ -269,39 +269,39 @@ func TestNoStoreSeesAnothersRows(t *testing.T) {
 	}
 	for name, method := range methods {
 		if !slices.Contains([]string{"Replay", "DeleteSubscription", "CancelQueued", "DeleteProduct", "DeleteAddress"}, name) { // they change what they find
-			if n, err := method(r.stores[0]); err != nil || n != 1 {
+			if n, err := method(r.Stores[0]); err != nil || n != 1 {
 				t.Errorf("%s in its own store: %d, %v", name, n, err)
 			}
 		}
-		for which, store := range map[string]app.StoreID{"sibling": r.stores[1], "foreign": foreign.stores[0], "unknown": "sto_unknown", "empty": ""} {
+		for which, store := range map[string]app.StoreID{"sibling": r.Stores[1], "foreign": foreign.Stores[0], "unknown": "sto_unknown", "empty": ""} {
 			n, err := method(store)
 			if err == nil && n != 0 || err != nil && !slices.Contains([]app.Code{app.CodeNotFound, app.CodeValidationFailed, app.CodeTokenRevoked}, app.CodeOf(err)) {
 				t.Errorf("%s from the %s store: %d, %v", name, which, n, err)
 			}
 		}
 	}
-	must(t, db.EndCustomerSession(t.Context(), noon, r.stores[1], customer.Customer.ID, customer.ID))
-	if _, err := db.AuthenticateCustomer(t.Context(), customer.ID, customer.Customer.ID, r.stores[0]); err != nil {
+	must(t, db.EndCustomerSession(t.Context(), noon, r.Stores[1], customer.Customer.ID, customer.ID))
+	if _, err := db.AuthenticateCustomer(t.Context(), customer.ID, customer.Customer.ID, r.Stores[0]); err != nil {
 		t.Errorf("another store has ended a customer's session: %v", err)
 	}
-	if _, err := db.Subscription(t.Context(), r.stores[0], subscription.ID); err != nil {
+	if _, err := db.Subscription(t.Context(), r.Stores[0], subscription.ID); err != nil {
 		t.Errorf("another store has deleted the subscription: %v", err)
 	}
-	if all, err := db.Addresses(t.Context(), r.stores[0], ada, persistence.Cursor{}, 100); err != nil || count1(all, func(a app.Address) bool { return a.ID == address.ID }) != 1 {
+	if all, err := db.Addresses(t.Context(), r.Stores[0], ada, persistence.Cursor{}, 100); err != nil || count1(all, func(a app.Address) bool { return a.ID == address.ID }) != 1 {
 		t.Errorf("another store has deleted the address: %+v, %v", all, err)
 	}
-	if _, err := db.Product(t.Context(), r.stores[0], r.menu[0].ID); err != nil {
+	if _, err := db.Product(t.Context(), r.Stores[0], r.Menu[0].ID); err != nil {
 		t.Errorf("another store has deleted the product: %v", err)
 	}
-	if d, err := db.Delivery(t.Context(), r.stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
+	if d, err := db.Delivery(t.Context(), r.Stores[0], delivery); err != nil || d.Status != app.DeliveryDeadLetter {
 		t.Errorf("another store has replayed the delivery: %+v, %v", d, err)
 	}
 	for name, test := range map[string]struct {
 		who  app.Principal
 		want app.Code
 	}{
-		"the owner of both": {app.Principal{UserID: r.owner.ID, StoreID: r.stores[1], WebsiteID: r.website}, app.CodeStoreMismatch},
-		"a stranger":        {app.Principal{UserID: foreign.owner.ID, StoreID: foreign.stores[0], WebsiteID: foreign.website}, app.CodeNotFound},
+		"the owner of both": {app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[1], WebsiteID: r.Website}, app.CodeStoreMismatch},
+		"a stranger":        {app.Principal{UserID: foreign.Owner.ID, StoreID: foreign.Stores[0], WebsiteID: foreign.Website}, app.CodeNotFound},
 	} {
 		if err := db.Elsewhere(t.Context(), persistence.Orders, string(order.ID), test.who); app.CodeOf(err) != test.want {
 			t.Errorf("elsewhere for %s: %v, want %s", name, err, test.want)

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // NewUser is what it takes to make a user. PasswordHash is encoded Argon2id.
@@ -24,10 +25,10 @@ type NewUser struct {
 // is CONFLICT.
 func (db *DB) CreateUser(ctx context.Context, now time.Time, user NewUser) (app.UserID, error) {
 	id := app.NewID[app.UserID](now)
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		_, err := tx.NewRaw(`INSERT INTO users (id, email, name, password_hash, platform_role, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			id, user.Email, user.Name, user.PasswordHash, user.PlatformRole, now).Exec(ctx)
-		if isDuplicate(err) {
+		if pg.IsDuplicate(err) {
 			return app.Errorf(app.CodeConflict, "there is a user with the address %s already", user.Email)
 		}
 		if err != nil {
@@ -59,20 +60,20 @@ func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 	err := db.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
 		FROM users WHERE lower(email) = lower(?)`, email).
 		Scan(ctx, &login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash, &login.Disabled)
-	return login, classify(err)
+	return login, pg.Classify(err)
 }
 
 // SetPasswordHash replaces a user's hash, unless it is no longer the one that was checked.
 func (db *DB) SetPasswordHash(ctx context.Context, user app.UserID, checked, hash string) error {
 	_, err := db.System().NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user, checked).Exec(ctx)
-	return classify(err)
+	return pg.Classify(err)
 }
 
 // LoginFailed notes in the audit trails that somebody failed to log in as a user, and why.
 // For who is no user it takes the same steps and notes nothing.
 func (db *DB) LoginFailed(ctx context.Context, now time.Time, by app.Actor, user app.User, why app.LoginFault) error {
-	return runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		return auditUser(ctx, tx, now, user.ID, by.Unknown(user.Realm()), app.AuditLoginFailed, string(user.ID), map[string]any{"reason": why})
+	return pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+		return pg.AuditUser(ctx, tx, now, user.ID, by.Unknown(user.Realm()), app.AuditLoginFailed, string(user.ID), map[string]any{"reason": why})
 	})
 }
 
@@ -90,7 +91,7 @@ type Session struct {
 // without any store who is no platform administrator is NOT_FOUND.
 func (db *DB) StartSession(ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration) (Session, error) {
 	session := Session{ID: app.NewID[app.SessionID](now)}
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		var last sql.NullString
 		var err error
 		if err = tx.NewRaw(`SELECT last_store_id FROM users WHERE id = ? FOR UPDATE`, user.ID).Scan(ctx, &last); err != nil {
@@ -109,7 +110,7 @@ func (db *DB) StartSession(ctx context.Context, now time.Time, by app.Actor, use
 			if err != nil {
 				return err
 			}
-			return auditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
+			return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
 		}
 		session.StoreID, session.Role = entry.StoreID, entry.Role
 		_, err = tx.NewRaw(`WITH used AS (UPDATE users SET last_store_id = ? WHERE id = ?)
@@ -119,7 +120,7 @@ func (db *DB) StartSession(ctx context.Context, now time.Time, by app.Actor, use
 		if err != nil {
 			return err
 		}
-		return auditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
+		return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
 	})
 	return session, err
 }
@@ -144,7 +145,7 @@ func chooseStore(entries []app.StoreEntry, wanted, last app.StoreID) (app.StoreE
 // Stores returns the stores in which a user works, as StartSession does.
 func (db *DB) Stores(ctx context.Context, user app.UserID) ([]app.StoreEntry, error) {
 	entries, err := stores(ctx, db.System(), user)
-	return entries, classify(err)
+	return entries, pg.Classify(err)
 }
 
 // stores returns the stores in which a user works, the oldest first, without those of
@@ -198,7 +199,7 @@ func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.
 	if errors.Is(err, sql.ErrNoRows) {
 		return app.Principal{}, sessionEnded()
 	}
-	return p, classify(err)
+	return p, pg.Classify(err)
 }
 
 // Me returns the user and, in the tenant realm, the active store.
@@ -209,7 +210,7 @@ func (db *DB) Me(ctx context.Context, p app.Principal) (app.User, *app.StoreCont
 		FROM users u LEFT JOIN stores s ON s.id = ? WHERE u.id = ?`, p.StoreID, p.UserID).
 		Scan(ctx, &user.ID, &user.Email, &user.Name, &store.StoreID, &store.StoreName, &store.CountryCode, &store.Timezone)
 	if err != nil || store.StoreID == "" {
-		return user, nil, classify(err)
+		return user, nil, pg.Classify(err)
 	}
 	store.WebsiteID, store.Role, store.Locale, store.Currency = p.WebsiteID, p.Role, p.View.Locale, p.View.Currency
 	return user, &store, nil

@@ -15,7 +15,7 @@ func TestSessions(t *testing.T) {
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
 	login, err := db.LoginByEmail(t.Context(), "OWNER@one.example")
 	must(t, err)
-	if login.User.ID != r.owner.ID || login.Disabled || login.User.PlatformRole != nil {
+	if login.User.ID != r.Owner.ID || login.Disabled || login.User.PlatformRole != nil {
 		t.Errorf("login %+v", login)
 	}
 	if _, err := db.LoginByEmail(t.Context(), "nobody@one.example"); app.CodeOf(err) != app.CodeNotFound {
@@ -35,18 +35,18 @@ func TestSessions(t *testing.T) {
 	if second.StoreID != other || third.StoreID != other {
 		t.Errorf("asked for %s, got %s, and then %s", other, second.StoreID, third.StoreID)
 	}
-	if _, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, foreign.stores[0], time.Hour); app.CodeOf(err) != app.CodeStoreMismatch {
+	if _, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, foreign.Stores[0], time.Hour); app.CodeOf(err) != app.CodeStoreMismatch {
 		t.Errorf("into a foreign store: %v", err)
 	}
 
-	who, err := db.Authenticate(t.Context(), first.ID, r.owner.ID, r.stores[0])
+	who, err := db.Authenticate(t.Context(), first.ID, r.Owner.ID, r.Stores[0])
 	must(t, err)
-	if who.Role != app.RoleOwner || who.WebsiteID != r.website || who.View.Currency != "EUR" || who.Realm != app.RealmTenant {
+	if who.Role != app.RoleOwner || who.WebsiteID != r.Website || who.View.Currency != "EUR" || who.Realm != app.RealmTenant {
 		t.Errorf("principal %+v", who)
 	}
 	user, store, err := db.Me(t.Context(), who)
 	must(t, err)
-	if user.Email != r.owner.Email || store == nil || store.Timezone != "Europe/Berlin" || store.Currency != "EUR" {
+	if user.Email != r.Owner.Email || store == nil || store.Timezone != "Europe/Berlin" || store.Currency != "EUR" {
 		t.Errorf("me %+v %+v", user, store)
 	}
 }
@@ -55,7 +55,7 @@ func TestEndedSessionsAreRevoked(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.owner, "", time.Hour)
+	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, "", time.Hour)
 	must(t, err)
 	refused := func(what string, id app.SessionID, user app.UserID, store app.StoreID) {
 		t.Helper()
@@ -63,10 +63,10 @@ func TestEndedSessionsAreRevoked(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	refused("a store without membership", session.ID, r.owner.ID, foreign.stores[0])
-	refused("another's session", session.ID, foreign.owner.ID, r.stores[0])
-	refused("an unknown session", "ses_unknown", r.owner.ID, r.stores[0])
-	refused("a platform token of no platform user", session.ID, r.owner.ID, "")
+	refused("a store without membership", session.ID, r.Owner.ID, foreign.Stores[0])
+	refused("another's session", session.ID, foreign.Owner.ID, r.Stores[0])
+	refused("an unknown session", "ses_unknown", r.Owner.ID, r.Stores[0])
+	refused("a platform token of no platform user", session.ID, r.Owner.ID, "")
 	for what, statement := range map[string]string{
 		"an ended session":    "UPDATE sessions SET ended_at = now() WHERE id = $1",
 		"a disabled user":     "UPDATE users SET disabled_at = now() WHERE id = (SELECT user_id FROM sessions WHERE id = $1)",
@@ -77,7 +77,7 @@ func TestEndedSessionsAreRevoked(t *testing.T) {
 		_, err = tx.ExecContext(t.Context(), statement, session.ID)
 		must(t, err)
 		must(t, tx.Commit())
-		refused(what, session.ID, r.owner.ID, r.stores[0])
+		refused(what, session.ID, r.Owner.ID, r.Stores[0])
 		_, err = db.System().DB.ExecContext(t.Context(), "UPDATE sessions SET ended_at = NULL")
 		must(t, err)
 		_, err = db.System().DB.ExecContext(t.Context(), "UPDATE users SET disabled_at = NULL")

@@ -9,6 +9,8 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // lockedSubscription is a subscription that is about to change.
@@ -27,7 +29,7 @@ func lockSubscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.
 	err := tx.NewRaw(`SELECT url, events, is_active, secret, version FROM subscriptions
 		WHERE store_id = ? AND id = ? AND deleted_at IS NULL FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
 	if err == nil {
-		err = checkVersion(version, row.Version)
+		err = pg.CheckVersion(version, row.Version)
 	}
 	return row, err
 }
@@ -38,7 +40,7 @@ func lockSubscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.
 func (db *DB) ChangeSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, change app.SubscriptionChange, version int64) (app.Subscription, error) {
 	now = app.At(now).Time
 	var changed app.Subscription
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		row, err := lockSubscription(ctx, tx, store, id, version)
 		if err != nil {
 			return err
@@ -75,7 +77,7 @@ func (row lockedSubscription) apply(ctx context.Context, tx bun.Tx, now time.Tim
 		return err
 	}
 	if len(details) > 0 {
-		if err := audit(ctx, tx, now, store, by, app.AuditWebhookChanged, string(id), details); err != nil {
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookChanged, string(id), details); err != nil {
 			return err
 		}
 	}
@@ -86,9 +88,9 @@ func (row lockedSubscription) apply(ctx context.Context, tx bun.Tx, now time.Tim
 		if err := clearFailures(ctx, tx, store, id); err != nil {
 			return err
 		}
-		return audit(ctx, tx, now, store, by, app.AuditWebhookReactivated, string(id), nil)
+		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReactivated, string(id), nil)
 	}
-	return audit(ctx, tx, now, store, by, app.AuditWebhookDeactivated, string(id), nil)
+	return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeactivated, string(id), nil)
 }
 
 // clearFailures forgets how a subscription has been failing.
@@ -101,7 +103,7 @@ func clearFailures(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Sub
 // cancels what waits. It returns NOT_FOUND or VERSION_MISMATCH; version 0 is any.
 func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, version int64) error {
 	now = app.At(now).Time
-	return db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		row, err := lockSubscription(ctx, tx, store, id, version)
 		if err != nil {
 			return err
@@ -112,10 +114,10 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return err
 		}
-		if err := orderJob(ctx, tx, now, store, app.JobTeardown, string(id)); err != nil {
+		if err := delivery.EnqueueJob(ctx, tx, now, store, app.JobTeardown, string(id)); err != nil {
 			return err
 		}
-		return audit(ctx, tx, now, store, by, app.AuditWebhookDeleted, string(id), map[string]any{"host": hostOf(row.URL)})
+		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeleted, string(id), map[string]any{"host": hostOf(row.URL)})
 	})
 }
 
@@ -125,7 +127,7 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, secret app.Secret, overlap time.Duration, version int64) (app.Subscription, error) {
 	now = app.At(now).Time
 	var rotated app.Subscription
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		row, err := lockSubscription(ctx, tx, store, id, version)
 		if err != nil {
 			return err
@@ -141,7 +143,7 @@ func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID
 			if err != nil {
 				return err
 			}
-			err = audit(ctx, tx, now, store, by, app.AuditWebhookSecretRotated, string(id), map[string]any{"overlapSeconds": int64(overlap.Seconds())})
+			err = pg.Audit(ctx, tx, now, store, by, app.AuditWebhookSecretRotated, string(id), map[string]any{"overlapSeconds": int64(overlap.Seconds())})
 			if err != nil {
 				return err
 			}
@@ -151,42 +153,3 @@ func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID
 	})
 	return rotated, err
 }
-
-// CancelQueued cancels deliveries to a deleted subscription that no workflow knows of, at
-// most limit of them, and returns how many.
-func (db *DB) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, limit int) (cancelled int, err error) {
-	err = db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
-	})
-	if err == nil && cancelled > 0 {
-		db.ended(app.DeliveryCancelled, cancelled)
-	}
-	return cancelled, err
-}
-
-const cancelQueued = `WITH batch AS MATERIALIZED (
-		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
-		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
-	), done AS (
-		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id RETURNING 1
-	) SELECT count(*) FROM done`
-
-// OpenDeliveries returns deliveries to a subscription that may have a workflow which does
-// not know that they are over: at most limit of them, in the order of their ids, from after
-// the one named ("" = from the start).
-func (db *DB) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID, limit int) ([]app.OpenDelivery, error) {
-	var open []app.OpenDelivery
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		open = nil
-		return tx.NewRaw(openDeliveries, store, id, after, limit).Scan(ctx, &open)
-	})
-	return open, err
-}
-
-// openDeliveries asks for each status by the index that there is for it.
-const (
-	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` + openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
-		openWith + `'pending'` + openFew + ` UNION ALL ` + openWith + `'queued' AND replays > 0` + openFew + ` ORDER BY id LIMIT ?3`
-	openWith = `(SELECT id, event_id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
-	openFew  = ` ORDER BY id LIMIT ?3)`
-)

@@ -1,7 +1,6 @@
 package persistence_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -34,12 +32,12 @@ func TestChangingASubscription(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	later := noon.Add(time.Hour)
 	url, on, off := "https://elsewhere.example/hook", true, false
 	change := func(c app.SubscriptionChange, version int64) app.Subscription {
 		t.Helper()
-		changed, err := db.ChangeSubscription(t.Context(), later, r.stores[0], owner, s.ID, c, version)
+		changed, err := db.ChangeSubscription(t.Context(), later, r.Stores[0], owner, s.ID, c, version)
 		must(t, err)
 		later = later.Add(time.Second)
 		return changed
@@ -53,11 +51,11 @@ func TestChangingASubscription(t *testing.T) {
 	if diff := cmp.Diff(want, change(app.SubscriptionChange{URL: &url, Events: want.Events}, 1)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := db.ChangeSubscription(t.Context(), later, r.stores[0], owner, s.ID, app.SubscriptionChange{IsActive: &off}, 1); app.CodeOf(err) != app.CodeVersionMismatch {
+	if _, err := db.ChangeSubscription(t.Context(), later, r.Stores[0], owner, s.ID, app.SubscriptionChange{IsActive: &off}, 1); app.CodeOf(err) != app.CodeVersionMismatch {
 		t.Errorf("an old version: %v", err)
 	}
 
-	r.place(t, db, 1)
+	r.Place(t, db, 1)
 	id := claim(t, db)[0].ID
 	attempt(t, db, id, 1, app.AttemptRetrying, 0)
 	if c := change(app.SubscriptionChange{IsActive: &on}, 0); c.FailureCount != 1 {
@@ -88,24 +86,24 @@ func TestDeletingASubscription(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
-	r.place(t, db, 5)
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 5)
 	claims := claim(t, db)
 	attempt(t, db, claims[0].ID, 1, app.AttemptDelivered, 0)
 	attempt(t, db, claims[1].ID, 1, app.AttemptRetrying, 0)
 	attempt(t, db, claims[2].ID, 1, app.AttemptDeadLetter, 0)
 	attempt(t, db, claims[3].ID, 1, app.AttemptDeadLetter, 0)
-	_, err := db.Replay(t.Context(), noon, r.stores[0], owner, claims[3].ID) // queued, with a workflow that waits
+	_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, claims[3].ID) // queued, with a workflow that waits
 	must(t, err)
-	r.place(t, db, 3)
-	_, err = db.Dispatch(t.Context(), noon, app.ClaimLimits{Events: 100}) // queued, without
+	r.Place(t, db, 3)
+	_, err = db.Dispatch(t.Context(), noon, 100) // queued, without
 	must(t, err)
 
-	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.stores[0], owner, s.ID, 1))
-	if err := db.DeleteSubscription(t.Context(), noon, r.stores[0], owner, s.ID, 0); app.CodeOf(err) != app.CodeNotFound {
+	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.Stores[0], owner, s.ID, 1))
+	if err := db.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, s.ID, 0); app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
-	r.place(t, db, 1)
+	r.Place(t, db, 1)
 	if claims := claim(t, db); len(claims) != 0 {
 		t.Errorf("claimed %+v", claims)
 	}
@@ -114,21 +112,21 @@ func TestDeletingASubscription(t *testing.T) {
 	}
 	jobs, err := db.ClaimJobs(t.Context(), noon.Add(time.Second), time.Minute, 10)
 	must(t, err)
-	if len(jobs) != 1 || jobs[0].Kind != app.JobTeardown || jobs[0].Subject != string(s.ID) || jobs[0].StoreID != r.stores[0] {
+	if len(jobs) != 1 || jobs[0].Kind != app.JobTeardown || jobs[0].Subject != string(s.ID) || jobs[0].StoreID != r.Stores[0] {
 		t.Errorf("jobs %+v", jobs)
 	}
 
 	for _, want := range []int{2, 1, 0} {
-		if n, err := db.CancelQueued(t.Context(), noon, r.stores[0], s.ID, 2); err != nil || n != want {
+		if n, err := db.CancelQueued(t.Context(), noon, r.Stores[0], s.ID, 2); err != nil || n != want {
 			t.Errorf("%d queued ones cancelled, want %d, %v", n, want, err)
 		}
 	}
-	all, err := db.OpenDeliveries(t.Context(), r.stores[0], s.ID, "", 100)
+	all, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, "", 100)
 	must(t, err)
 	if len(all) != 4 {
 		t.Fatalf("open: %+v", all)
 	}
-	some, err := db.OpenDeliveries(t.Context(), r.stores[0], s.ID, all[0].ID, 2)
+	some, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, all[0].ID, 2)
 	must(t, err)
 	if diff := cmp.Diff(all[1:3], some); diff != "" {
 		t.Error("the second batch:", diff)
@@ -136,7 +134,7 @@ func TestDeletingASubscription(t *testing.T) {
 	for _, one := range all {
 		must(t, db.EndDelivery(t.Context(), noon, one.ID, app.DeliveryCancelled, app.ReasonCancelled))
 	}
-	deliveries, err := db.Deliveries(t.Context(), r.stores[0], persistence.DeliveryFilter{SubscriptionID: s.ID}, "", 100)
+	deliveries, err := db.Deliveries(t.Context(), r.Stores[0], app.DeliveryFilter{SubscriptionID: s.ID}, "", 100)
 	must(t, err)
 	got := map[string]int{}
 	for _, d := range deliveries {
@@ -157,12 +155,12 @@ func TestRotatingASecret(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
-	r.place(t, db, 1)
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 1)
 	id := claim(t, db)[0].ID
 	rotate := func(secret string, overlap time.Duration, at time.Time) app.Subscription {
 		t.Helper()
-		rotated, err := db.RotateSecret(t.Context(), at, r.stores[0], owner, s.ID, app.NewSecret(secret), overlap, 0)
+		rotated, err := db.RotateSecret(t.Context(), at, r.Stores[0], owner, s.ID, app.NewSecret(secret), overlap, 0)
 		must(t, err)
 		return rotated
 	}
@@ -198,155 +196,5 @@ func TestRotatingASecret(t *testing.T) {
 	}
 	if n := len(trail(t, db, string(s.ID))); n != 1+4 {
 		t.Errorf("%d entries for the creation and 4 rotations", n)
-	}
-}
-
-func TestTestsCountForNothing(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
-	r.place(t, db, 2)
-	claims := claim(t, db)
-	attempt(t, db, claims[0].ID, 1, app.AttemptRetrying, 0)
-	test, err := db.CreateTest(t.Context(), noon, r.stores[0], s.ID)
-	must(t, err)
-	outgoing, err := db.OutgoingTest(t.Context(), test)
-	must(t, err)
-	var envelope app.Envelope
-	must(t, json.Unmarshal(outgoing.Body, &envelope))
-	if envelope.ID != test.EventID || envelope.Type != app.EventTestPing || envelope.StoreID != r.stores[0] || outgoing.URL != s.URL || outgoing.Recorded != nil {
-		t.Errorf("outgoing %+v with %+v", outgoing, envelope)
-	}
-	made := app.MadeAttempt{
-		Outgoing: outgoing, Status: app.AttemptDelivered, StatusCode: 200, At: noon.Add(3 * time.Hour), Duration: 2 * time.Second,
-		Sent: map[string][]string{"X": {"y"}}, Headers: map[string][]string{"A": {"b\x00c", `\u0000`}}, Body: []byte{0xff, 0},
-	}
-	must(t, db.RecordTest(t.Context(), made))
-	made.StatusCode = 500
-	must(t, db.RecordTest(t.Context(), made)) // repeated: nothing changes
-	if outgoing, err = db.OutgoingTest(t.Context(), test); err != nil || outgoing.Recorded == nil || outgoing.Recorded.StatusCode != 200 {
-		t.Errorf("recorded: %+v, %v", outgoing.Recorded, err)
-	}
-	shown, err := db.Subscription(t.Context(), r.stores[0], s.ID)
-	must(t, err)
-	if shown.FailureCount != 1 || !shown.LastDeliveryAt.Equal(noon.Add(3*time.Hour)) {
-		t.Errorf("%d failures, the last delivery at %s", shown.FailureCount, shown.LastDeliveryAt)
-	}
-	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 0 {
-		t.Error("a slow answer to a test makes the receiver slow")
-	}
-	if dispatched, err := db.Dispatch(t.Context(), noon, limits); err != nil || dispatched.Events != 0 {
-		t.Errorf("dispatched %+v, %v", dispatched, err)
-	}
-	attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, persistence.AttemptFilter{EventType: app.EventTestPing}, 1, 10)
-	must(t, err)
-	if total != 1 || attempts[0].DeliveryID != "" || attempts[0].AttemptNumber != 1 || attempts[0].Status != app.AttemptDelivered {
-		t.Errorf("%d attempts: %+v", total, attempts)
-	}
-	detail, err := db.AttemptDetail(t.Context(), r.stores[0], s.ID, attempts[0].ID)
-	must(t, err)
-	body, sent := "/wA=", string(outgoing.Body)
-	want := app.AttemptDetail{
-		Attempt:  attempts[0],
-		Request:  app.SentRequest{Method: "POST", URL: s.URL, Headers: map[string][]string{"X": {"y"}}, Body: &sent},
-		Response: &app.ReceivedAnswer{StatusCode: 200, Headers: map[string][]string{"A": {"bc", `\u0000`}}, Body: &body, Encoding: app.BodyBase64},
-	}
-	if diff := cmp.Diff(want, detail); diff != "" {
-		t.Error(diff)
-	}
-	stats, err := db.Stats(t.Context(), r.stores[0], s.ID, app.At(noon), app.At(noon.Add(24*time.Hour)), app.ByDay)
-	must(t, err)
-	if stats.Totals.Delivered != 0 || stats.Totals.Failed != 1 {
-		t.Errorf("statistics %+v", stats.Totals)
-	}
-	must(t, db.DeleteSubscription(t.Context(), noon, r.stores[0], owner, s.ID, 0))
-	if _, err := db.OutgoingTest(t.Context(), test); app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("a test of what was deleted: %v", err)
-	}
-	if _, err := db.CreateTest(t.Context(), noon, r.stores[0], s.ID); app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("a new test of what was deleted: %v", err)
-	}
-}
-
-func TestStats(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
-	r.place(t, db, 3)
-	claims := claim(t, db)
-	attempt(t, db, claims[0].ID, 1, app.AttemptRetrying, 30*time.Millisecond) // 13:00
-	attempt(t, db, claims[0].ID, 2, app.AttemptDelivered, 10*time.Millisecond)
-	attempt(t, db, claims[1].ID, 2, app.AttemptDeadLetter, 20*time.Millisecond)
-	attempt(t, db, claims[2].ID, 4, app.AttemptRetrying, 40*time.Millisecond)
-	stats, err := db.Stats(t.Context(), r.stores[0], s.ID, app.At(noon.Add(90*time.Minute)), app.At(noon.Add(4*time.Hour+time.Minute)), app.ByHour)
-	must(t, err)
-	ms := func(n int64) *int64 { return &n }
-	bucket := func(hour int, counts app.StatsCounts) app.StatsBucket {
-		return app.StatsBucket{Start: app.At(noon.Add(time.Duration(hour) * time.Hour)), StatsCounts: counts}
-	}
-	want := app.DeliveryStats{
-		From: app.At(noon.Add(90 * time.Minute)), To: app.At(noon.Add(4*time.Hour + time.Minute)), Granularity: app.ByHour,
-		Buckets: []app.StatsBucket{
-			bucket(1, app.StatsCounts{}), bucket(2, app.StatsCounts{Delivered: 1, Failed: 1, DeadLetter: 1, P50Ms: ms(10), P99Ms: ms(20)}),
-			bucket(3, app.StatsCounts{}), bucket(4, app.StatsCounts{Failed: 1, P50Ms: ms(40), P99Ms: ms(40)}),
-		},
-		Totals:      app.StatsCounts{Delivered: 1, Failed: 2, DeadLetter: 1, P50Ms: ms(20), P99Ms: ms(40)},
-		RetryingNow: 1,
-	}
-	if diff := cmp.Diff(want, stats); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Switched off, a delivery that waits for its retry becomes a dead letter without another
-// attempt; its replays count on, and a dead letter stays one in the list of attempts.
-func TestStatusesOverDeactivationAndReplays(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	s := r.subscribe(t, db, 0, app.EventOrderCreated)
-	r.place(t, db, 1)
-	id := claim(t, db)[0].ID
-	statuses := func(want ...string) {
-		t.Helper()
-		attempts, total, err := db.Attempts(t.Context(), r.stores[0], s.ID, persistence.AttemptFilter{}, 1, 20)
-		must(t, err)
-		got := []string{}
-		for _, a := range attempts {
-			got = append(got, fmt.Sprintf("%d %s %v", a.AttemptNumber, a.Status, a.NextRetryAt != nil))
-		}
-		if diff := cmp.Diff(want, got); diff != "" || total != len(want) {
-			t.Error(total, diff)
-		}
-	}
-	replay := func() {
-		t.Helper()
-		_, err := db.Replay(t.Context(), noon, r.stores[0], owner, id)
-		must(t, err)
-		if claims := claim(t, db); len(claims) != 1 || !claims[0].Replay {
-			t.Fatalf("claims %+v", claims)
-		}
-	}
-	attempt(t, db, id, 1, app.AttemptRetrying, 0)
-	statuses("1 retrying true")
-	must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
-	statuses("1 dead_letter false")
-	d, err := db.Delivery(t.Context(), r.stores[0], id)
-	must(t, err)
-	if d.Status != app.DeliveryDeadLetter || d.Reason != app.ReasonInactive || d.Attempts != 1 || d.NextRetryAt != nil || d.EndedAt == nil {
-		t.Errorf("delivery %+v", d)
-	}
-	replay()
-	attempt(t, db, id, 2, app.AttemptRetrying, 0)
-	attempt(t, db, id, 3, app.AttemptDelivered, 0)
-	replay() // of what was delivered
-	attempt(t, db, id, 4, app.AttemptDeadLetter, 0)
-	statuses("4 dead_letter false", "3 delivered false", "2 failed false", "1 dead_letter false")
-	shown, err := db.Subscription(t.Context(), r.stores[0], s.ID)
-	must(t, err)
-	if shown.FailureCount != 1 || !shown.LastDeliveryAt.Equal(noon.Add(4*time.Hour)) {
-		t.Errorf("%d failures in a row, the last attempt at %s", shown.FailureCount, shown.LastDeliveryAt)
 	}
 }

@@ -2,12 +2,14 @@ package persistence
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // subscriptionRow is a subscription as clients may see it: the secret stays in its table.
@@ -29,18 +31,10 @@ type subscriptionRow struct {
 func (r subscriptionRow) subscription() app.Subscription {
 	return app.Subscription{
 		ID: r.ID, URL: r.URL, Events: r.Events, IsActive: r.IsActive, CreatedAt: app.At(r.CreatedAt),
-		LastDeliveryAt: timeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
-		FailingSince: timeOrNil(r.FailingSince), FailingDays: r.FailingDays,
-		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt), PreviousSecretExpiresAt: timeOrNil(r.PreviousSecretUntil),
+		LastDeliveryAt: pg.TimeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
+		FailingSince: pg.TimeOrNil(r.FailingSince), FailingDays: r.FailingDays,
+		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt), PreviousSecretExpiresAt: pg.TimeOrNil(r.PreviousSecretUntil),
 	}
-}
-
-func timeOrNil(t *time.Time) *app.Time {
-	if t == nil {
-		return nil
-	}
-	at := app.At(*t)
-	return &at
 }
 
 // subscriptionColumns reads subscriptionRow. The time of the last attempt is looked up in
@@ -55,7 +49,7 @@ const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h
 // LIMIT_REACHED; render and once are as in PlaceOrder.
 func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
 	now = app.At(now).Time
-	return createOnce(ctx, db, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
+	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
 		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now}
 		var count int
 		// The store's row is locked, so that two requests cannot both be the last that fits.
@@ -75,14 +69,14 @@ func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return app.Subscription{}, err
 		}
-		return row.subscription(), audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), map[string]any{"host": hostOf(in.URL), "events": in.Events})
+		return row.subscription(), pg.Audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), map[string]any{"host": hostOf(in.URL), "events": in.Events})
 	}, render)
 }
 
 // Subscriptions returns all subscriptions of a store, the newest first.
 func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subscription, error) {
 	var rows []subscriptionRow
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		return tx.NewRaw("SELECT "+subscriptionColumns+" ORDER BY s.created_at DESC, s.id DESC", store).Scan(ctx, &rows)
 	})
@@ -96,7 +90,7 @@ func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subsc
 // Subscription returns one subscription of a store, NOT_FOUND if it has none of that id.
 func (db *DB) Subscription(ctx context.Context, store app.StoreID, id app.SubscriptionID) (app.Subscription, error) {
 	var found app.Subscription
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		found, err = subscription(ctx, tx, store, id)
 		return err
 	})
@@ -107,4 +101,14 @@ func subscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Subs
 	var row subscriptionRow
 	err := tx.NewRaw("SELECT "+subscriptionColumns+" AND s.id = ?", store, id).Scan(ctx, &row)
 	return row.subscription(), err
+}
+
+// hostOf returns the part of a webhook's URL that the audit trail shows. The path or the
+// query may contain a credential.
+func hostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil { // app.CheckWebhookURL refuses such a URL
+		return ""
+	}
+	return parsed.Host
 }

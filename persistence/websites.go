@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // NewWebsite is what it takes to open a website.
@@ -31,7 +32,7 @@ type NewStore struct {
 func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsite, stores ...NewStore) (app.WebsiteID, []app.StoreID, error) {
 	var id app.WebsiteID
 	var storeIDs []app.StoreID
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) (err error) {
 		id, storeIDs, err = createWebsite(ctx, tx, now, website, stores)
 		return err
 	})
@@ -44,7 +45,7 @@ func (db *DB) CreateWebsite(ctx context.Context, now time.Time, website NewWebsi
 func (db *DB) OpenWebsite(ctx context.Context, now time.Time, by app.Actor, website NewWebsite, store NewStore, owner app.Invitation, token app.Secret, ttl time.Duration) (app.WebsiteID, app.Invitation, error) {
 	var id app.WebsiteID
 	owner.Role = app.RoleOwner
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		administers, err := tx.NewSelect().TableExpr("users").Where("lower(email) = lower(?) AND platform_role IS NOT NULL", owner.Email).Exists(ctx)
 		if err != nil {
 			return err
@@ -55,7 +56,7 @@ func (db *DB) OpenWebsite(ctx context.Context, now time.Time, by app.Actor, webs
 		if id, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
 			return err
 		}
-		if err := auditWebsite(ctx, tx, now, id, by, app.AuditWebsiteOpened, map[string]any{"plan": website.Plan}); err != nil {
+		if err := pg.AuditWebsite(ctx, tx, now, id, by, app.AuditWebsiteOpened, map[string]any{"plan": website.Plan}); err != nil {
 			return err
 		}
 		owner, err = db.insertInvitation(ctx, tx, now, id, by, owner, token, ttl)
@@ -68,7 +69,7 @@ func createWebsite(ctx context.Context, tx bun.Tx, now time.Time, website NewWeb
 	id := app.NewID[app.WebsiteID](now)
 	_, err := tx.NewRaw(`INSERT INTO websites (id, name, domain, plan, created_at) VALUES (?, ?, ?, ?, ?)`,
 		id, website.Name, website.Domain, website.Plan, now).Exec(ctx)
-	if isDuplicate(err) {
+	if pg.IsDuplicate(err) {
 		return "", nil, app.Errorf(app.CodeConflict, "the domain %s belongs to another website", website.Domain)
 	}
 	if err != nil {
@@ -119,7 +120,7 @@ type websiteRow struct {
 
 func (r websiteRow) website() app.Website {
 	return app.Website{
-		ID: r.ID, Name: r.Name, Domain: r.Domain, Plan: r.Plan, SuspendedAt: timeOrNil(r.SuspendedAt), CreatedAt: app.At(r.CreatedAt),
+		ID: r.ID, Name: r.Name, Domain: r.Domain, Plan: r.Plan, SuspendedAt: pg.TimeOrNil(r.SuspendedAt), CreatedAt: app.At(r.CreatedAt),
 	}
 }
 
@@ -135,27 +136,22 @@ func (db *DB) Websites(ctx context.Context, after app.WebsiteID, limit int) ([]a
 	for i, row := range rows {
 		websites[i] = row.website()
 	}
-	return websites, classify(err)
+	return websites, pg.Classify(err)
 }
 
 // ChangeWebsite changes a website, NOT_FOUND if there is none of that id. Suspending one
 // that is suspended leaves the time of it as it is.
 func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id app.WebsiteID, change app.WebsiteChange) (app.Website, error) {
 	var row websiteRow
-	err := runTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
 		was := websiteRow{}
 		row = websiteRow{}
-		if change.Plan != nil {
-			if err := lockQueue(ctx, tx, string(id)); err != nil { // always before the row
-				return err
-			}
-		}
 		err := tx.NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ? FOR NO KEY UPDATE`, id).Scan(ctx, &was)
 		if err != nil {
 			return err
 		}
 		if change.Plan != nil {
-			if err := db.changePlan(ctx, tx, now, id, *change.Plan); err != nil {
+			if err := db.SetPlan(ctx, tx, id, *change.Plan); err != nil {
 				return err
 			}
 		}
@@ -173,16 +169,16 @@ func (db *DB) ChangeWebsite(ctx context.Context, now time.Time, by app.Actor, id
 // auditWebsiteChange tells of what differs.
 func auditWebsiteChange(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, was, is websiteRow) error {
 	if was.Plan != is.Plan {
-		err := auditWebsite(ctx, tx, now, is.ID, by, app.AuditPlanChanged, map[string]any{"from": was.Plan, "to": is.Plan})
+		err := pg.AuditWebsite(ctx, tx, now, is.ID, by, app.AuditPlanChanged, map[string]any{"from": was.Plan, "to": is.Plan})
 		if err != nil {
 			return err
 		}
 	}
 	switch {
 	case was.SuspendedAt == nil && is.SuspendedAt != nil:
-		return auditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteSuspended, nil)
+		return pg.AuditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteSuspended, nil)
 	case was.SuspendedAt != nil && is.SuspendedAt == nil:
-		return auditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteResumed, nil)
+		return pg.AuditWebsite(ctx, tx, now, is.ID, by, app.AuditWebsiteResumed, nil)
 	}
 	return nil
 }
@@ -192,13 +188,13 @@ func auditWebsiteChange(ctx context.Context, tx bun.Tx, now time.Time, by app.Ac
 func (db *DB) WebsiteByDomain(ctx context.Context, domain string) (app.WebsiteID, error) {
 	var id app.WebsiteID
 	err := db.System().NewRaw(`SELECT id FROM websites WHERE domain = ? AND suspended_at IS NULL`, domain).Scan(ctx, &id)
-	return id, classify(err)
+	return id, pg.Classify(err)
 }
 
 // BelongsTo reports whether a store is one of a website's.
 func (db *DB) BelongsTo(ctx context.Context, store app.StoreID, website app.WebsiteID) (bool, error) {
 	var belongs bool
-	err := db.inStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(`SELECT EXISTS (SELECT FROM stores WHERE id = ? AND website_id = ?)`, store, website).Scan(ctx, &belongs)
 	})
 	return belongs, err

@@ -13,11 +13,11 @@ func TestSuspendedWebsitesAreStillDelivered(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	r.subscribe(t, db, 0, app.EventOrderCreated)
-	_, err := db.PlaceOrder(t.Context(), noon, r.stores[0], r.order(t, db, 0), nil, asIs)
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	_, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil, asIs)
 	must(t, err)
 	suspended := true
-	website, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.website, app.WebsiteChange{Suspended: &suspended})
+	website, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.Website, app.WebsiteChange{Suspended: &suspended})
 	must(t, err)
 	if website.SuspendedAt == nil {
 		t.Fatalf("%+v is not suspended", website)
@@ -27,7 +27,7 @@ func TestSuspendedWebsitesAreStillDelivered(t *testing.T) {
 		t.Fatalf("%d deliveries are made", len(claimed))
 	}
 	attempt(t, db, claimed[0].ID, 1, app.AttemptDelivered, 200)
-	if d, err := db.Delivery(t.Context(), r.stores[0], claimed[0].ID); err != nil || d.Status != app.DeliveryDelivered {
+	if d, err := db.Delivery(t.Context(), r.Stores[0], claimed[0].ID); err != nil || d.Status != app.DeliveryDelivered {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -38,11 +38,11 @@ func TestInvitationsToSuspendedWebsitesWait(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	token := app.NewSecret("a token")
-	inviter := app.Principal{UserID: r.owner.ID, StoreID: r.stores[0], WebsiteID: r.website}
-	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.stores}, token, time.Hour, nil, nil)
+	inviter := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
+	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.Owner.ID)}, app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}, token, time.Hour, nil, nil)
 	must(t, err)
 	for _, suspended := range []bool{true, false} {
-		_, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.website, app.WebsiteChange{Suspended: &suspended})
+		_, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.Website, app.WebsiteChange{Suspended: &suspended})
 		must(t, err)
 		_, _, err = db.Accept(t.Context(), noon, app.Actor{}, token, "", "-")
 		if refused := app.CodeOf(err) == app.CodeTokenInvalid; refused != suspended || !refused && err != nil {

@@ -16,7 +16,9 @@ import (
 )
 
 // replayRun prepares a bulk replay of which step makes each step.
-func replayRun(t *testing.T, step func(n int) app.ReplayStep) (env *testsuite.TestWorkflowEnvironment, at *[]time.Duration, cancelled *int) {
+func replayRun(
+	t *testing.T, step func(n int) app.ReplayStep,
+) (env *testsuite.TestWorkflowEnvironment, at *[]time.Duration, cancelled *int) {
 	var suite testsuite.WorkflowTestSuite
 	env, at, cancelled = suite.NewTestWorkflowEnvironment(), new([]time.Duration), new(int)
 	env.SetStartTime(start)

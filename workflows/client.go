@@ -12,8 +12,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/comanda-dev/comanda/app"
 )
 
 // Names that operators and running workflows know. None of them can change while a
@@ -21,7 +19,7 @@ import (
 const (
 	TaskQueue     = "deliveries"      // workflows, the first attempts of the fast lane, and tests
 	SlowTaskQueue = "deliveries-slow" // every other attempt
-	JobTaskQueue  = "jobs"            // the steps of jobs, which wait for no stranger
+	JobTaskQueue  = "jobs"            // the steps of jobs and the records of cancellations
 	MailTaskQueue = "mails"           // what waits for the mail server
 	SignalReplay  = "replay"
 	QueryState    = "state"
@@ -44,10 +42,6 @@ var (
 	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
 )
 
-// workflowTaskTimeout bounds how long a first attempt waits after the death of its
-// worker; longer attempts renew it (heartbeats).
-const workflowTaskTimeout = 10 * time.Second
-
 // Client starts workflows.
 type Client struct {
 	temporal client.Client
@@ -58,39 +52,6 @@ type Client struct {
 // NewClient makes a client whose deliveries and jobs follow these policies.
 func NewClient(temporal client.Client, policy Policy, jobs JobPolicy) *Client {
 	return &Client{temporal, policy, jobs}
-}
-
-// StartDelivery hands a claimed delivery to its workflow. It is safe to repeat: an id is
-// used once, and a replay names the attempt that it begins with.
-func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
-	in := DeliveryInput{
-		DeliveryID: claim.ID, StoreID: claim.StoreID, EventID: claim.EventID, EventType: claim.EventType,
-		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay, Policy: c.policy,
-	}
-	options := client.StartWorkflowOptions{
-		ID:                  app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID),
-		TaskQueue:           TaskQueue,
-		WorkflowTaskTimeout: workflowTaskTimeout,
-		StaticSummary:       fmt.Sprintf("%s for %s", claim.EventType, claim.SubscriptionID),
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			attributeStore.ValueSet(string(claim.StoreID)),
-			attributeSubscription.ValueSet(string(claim.SubscriptionID)),
-			attributeEventType.ValueSet(string(claim.EventType)),
-		),
-	}
-	if claim.Replay {
-		options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, SignalReplay, ReplaySignal{Attempt: claim.Attempts + 1}, options, workflowDelivery, in)
-		return err
-	}
-	options.EnableEagerStart = in.Quick
-	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	options.WorkflowExecutionErrorWhenAlreadyStarted = true
-	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowDelivery, in)
-	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
-		return nil
-	}
-	return err
 }
 
 // Ready reports whether Temporal answers.
@@ -113,7 +74,8 @@ func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespa
 		return err
 	}
 	if len(missing) > 0 {
-		_, err = operator.AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing})
+		request := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing}
+		_, err = operator.AddSearchAttributes(ctx, request)
 		if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !exists {
 			return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
 		}
@@ -128,8 +90,9 @@ func awaitAttributes(ctx context.Context, temporal client.Client, namespace stri
 	query := fmt.Sprintf("%s = '' AND %s = '' AND %s = '' AND %s = ''",
 		attributeStore.GetName(), attributeSubscription.GetName(), attributeEventType.GetName(), attributeState.GetName())
 	const enough = 3
+	request := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query}
 	for succeeded := 0; succeeded < enough; {
-		_, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: query})
+		_, err := temporal.CountWorkflow(ctx, request)
 		if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); err != nil && !unknown {
 			return fmt.Errorf("query by search attributes: %w", err)
 		}
@@ -149,7 +112,8 @@ func awaitAttributes(ctx context.Context, temporal client.Client, namespace stri
 
 func missingAttributes(known map[string]enums.IndexedValueType) (map[string]enums.IndexedValueType, error) {
 	missing := map[string]enums.IndexedValueType{}
-	for _, key := range []temporal.SearchAttributeKey{attributeStore, attributeSubscription, attributeEventType, attributeState} {
+	keys := []temporal.SearchAttributeKey{attributeStore, attributeSubscription, attributeEventType, attributeState}
+	for _, key := range keys {
 		switch t, ok := known[key.GetName()]; {
 		case !ok:
 			missing[key.GetName()] = enums.INDEXED_VALUE_TYPE_KEYWORD

@@ -25,10 +25,14 @@ type script struct {
 	*testsuite.TestWorkflowEnvironment
 	outcomes []activities.DeliverResult // of the attempts in turn; the last one repeats
 	made     []activities.DeliverInput
-	at       []time.Duration // since the start
-	ended    []string        // states set as search attributes, in turn
-	failures map[int]int     // attempt number → how often the activity itself fails first
+	lanes    []activities.Lane // in which the attempts ran
+	at       []time.Duration   // since the start
+	ended    []string          // states set as search attributes, in turn
+	failures map[int]int       // attempt number → how often the activity itself fails first
+	during   map[int]func()    // attempt number → what happens while it is made
+	input    DeliveryInput
 	cancels  int
+	canceled func() // what happens while the cancellation is recorded
 }
 
 var (
@@ -40,13 +44,17 @@ var (
 
 func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 	var suite testsuite.WorkflowTestSuite
-	s := &script{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), outcomes: outcomes, failures: map[int]int{}}
+	s := &script{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), outcomes: outcomes}
+	s.failures, s.during = map[int]int{}, map[int]func(){}
+	s.input = DeliveryInput{
+		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1",
+		Policy: Policy{Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second},
+	}
 	s.SetStartTime(start)
 	s.SetTestTimeout(time.Minute)
 	s.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
 	s.RegisterActivityWithOptions(s.deliver, activity.RegisterOptions{Name: activityDeliver})
-	s.RegisterActivityWithOptions(func(context.Context, activities.CancelInput) error { s.cancels++; return nil },
-		activity.RegisterOptions{Name: activityCancel})
+	s.RegisterActivityWithOptions(s.cancel, activity.RegisterOptions{Name: activityCancel})
 	s.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
 		state, _ := args.Get(0).(temporal.SearchAttributes).GetKeyword(attributeState)
 		s.ended = append(s.ended, state)
@@ -55,21 +63,37 @@ func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 	return s
 }
 
-func (s *script) deliver(_ context.Context, in activities.DeliverInput) (activities.DeliverResult, error) {
+func (s *script) deliver(ctx context.Context, in activities.DeliverInput) (activities.DeliverResult, error) {
 	if s.failures[in.Attempt] > 0 {
 		s.failures[in.Attempt]--
 		return activities.DeliverResult{}, errors.New("the database is away")
 	}
 	s.made = append(s.made, in)
+	if activity.GetInfo(ctx).IsLocalActivity {
+		s.lanes = append(s.lanes, activities.LaneFast)
+	} else {
+		s.lanes = append(s.lanes, activities.LaneSlow)
+	}
 	s.at = append(s.at, s.Now().Sub(start))
+	if happen := s.during[in.Attempt]; happen != nil {
+		happen()
+	}
 	return s.outcomes[min(len(s.made), len(s.outcomes))-1], nil
 }
 
+func (s *script) cancel(ctx context.Context, _ activities.CancelInput) error {
+	if activity.GetInfo(ctx).TaskQueue == JobTaskQueue {
+		s.cancels++
+	}
+	if s.canceled != nil {
+		s.canceled()
+	}
+	return nil
+}
+
 func (s *script) run(quick bool) {
-	s.ExecuteWorkflow(workflowDelivery, DeliveryInput{
-		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1", Quick: quick,
-		Policy: Policy{Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second},
-	})
+	s.input.Quick = quick
+	s.ExecuteWorkflow(workflowDelivery, s.input)
 }
 
 func (s *script) signal(after time.Duration, signal any) {
@@ -132,15 +156,8 @@ func TestScheduleToTheSecond(t *testing.T) {
 func TestDeliveredByARetry(t *testing.T) {
 	s := newScript(t, refused, refused, delivered)
 	s.RegisterDelayedCallback(func() {
-		value, err := s.QueryWorkflow(QueryState)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var state DeliveryState
-		if err := value.Get(&state); err != nil {
-			t.Fatal(err)
-		}
-		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || state.NextRetry == nil || !state.NextRetry.Equal(start.Add(5*time.Minute+30*time.Second)) {
+		state, next := s.state(t), start.Add(5*time.Minute+30*time.Second)
+		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || !state.NextRetry.Equal(next) {
 			t.Errorf("state after a minute: %+v", state)
 		}
 	}, time.Minute)
@@ -166,9 +183,9 @@ func TestReplay(t *testing.T) {
 
 func TestSignalsThatMustNotReplay(t *testing.T) {
 	s := newScript(t, refused)
-	s.signal(time.Minute, ReplaySignal{})                   // before it is a dead letter
-	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})     // for an attempt long made
-	s.signal(20*24*time.Hour+time.Second, ReplaySignal{99}) // for one that cannot be next
+	s.signal(time.Minute, ReplaySignal{})                            // before it is a dead letter
+	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})              // for an attempt long made
+	s.signal(20*24*time.Hour+time.Second, ReplaySignal{Attempt: 99}) // for one that cannot be next
 	s.run(true)
 	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
 }
@@ -177,7 +194,8 @@ func TestEarlySignalOfARelayIsNotLost(t *testing.T) {
 	s := newScript(t, refused, refused, refused, refused, refused, refused, delivered)
 	s.signal(time.Hour, ReplaySignal{Attempt: 7})
 	s.run(true)
-	s.check(t, app.DeliveryDelivered, 7, strings.Fields("retrying retrying retrying retrying retrying dead_letter delivered")...)
+	states := strings.Fields("retrying retrying retrying retrying retrying dead_letter delivered")
+	s.check(t, app.DeliveryDelivered, 7, states...)
 }
 
 func TestOurFailureUsesUpNoAttempt(t *testing.T) {
@@ -203,7 +221,9 @@ func TestDeletedSubscriptionEndsTheDelivery(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
-	for name, after := range map[string]time.Duration{"while it waits for a retry": time.Minute, "as a dead letter": 10 * 24 * time.Hour} {
+	for name, after := range map[string]time.Duration{
+		"while it waits for a retry": time.Minute, "as a dead letter": 10 * 24 * time.Hour,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, refused)
 			s.RegisterDelayedCallback(s.CancelWorkflow, after)

@@ -37,13 +37,21 @@ type JobPolicy struct {
 	Watchdog app.WatchdogPolicy `json:"watchdog"`
 }
 
-// withJobOptions lets activities of jobs run on a queue of their own, each try for so long,
-// and as often as it takes: what fails is ours to mend.
+// withJobOptions runs the activities of a workflow with jobOptions.
 func withJobOptions(ctx workflow.Context, try time.Duration) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+	return workflow.WithActivityOptions(ctx, jobOptions(try))
+}
+
+// jobOptions run an activity on the queue of jobs, where it does not wait behind attempts.
+// Each try is limited to a duration; the number of tries is not, because a failure is ours to
+// fix.
+func jobOptions(try time.Duration) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
 		TaskQueue: JobTaskQueue, StartToCloseTimeout: try,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute},
-	})
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+		},
+	}
 }
 
 // JobWorkflowID returns the id of the workflow that does a job.
@@ -79,7 +87,9 @@ type Jobs struct {
 }
 
 // NewJobs makes a starter of jobs; start may be repeated.
-func NewJobs(store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger) *Jobs {
+func NewJobs(
+	store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger,
+) *Jobs {
 	return &Jobs{store, start, now, log, make(chan struct{}, 1)}
 }
 
@@ -127,7 +137,8 @@ func (j *Jobs) round(ctx context.Context) int {
 		return len(jobs)
 	}
 	if err := j.store.FinishJobs(ctx, started); err != nil {
-		j.log.Error().Err(err).Int("jobs", len(started)).Msg("starts could not be noted; they will be repeated without effect")
+		j.log.Error().Err(err).Int("jobs", len(started)).
+			Msg("starts of jobs could not be recorded; they are repeated without effect")
 	}
 	return len(jobs)
 }

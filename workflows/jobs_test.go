@@ -39,7 +39,8 @@ func (l *jobList) FinishJobs(_ context.Context, ids []app.JobID) error {
 // What could not be started is started later; nothing else is repeated.
 func TestJobsAreStartedUntilTheyAreFinished(t *testing.T) {
 	t.Parallel()
-	list := &jobList{waiting: []app.Job{{ID: "1", Kind: "mail"}, {ID: "2", Kind: "mail"}, {ID: "3", Kind: "mail"}}, done: make(chan struct{})}
+	list := &jobList{done: make(chan struct{})}
+	list.waiting = []app.Job{{ID: "1", Kind: "mail"}, {ID: "2", Kind: "mail"}, {ID: "3", Kind: "mail"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var tried []app.JobID
 	jobs := NewJobs(list, func(_ context.Context, job app.Job) error {

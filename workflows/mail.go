@@ -30,8 +30,11 @@ func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 	workflow.SetCurrentDetails(ctx, "being sent; what failed last is with the pending activity")
 	var result activities.MailResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailPatience, Summary: "send the mail",
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour},
+		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailPatience,
+		Summary: "send the mail",
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour,
+		},
 		WaitForCancellation: true, // a try that has begun is finished and recorded
 	}), activitySendMail, mail).Get(ctx, &result)
 	switch {
@@ -52,14 +55,17 @@ func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 
 // giveUpMail records that a mail is not tried again, and returns the error that ends the
 // workflow.
-func giveUpMail(ctx workflow.Context, mail activities.MailInput, reason string, cause error) (activities.MailResult, error) {
+func giveUpMail(
+	ctx workflow.Context, mail activities.MailInput, reason string, cause error,
+) (activities.MailResult, error) {
 	result := activities.MailResult{Status: app.MailFailed, Reason: reason}
 	detached, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	detached = workflow.WithActivityOptions(detached, workflow.ActivityOptions{
 		TaskQueue: MailTaskQueue, StartToCloseTimeout: 10 * time.Second, Summary: "record that the mail is given up",
 	})
-	if err := workflow.ExecuteActivity(detached, activityGiveUpMail, activities.GiveUpInput{MailInput: mail, Reason: reason}).Get(detached, nil); err != nil {
+	in := activities.GiveUpInput{MailInput: mail, Reason: reason}
+	if err := workflow.ExecuteActivity(detached, activityGiveUpMail, in).Get(detached, nil); err != nil {
 		return result, err
 	}
 	workflow.SetCurrentDetails(ctx, reason)

@@ -71,7 +71,8 @@ func TestATestWithoutTemporal(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() }) // takes connections and says nothing
-	lazy, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	silent := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	lazy, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: silent})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,297 +10,238 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// RelayStore is what a relay needs of the database.
+// RelayStore holds the events and deliveries that a relay works on.
 type RelayStore interface {
-	Dispatch(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Dispatched, error)
-	ClaimQueued(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error)
+	// Dispatch turns waiting events into queued deliveries, at most limit events.
+	Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error)
+	// Claim reserves queued deliveries for this relay. An error may come with claims.
+	Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error)
+	// ClaimAbandoned reserves deliveries whose lease has expired. An error may come with claims.
 	ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error)
-	MarkStarted(ctx context.Context, now time.Time, ids []app.DeliveryID) error
-	Unclaim(ctx context.Context, retryAt time.Time, ids []app.DeliveryID) error
-	HasDue(ctx context.Context, now time.Time) (bool, error)
-	MoveUp(ctx context.Context, now time.Time) (bool, error)
+	// MarkStarted records that the workflows of these claims are started. A delivery that has
+	// been claimed again since then is not marked.
+	MarkStarted(ctx context.Context, now time.Time, claims []app.Claim) error
+	// Unclaim gives claims back, to be claimed again from retryAt on. A delivery that has been
+	// claimed again since then is left alone.
+	Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error
 }
 
-// Settings of a relay, found by experiment: it is the starting of many workflows at once
-// that hurts others.
+// Relay limits.
 const (
-	starters      = 8 // at most so many workflows start at once
-	slowStarters  = 2 // beside them, of failing and slow subscriptions
-	startTimeout  = 10 * time.Second
-	dispatchLimit = 200
-	claimBatch    = 64 // deliveries that wait for a starter
-	slowBatch     = 16
-	turn          = 8 // new deliveries of one subscription that go before what is queued
-	unproven      = 8 // first attempts of one subscription in Temporal at once that has answered none lately
-	quickPending  = 200
-	slowPending   = 50 // of a failing or slow one
-	claimLease    = 10 * time.Second
-	drainTimeout  = 5 * time.Second // for the last starts of a relay that ends
-	idlePoll      = time.Second     // when no notification comes
-	heldBackPoll  = 25 * time.Millisecond
-	markEvery     = 2 * time.Second // well within the lease
+	dispatchLimit = 200              // events of one dispatch
+	startTimeout  = 10 * time.Second // for one start, and for one statement that marks starts
+	drainTimeout  = 5 * time.Second  // for the last starts of a relay that ends
+	markEvery     = 2 * time.Second  // well within the lease; most deliveries are delivered by then
+	unclaimDelay  = time.Second      // until a delivery whose start failed is claimed again
 )
 
-// Relay turns events into deliveries and deliveries into workflows. Any number of relays
-// work side by side; each may die anywhere, and another finishes its work.
+// Relay turns events into deliveries and deliveries into workflows. Any number of relays work
+// concurrently. If one of them dies, another relay takes over its claims.
 type Relay struct {
 	store  RelayStore
-	start  func(ctx context.Context, claim app.Claim) error
+	start  func(ctx context.Context, claims []app.Claim) error
 	listen func(ctx context.Context, wake func()) error
+	limits app.ClaimLimits
 	now    func() time.Time
 	log    zerolog.Logger
-
-	// Claims wait for a starter: new ones, behind these what was queued, and apart from
-	// both what goes to failing and slow subscriptions. So a burst holds up only itself.
-	fresh, queued, slow chan app.Claim
-
-	results chan startResult
-	wake    chan struct{}
-
-	// When the loop claimed last of what is queued, and whether there was more then for failing
-	// and slow subscriptions than it took.
-	claimedAt time.Time
-	slowLeft  bool
+	wake   chan struct{}
 }
 
-type startResult struct {
-	id  app.DeliveryID
-	err error
+// NewRelay returns a relay. start hands one claim, or the claims of one burst, to their
+// workflow; it may be called again for the same claims. listen blocks and calls wake whenever
+// there may be work. limits.Batch and limits.SlowBatch are the numbers of claims that may wait
+// for a starter.
+func NewRelay(
+	store RelayStore, start func(context.Context, []app.Claim) error, listen func(context.Context, func()) error,
+	limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
+) *Relay {
+	return &Relay{store, start, listen, limits, now, log, make(chan struct{}, 1)}
 }
 
-// NewRelay makes a relay. listen blocks and calls wake whenever there may be work; start
-// hands a delivery to its workflow and may be repeated.
-func NewRelay(store RelayStore, start func(context.Context, app.Claim) error, listen func(context.Context, func()) error, now func() time.Time, log zerolog.Logger) *Relay {
-	return &Relay{
-		store: store, start: start, listen: listen, now: now, log: log,
-		fresh: make(chan app.Claim, claimBatch), queued: make(chan app.Claim, claimBatch), slow: make(chan app.Claim, claimBatch),
-		results: make(chan startResult, claimBatch), wake: make(chan struct{}, 1),
+// Wake makes the relay look for work now.
+func (r *Relay) Wake() { notify(r.wake) }
+
+// notify wakes the receiver of a channel whose buffer has one element.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
-// Run works until ctx is done, then finishes the starts that it has begun.
+// Run works until ctx is done, then starts the workflows of the claims that it holds.
 func (r *Relay) Run(ctx context.Context) {
 	draining, drained := context.WithCancel(context.WithoutCancel(ctx))
 	defer drained()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainTimeout, drained) })()
 
-	var starting, others sync.WaitGroup
-	others.Go(func() { r.keepListening(ctx) })
-	for range starters {
-		starting.Go(func() { r.starter(draining, r.fresh, r.queued) })
+	run := &relayRun{
+		Relay: r, results: make(chan startResult, r.limits.Batch+1), room: make(chan struct{}, 1),
+		pacing: startPacing(r.now()),
 	}
-	for range slowStarters {
-		starting.Go(func() { r.starter(draining, r.slow, nil) })
-	}
-	others.Go(r.marker)
-	others.Go(func() { r.keepMovingUp(ctx) })
-	r.loop(ctx)
-	close(r.fresh)
-	close(r.queued)
-	close(r.slow)
-	starting.Wait()
-	close(r.results)
-	others.Wait()
+	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
+	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, func() { notify(run.room) })
+	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, func() { notify(run.room) })
+
+	var helpers sync.WaitGroup
+	helpers.Go(func() { r.keepListening(ctx) })
+	helpers.Go(run.marker)
+	run.loop(ctx)
+	run.healthy.wait()
+	run.others.wait()
+	close(run.results)
+	helpers.Wait()
 }
 
-// loop dispatches when woken, and looks at what is queued: soon while deliveries are held
-// back by a limit, else once in idlePoll. However many events come, it looks.
-func (r *Relay) loop(ctx context.Context) {
-	look := outlook{events: true, queue: true}
-	var pause time.Duration
-	var heldBack bool
-	takenOver, queueAt := r.now(), r.now()
+// keepListening holds the connection that wakes the relay, and replaces it when it breaks.
+func (r *Relay) keepListening(ctx context.Context) {
 	for ctx.Err() == nil {
-		if r.now().Sub(takenOver) >= idlePoll {
-			takenOver, look = r.now(), outlook{events: true, queue: true}
+		err := r.listen(ctx, r.Wake)
+		if ctx.Err() != nil {
+			return
+		}
+		r.log.Warn().Err(err).Msg("the relay receives no notifications and polls instead")
+		select {
+		case <-ctx.Done():
+		case <-time.After(idlePoll):
+		}
+	}
+}
+
+// relayRun is the state of a relay that runs. Claims wait for a starter in the order in which
+// they were claimed. Claims of failing and of slow subscriptions wait apart from the others,
+// so that they delay only each other.
+type relayRun struct {
+	*Relay
+
+	healthy, others *starters
+	results         chan startResult
+	room            chan struct{} // starters can take a large batch
+	pacing          pacing
+}
+
+type startResult struct {
+	claims []app.Claim
+	err    error
+}
+
+// loop does each step when it is due.
+func (r *relayRun) loop(ctx context.Context) {
+	for ctx.Err() == nil {
+		if r.pacing.takeOverDue(r.now()) {
 			r.takeOver(ctx)
 		}
-		did, err := r.round(ctx, look)
-		look = outlook{events: did.eventsLeft}
-		switch {
-		case err != nil && ctx.Err() == nil:
-			r.log.Error().Err(err).Msg("the relay cannot reach the database")
-			queueAt = r.now().Add(idlePoll)
-		case did.looked:
-			switch {
-			case did.moved, did.heldBack && !heldBack:
-				pause = heldBackPoll
-			case did.heldBack:
-				pause = min(2*pause, idlePoll)
-			default:
-				pause = idlePoll
-			}
-			heldBack, queueAt = did.heldBack, r.now().Add(pause)
+		if r.pacing.dispatchDue(r.now()) {
+			r.dispatch(ctx)
 		}
-		wait := queueAt.Sub(r.now())
-		if look.events {
-			wait = min(wait, heldBackPoll)
+		if r.pacing.claimDue(r.now(), r.rooms()) {
+			r.claim(ctx)
 		}
-		if !did.full {
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-				look.events = true
-			case <-time.After(wait):
-			}
+		timer := time.NewTimer(r.pacing.pause(r.now(), r.rooms()))
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+			r.pacing.woken(r.now(), r.rooms())
+		case <-r.room:
+		case <-timer.C:
 		}
-		look.queue = !r.now().Before(queueAt)
+		timer.Stop()
 	}
 }
 
-// outlook is what a round looks for.
-type outlook struct{ events, queue bool }
+func (r *relayRun) rooms() rooms { return rooms{r.healthy.halfEmpty(), r.others.halfEmpty()} }
 
-// progress is what one round of a relay did.
-type progress struct {
-	full       bool // a batch was full: there is more to do at once
-	eventsLeft bool
-	looked     bool // at what is queued
-	moved      bool // some of it was claimed, or would have been
-	heldBack   bool // deliveries are queued although they are due
+func (r *relayRun) dispatch(ctx context.Context) {
+	did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
+	if err != nil && ctx.Err() == nil {
+		r.log.Error().Err(err).Msg("the relay cannot dispatch events; it tries again")
+	}
+	r.pacing.dispatched(r.now(), did.Events, r.rooms(), err)
 }
 
-// round does one step: new events, and what is queued if it is time to look there, if some
-// was added, or if it was no event that woke the relay. Starters that have enough to do get
-// nothing new: few large batches cost less than many small ones.
-func (r *Relay) round(ctx context.Context, look outlook) (progress, error) {
-	var did progress
-	if look.events {
-		free := cap(r.fresh) - len(r.fresh)
-		if free < cap(r.fresh)/2 {
-			did.eventsLeft = true
-		} else {
-			events, err := r.store.Dispatch(ctx, r.now(), limits(free, 0))
-			for _, claim := range events.Claims {
-				r.fresh <- claim
-			}
-			if err != nil {
-				return did, err
-			}
-			did.full = events.Events >= dispatchLimit
-			did.eventsLeft = did.full
-			look.queue = look.queue || events.Queued > 0 || events.Events == 0
-		}
+// claim claims as many deliveries as the starters can take.
+func (r *relayRun) claim(ctx context.Context) {
+	limits := r.freeLimits()
+	claimed, err := r.store.Claim(ctx, r.now(), limits)
+	if err != nil && ctx.Err() == nil {
+		r.log.Error().Err(err).Msg("the relay cannot claim deliveries; it tries again")
 	}
-	if !look.queue {
-		return did, nil
-	}
-	return did, r.claimQueued(ctx, &did)
+	healthy := r.hand(claimed.Claims)
+	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
-// claimQueued claims as much of what is queued as its starters can take.
-func (r *Relay) claimQueued(ctx context.Context, did *progress) error {
-	did.looked = true
-	quick, slow := cap(r.queued)-len(r.queued), max(slowBatch-len(r.slow), 0)
-	enough := quick < cap(r.queued)/2 && (slow < slowBatch/2 || !r.slowLeft)
-	if enough && r.now().Sub(r.claimedAt) < idlePoll {
-		did.moved, did.heldBack = true, true
-		return nil
+// takeOver claims what a relay that died has left. Claims beyond the free places of the slow
+// starters wait for them.
+func (r *relayRun) takeOver(ctx context.Context) {
+	claims, err := r.store.ClaimAbandoned(ctx, r.now(), r.freeLimits())
+	if err != nil && ctx.Err() == nil {
+		r.log.Error().Err(err).Msg("the relay cannot take over abandoned deliveries; it tries again")
 	}
-	r.claimedAt = r.now()
-	claims, err := r.store.ClaimQueued(ctx, r.now(), limits(quick, slow))
+	if len(claims) > 0 {
+		r.log.Info().Int("deliveries", len(claims)).Msg("deliveries taken over from a relay that ended")
+	}
 	r.hand(claims)
+}
+
+// freeLimits are the limits of a claim made now.
+func (r *relayRun) freeLimits() app.ClaimLimits {
+	limits := r.limits
+	limits.Batch, limits.SlowBatch = r.healthy.free(), r.others.free()
+	limits.BurstBatch = min(limits.BurstBatch, limits.Burst*limits.Batch)
+	return limits
+}
+
+// hand gives claims to the starters and returns how many of them are of healthy and quick
+// subscriptions.
+func (r *relayRun) hand(claims []app.Claim) (healthy int) {
+	for _, unit := range units(claims) {
+		if unit[0].Healthy && unit[0].Quick {
+			healthy += len(unit)
+			r.healthy.add(unit)
+		} else {
+			r.others.add(unit)
+		}
+	}
+	return healthy
+}
+
+// units divides claims, in their order, into the units that start together: the claims of one
+// burst, or a single claim.
+func units(claims []app.Claim) [][]app.Claim {
+	var units [][]app.Claim
+	bursts := map[app.BurstID]int{}
+	for _, claim := range claims {
+		if at, known := bursts[claim.BurstID]; known {
+			units[at] = append(units[at], claim)
+			continue
+		}
+		if claim.BurstID != "" {
+			bursts[claim.BurstID] = len(units)
+		}
+		units = append(units, []app.Claim{claim})
+	}
+	return units
+}
+
+// startOne starts one workflow.
+func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := r.start(limited, claims)
 	if err != nil {
-		return err
+		first := claims[0]
+		r.log.Error().Err(err).Str("delivery", string(first.ID)).Str("event", string(first.EventID)).
+			Str("store", string(first.StoreID)).Str("burst", string(first.BurstID)).Int("deliveries", len(claims)).
+			Msg("the delivery's workflow could not be started; it will be tried again")
 	}
-	healthy := countHealthy(claims)
-	r.slowLeft = slow > 0 && len(claims)-healthy >= slow
-	did.moved = len(claims) > 0
-	if did.heldBack = len(claims) >= quick; !did.heldBack {
-		did.heldBack, err = r.store.HasDue(ctx, r.now())
-	}
+	r.results <- startResult{claims, err}
 	return err
 }
 
-func countHealthy(claims []app.Claim) (n int) {
-	for _, claim := range claims {
-		if claim.Healthy {
-			n++
-		}
-	}
-	return n
-}
-
-// takeOver claims what a relay that died has left.
-func (r *Relay) takeOver(ctx context.Context) {
-	claims, err := r.store.ClaimAbandoned(ctx, r.now(), limits(cap(r.queued)-max(len(r.queued), len(r.slow)), 0))
-	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("the relay cannot take over abandoned deliveries")
-	}
-	if len(claims) > 0 {
-		r.log.Info().Int("deliveries", len(claims)).Msg("taken over from a relay that ended")
-	}
-	r.hand(claims)
-}
-
-func limits(batch, slow int) app.ClaimLimits {
-	return app.ClaimLimits{
-		Events: dispatchLimit, Batch: batch, SlowBatch: slow, Turn: turn,
-		Unproven: unproven, Quick: quickPending, Slow: slowPending, Lease: claimLease,
-	}
-}
-
-// hand gives the starters what was queued.
-func (r *Relay) hand(claims []app.Claim) {
-	for _, claim := range claims {
-		if claim.Healthy {
-			r.queued <- claim
-		} else {
-			r.slow <- claim
-		}
-	}
-}
-
-// starter starts workflows, one at a time: of those that wait in the second place none
-// while any waits in the first. What has been claimed is started also when the relay is
-// about to end.
-func (r *Relay) starter(ctx context.Context, first, second <-chan app.Claim) {
-	for {
-		claim, ok := next(&first, &second)
-		if !ok {
-			return
-		}
-		limited, cancel := context.WithTimeout(ctx, startTimeout)
-		err := r.start(limited, claim)
-		cancel()
-		if err != nil {
-			r.log.Error().Err(err).Str("delivery", string(claim.ID)).Str("event", string(claim.EventID)).
-				Str("store", string(claim.StoreID)).Msg("the delivery's workflow could not be started; it will be tried again")
-		}
-		r.results <- startResult{claim.ID, err}
-	}
-}
-
-// next returns what comes next, false once both channels are closed and empty. It forgets
-// a closed channel.
-func next(first, second *<-chan app.Claim) (claim app.Claim, ok bool) {
-	for !ok && (*first != nil || *second != nil) {
-		select {
-		case claim, ok = <-*first:
-			if !ok {
-				*first = nil
-			}
-			continue
-		default:
-		}
-		select {
-		case claim, ok = <-*first:
-			if !ok {
-				*first = nil
-			}
-		case claim, ok = <-*second:
-			if !ok {
-				*second = nil
-			}
-		}
-	}
-	return claim, ok
-}
-
-// marker writes down which deliveries have started, some time later and many in one
-// statement: by then most have been delivered and need no mark.
-func (r *Relay) marker() {
-	var started, failed []app.DeliveryID
+// marker records which claims are started, many in one statement and some time later: most of
+// the deliveries have ended by then and need no mark.
+func (r *relayRun) marker() {
+	var started, failed []app.Claim
 	tick := time.NewTicker(markEvery)
 	defer tick.Stop()
 	for {
@@ -311,9 +252,9 @@ func (r *Relay) marker() {
 				r.mark(started, failed)
 				return
 			case result.err != nil:
-				failed = append(failed, result.id)
+				failed = append(failed, result.claims...)
 			default:
-				started = append(started, result.id)
+				started = append(started, result.claims...)
 			}
 		case <-tick.C:
 			r.mark(started, failed)
@@ -322,58 +263,19 @@ func (r *Relay) marker() {
 	}
 }
 
-func (r *Relay) mark(started, failed []app.DeliveryID) {
+func (r *relayRun) mark(started, failed []app.Claim) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if len(started) > 0 {
 		if err := r.store.MarkStarted(ctx, r.now(), started); err != nil {
-			r.log.Error().Err(err).Int("deliveries", len(started)).Msg("starts could not be noted; they will be repeated without effect")
+			r.log.Error().Err(err).Int("deliveries", len(started)).
+				Msg("starts could not be recorded; they are repeated without effect")
 		}
 	}
 	if len(failed) > 0 {
-		if err := r.store.Unclaim(ctx, r.now().Add(time.Second), failed); err != nil {
-			r.log.Error().Err(err).Int("deliveries", len(failed)).Msg("claims could not be given back; they lapse by themselves")
+		if err := r.store.Unclaim(ctx, r.now().Add(unclaimDelay), failed); err != nil {
+			r.log.Error().Err(err).Int("deliveries", len(failed)).
+				Msg("claims could not be given back; their lease expires")
 		}
-	}
-}
-
-// keepListening holds the connection that wakes the relay, with a new one when it breaks.
-func (r *Relay) keepListening(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := r.listen(ctx, r.Wake)
-		if ctx.Err() != nil {
-			return
-		}
-		r.log.Warn().Err(err).Msg("the relay hears no notifications and polls instead")
-		select {
-		case <-ctx.Done():
-		case <-time.After(idlePoll):
-		}
-	}
-}
-
-// keepMovingUp moves up what waits for websites whose plan has improved, apart from the
-// loop: others' deliveries do not wait for it.
-func (r *Relay) keepMovingUp(ctx context.Context) {
-	for ctx.Err() == nil {
-		found, err := r.store.MoveUp(ctx, r.now())
-		if err != nil && ctx.Err() == nil {
-			r.log.Error().Err(err).Msg("the relay cannot move deliveries up")
-		}
-		if found && err == nil {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(idlePoll):
-		}
-	}
-}
-
-// Wake makes the relay look for work now.
-func (r *Relay) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
 	}
 }

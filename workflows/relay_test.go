@@ -1,13 +1,16 @@
 package workflows
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,298 +18,338 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// queue is a RelayStore in memory.
+// queue is a RelayStore in memory. Each event becomes one delivery.
 type queue struct {
 	sync.Mutex
-	events  int // waiting, each for one delivery
-	queued  []app.Claim
-	slow    []app.Claim
-	next    int
-	started []app.DeliveryID
-	failed  []app.DeliveryID
-	down    int // how many dispatches fail
-	torn    int // how many claims of what is queued fail when they have been made
-	moves   int // websites that move up
-	endless bool
-	asked   int // how often for what is queued
+	events, next            int
+	queued, slow, abandoned []app.Claim
+	started, failed         []app.Claim
+	retryAt                 time.Time
+	away                    map[string]int    // step → how often it fails
+	searches                []app.ClaimLimits // of queued deliveries
 }
 
-func newQueue(events int) *queue { return &queue{events: events} }
+func (q *queue) enter(step string) (leave func(), err error) {
+	q.Lock()
+	if q.away[step] > 0 {
+		q.away[step]--
+		err = errors.New("the database is away")
+	}
+	return q.Unlock, err
+}
 
 func (q *queue) claim() app.Claim {
 	q.next++
-	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next)), Healthy: true}
+	return app.Claim{ID: app.DeliveryID(fmt.Sprint(q.next)), Generation: 7, Healthy: true, Quick: true}
 }
 
-func (q *queue) Dispatch(_ context.Context, _ time.Time, l app.ClaimLimits) (d app.Dispatched, err error) {
-	q.Lock()
-	defer q.Unlock()
-	if q.down > 0 {
-		q.down--
-		if q.events > 1 { // some have been claimed all the same
-			q.events--
-			d.Claims = []app.Claim{q.claim()}
-		}
-		return d, errors.New("the database is away")
-	}
-	if q.endless {
-		d.Events = 1 // nobody asks for it
-	}
-	for ; q.events > 0 && d.Events < l.Events; d.Events++ {
-		q.events--
-		if len(d.Claims) < min(l.Batch, 5) { // the rest is queued, to be claimed later
-			d.Claims = append(d.Claims, q.claim())
-		} else {
-			q.queued = append(q.queued, q.claim())
-			d.Queued++
-		}
-	}
-	return d, nil
-}
-
-func (q *queue) ClaimQueued(_ context.Context, _ time.Time, l app.ClaimLimits) ([]app.Claim, error) {
-	q.Lock()
-	defer q.Unlock()
-	q.asked++
-	n := min(l.Batch, len(q.queued))
-	claims := slices.Clone(q.queued[:n])
-	q.queued = q.queued[n:]
-	n = min(l.SlowBatch, len(q.slow))
-	claims = append(claims, q.slow[:n]...)
-	q.slow = q.slow[n:]
-	if q.torn > 0 && len(claims) > 0 {
-		q.torn--
-		return claims, errors.New("the database is away")
-	}
-	return claims, nil
-}
-
-func (q *queue) ClaimAbandoned(context.Context, time.Time, app.ClaimLimits) ([]app.Claim, error) {
-	return nil, nil
-}
-
-func (q *queue) MarkStarted(_ context.Context, _ time.Time, ids []app.DeliveryID) error {
-	q.Lock()
-	defer q.Unlock()
-	q.started = append(q.started, ids...)
-	return nil
-}
-
-func (q *queue) Unclaim(_ context.Context, _ time.Time, ids []app.DeliveryID) error {
-	q.Lock()
-	defer q.Unlock()
-	q.failed = append(q.failed, ids...)
-	return nil
-}
-
-func (q *queue) HasDue(context.Context, time.Time) (bool, error) {
-	q.Lock()
-	defer q.Unlock()
-	return len(q.queued)+len(q.slow) > 0, nil
-}
-
-func (q *queue) MoveUp(context.Context, time.Time) (bool, error) {
-	q.Lock()
-	defer q.Unlock()
-	if q.moves == 0 {
-		return false, nil
-	}
-	if q.moves--; q.moves == 0 {
+func (q *queue) enqueue(n int) *queue {
+	for range n {
 		q.queued = append(q.queued, q.claim())
 	}
-	return true, nil
+	return q
 }
 
-// run runs a relay until n workflows have been started, and returns which.
-func (q *queue) run(t *testing.T, n int, fails func(app.Claim) bool) []app.DeliveryID {
+func (q *queue) Dispatch(_ context.Context, _ time.Time, limit int) (d app.Dispatched, err error) {
+	leave, err := q.enter("dispatch")
+	defer leave()
+	if err == nil {
+		d.Events = min(limit, q.events)
+		q.events -= d.Events
+		q.enqueue(d.Events)
+	}
+	return d, err
+}
+
+// Claim fails after some claims have been made.
+func (q *queue) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (app.Claimed, error) {
+	leave, err := q.enter("claim")
+	defer leave()
+	q.searches = append(q.searches, l)
+	claims := append(take(&q.queued, l.Batch), take(&q.slow, l.SlowBatch)...)
+	return app.Claimed{Claims: claims, More: len(q.queued)+len(q.slow) > 0}, err
+}
+
+func take(from *[]app.Claim, n int) []app.Claim {
+	n = min(n, len(*from))
+	taken := slices.Clone((*from)[:n])
+	*from = (*from)[n:]
+	return taken
+}
+
+func (q *queue) ClaimAbandoned(_ context.Context, _ time.Time, l app.ClaimLimits) ([]app.Claim, error) {
+	leave, err := q.enter("take over")
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	return take(&q.abandoned, l.Batch), nil
+}
+
+func (q *queue) MarkStarted(_ context.Context, _ time.Time, claims []app.Claim) error {
+	leave, err := q.enter("mark")
+	defer leave()
+	q.started = append(q.started, claims...)
+	return err
+}
+
+func (q *queue) Unclaim(_ context.Context, retryAt time.Time, claims []app.Claim) error {
+	leave, err := q.enter("unclaim")
+	defer leave()
+	q.failed, q.retryAt = append(q.failed, claims...), retryAt
+	return err
+}
+
+// relayTest runs a relay in a bubble, where time passes only while everything waits.
+type relayTest struct {
+	*queue
+	*Relay
+
+	takes time.Duration    // the duration of a start
+	fails []app.DeliveryID // whose start fails
+	hangs app.DeliveryID   // whose start lasts until the relay ends; "" = none
+
+	lock  sync.Mutex
+	units []string // ids that started together, in the order of their starts
+	log   bytes.Buffer
+}
+
+var testLimits = app.ClaimLimits{Batch: 64, SlowBatch: 16, Quick: 200, Lease: 10 * time.Second}
+
+// run runs the relay until test returns.
+func (r *relayTest) run(t *testing.T, test func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var lock sync.Mutex
-	var started []app.DeliveryID
-	start := func(_ context.Context, c app.Claim) error {
-		lock.Lock()
-		defer lock.Unlock()
-		if started = append(started, c.ID); len(started) == n {
-			cancel()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		listen := func(ctx context.Context, _ func()) error {
+			<-ctx.Done()
+			return ctx.Err()
 		}
-		if fails != nil && fails(c) {
-			return errors.New("Temporal is away")
-		}
-		return nil
-	}
-	listens := 0
-	listen := func(ctx context.Context, wake func()) error {
-		if listens++; listens == 1 {
-			return errors.New("the connection broke")
-		}
-		wake()
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	NewRelay(q, start, listen, time.Now, zerolog.Nop()).Run(ctx)
-	return started
+		log := zerolog.New(zerolog.SyncWriter(&r.log))
+		r.Relay = NewRelay(r.queue, r.start, listen, testLimits, time.Now, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { r.Run(ctx) })
+		test()
+		cancel()
+		running.Wait()
+	})
 }
 
-func TestRelayStartsEverythingOnce(t *testing.T) {
-	t.Parallel()
-	q := newQueue(3 * dispatchLimit)
-	started := q.run(t, 3*dispatchLimit, nil)
-	slices.Sort(started)
-	if n := len(slices.Compact(slices.Clone(started))); n != 3*dispatchLimit || len(started) != n {
-		t.Errorf("started %d, of these %d different", len(started), n)
+func (r *relayTest) start(ctx context.Context, claims []app.Claim) error {
+	time.Sleep(r.takes)
+	if claims[0].ID == r.hangs {
+		<-ctx.Done()
 	}
-	slices.Sort(q.started)
-	if !slices.Equal(started, q.started) || len(q.failed) > 0 {
-		t.Errorf("%d started, %d marked, %d given back", len(started), len(q.started), len(q.failed))
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.units = append(r.units, ids(claims))
+	if slices.Contains(r.fails, claims[0].ID) {
+		return errors.New("Temporal is away")
+	}
+	return nil
+}
+
+// starts returns what has started so far.
+func (r *relayTest) starts() []string {
+	synctest.Wait()
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return slices.Clone(r.units)
+}
+
+// change changes what waits in the database.
+func (q *queue) change(change func()) {
+	q.Lock()
+	defer q.Unlock()
+	change()
+}
+
+func ids(claims []app.Claim) string {
+	var ids []string
+	for _, claim := range claims {
+		ids = append(ids, string(claim.ID))
+	}
+	return strings.Join(ids, "+")
+}
+
+// A relay marks what it has started, by the generation of the claim.
+func TestRelayStartsEverythingOnce(t *testing.T) {
+	q := &queue{events: 3 * dispatchLimit, abandoned: []app.Claim{{ID: "abandoned", Generation: 7}}}
+	(&relayTest{queue: q}).run(t, func() { time.Sleep(10 * time.Second) })
+	started := map[app.DeliveryID]bool{}
+	for _, claim := range q.started {
+		started[claim.ID] = claim.Generation == 7
+	}
+	if n := len(q.started); n != 3*dispatchLimit+1 || n != len(started) || len(q.failed) > 0 || !started["abandoned"] {
+		t.Errorf("%d marked, %d different, %d given back", n, len(started), len(q.failed))
 	}
 }
 
 func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
-	t.Parallel()
-	q := newQueue(10)
-	q.run(t, 10, func(c app.Claim) bool { return c.ID == "3" || c.ID == "7" })
-	slices.Sort(q.failed)
-	if !slices.Equal(q.failed, []app.DeliveryID{"3", "7"}) || len(q.started) != 8 {
-		t.Errorf("gave back %q, marked %d", q.failed, len(q.started))
+	q := &queue{events: 10}
+	var began time.Time
+	(&relayTest{queue: q, fails: []app.DeliveryID{"3", "7"}}).run(t, func() {
+		began = time.Now()
+		time.Sleep(markEvery)
+	})
+	slices.SortFunc(q.failed, func(a, b app.Claim) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	if ids(q.failed) != "3+7" || q.failed[0].Generation != 7 || len(q.started) != 8 {
+		t.Errorf("gave back %v, marked %d", q.failed, len(q.started))
+	}
+	if after := q.retryAt.Sub(began); after != markEvery+unclaimDelay {
+		t.Errorf("gave back until %s", after)
 	}
 }
 
+// Each step that fails is logged as what it is, and repeated.
 func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
-	t.Parallel()
-	q := newQueue(2)
-	q.queued = []app.Claim{q.claim(), q.claim()}
-	q.down, q.torn = 2, 1
-	if started := q.run(t, 4, nil); len(started) != 4 {
-		t.Errorf("started %d", len(started))
+	q := &queue{events: 4, abandoned: []app.Claim{{ID: "abandoned"}}}
+	q.away = map[string]int{"dispatch": 2, "claim": 2, "take over": 2, "mark": 1, "unclaim": 1}
+	r := &relayTest{queue: q.enqueue(3), fails: []app.DeliveryID{"2"}}
+	r.run(t, func() {
+		time.Sleep(10 * time.Second)
+		if started := r.starts(); len(started) != 8 {
+			t.Errorf("started %q", started)
+		}
+	})
+	for _, phrase := range []string{
+		"dispatch events", "claim deliveries", "take over", "could not be recorded", "given back",
+	} {
+		if !strings.Contains(r.log.String(), phrase) {
+			t.Errorf("nothing is logged of %q", phrase)
+		}
 	}
 }
 
-// Deliveries that wait for their time start although events never pause.
-func TestRelayLooksForWhatIsDueWhileEventsCome(t *testing.T) {
-	t.Parallel()
-	q := newQueue(0)
-	q.endless, q.queued = true, []app.Claim{q.claim()}
-	ctx, cancel := context.WithCancel(t.Context())
-	listen := func(ctx context.Context, wake func()) error {
-		for ctx.Err() == nil {
-			wake()
-			runtime.Gosched()
+// A notification starts a delivery without any pause. Without a notification a relay looks
+// once a second.
+func TestRelayWakes(t *testing.T) {
+	r := &relayTest{queue: new(queue)}
+	r.run(t, func() {
+		time.Sleep(100 * ms)
+		r.change(func() { r.events = 1 })
+		r.Wake()
+		if len(r.starts()) != 1 {
+			t.Error("a notification started nothing")
 		}
-		return ctx.Err()
-	}
-	NewRelay(q, func(context.Context, app.Claim) error { cancel(); return nil }, listen, time.Now, zerolog.Nop()).Run(ctx)
+		r.change(func() { r.events = 1 })
+		time.Sleep(idlePoll)
+		if len(r.starts()) != 2 {
+			t.Error("after a second nothing has started")
+		}
+	})
 }
 
-func TestRelayMovesUpUntilAllHaveMoved(t *testing.T) {
-	t.Parallel()
-	q := newQueue(0)
-	q.moves = 3
-	if started := q.run(t, 1, nil); len(started) != 1 || q.moves != 0 {
-		t.Errorf("started %d, %d still to move", len(started), q.moves)
-	}
+// A queued delivery starts although notifications of other events never pause.
+func TestRelayClaimsWhileEventsCome(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(1)}
+	r.run(t, func() {
+		for range 100 {
+			r.Wake()
+			time.Sleep(ms)
+		}
+		if len(r.starts()) != 1 {
+			t.Error("the queued delivery has not started")
+		}
+	})
 }
 
-// While all starters have to do with a backlog, of healthy and of slow subscriptions, a new
-// event's delivery is the next that starts.
-func TestRelayStartsNewDeliveriesBeforeABacklog(t *testing.T) {
-	t.Parallel()
-	q := newQueue(0)
-	for range 500 {
-		q.queued = append(q.queued, app.Claim{ID: "queued", Healthy: true})
-		q.slow = append(q.slow, app.Claim{ID: "slow"})
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	began, goOn := make(chan app.Claim), make(chan struct{})
-	start := func(_ context.Context, c app.Claim) error {
-		select {
-		case began <- c:
-		case <-ctx.Done():
-			return nil
+// Deliveries start in the order in which they were claimed: those of a backlog before those of
+// new events.
+func TestRelayStartsInOrder(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(500), takes: 5 * ms}
+	r.run(t, func() {
+		r.change(func() { r.events = 10_000 })
+		r.Wake()
+		time.Sleep(400 * ms) // for 640 starts
+		started := r.starts()
+		for i, unit := range started {
+			if id, _ := strconv.Atoi(unit); id < i+1-healthyStarters.max || id > i+1+healthyStarters.max {
+				t.Errorf("delivery %d is number %d that starts", id, i+1)
+			}
 		}
-		if c.ID == "slow" {
-			<-ctx.Done() // nobody lets it go on
-			return nil
+		if len(started) < 600 {
+			t.Errorf("only %d have started", len(started))
 		}
-		select {
-		case <-goOn:
-		case <-ctx.Done():
-		}
-		return nil
-	}
-	listening := make(chan func())
-	listen := func(ctx context.Context, wake func()) error {
-		listening <- wake
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	r := NewRelay(q, start, listen, time.Now, zerolog.Nop())
-	var running sync.WaitGroup
-	running.Go(func() { r.Run(ctx) })
-	defer running.Wait()
-	defer cancel()
-	wake := <-listening
-	slow := 0
-	for range starters + slowStarters {
-		if c := <-began; c.ID == "slow" {
-			slow++
-		}
-	}
-	if slow != slowStarters {
-		t.Errorf("%d slow ones start beside %d others", slow, starters)
-	}
-	q.Lock()
-	q.events = 1
-	q.Unlock()
-	wake()
-	for len(r.fresh) == 0 {
-		runtime.Gosched()
-	}
-	goOn <- struct{}{}
-	if c := <-began; c.ID != "1" {
-		t.Errorf("%s starts before the new one", c.ID)
-	}
+		r.change(func() { r.events, r.queued = 0, nil })
+	})
 }
 
-// What is queued is claimed in few large batches, however soon the loop looks again: when
-// half a batch has been taken off, when there was more of what is slow, and once in a while.
+// Starts of failing and slow subscriptions that hang delay nobody else.
+func TestRelayKeepsSlowStartsApart(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(200), hangs: "slow"}
+	for range 100 {
+		r.slow = append(r.slow, app.Claim{ID: "slow", Healthy: true})
+	}
+	r.run(t, func() {
+		time.Sleep(time.Second)
+		if started := r.starts(); len(started) != 200 {
+			t.Errorf("%d have started", len(started))
+		}
+		r.change(func() {
+			if n := len(r.slow); n != 100-testLimits.SlowBatch-otherStarters.min {
+				t.Errorf("%d slow deliveries are not claimed", n)
+			}
+			r.slow = nil
+		})
+	})
+}
+
+// While the starters are busy, queued deliveries are claimed in few large batches.
 func TestRelayClaimsInLargeBatches(t *testing.T) {
-	t.Parallel()
-	q := newQueue(0)
-	for range 500 {
-		q.queued = append(q.queued, app.Claim{ID: "queued", Healthy: true})
-	}
-	now := time.Now()
-	r := NewRelay(q, nil, nil, func() time.Time { return now }, zerolog.Nop())
-	claim := func(what string, fresh int, want bool) {
-		t.Helper()
-		asked, before := q.asked, len(r.queued)+len(r.slow)
-		var did progress
-		if err := r.claimQueued(t.Context(), &did); err != nil {
-			t.Fatal(err)
+	r := &relayTest{queue: new(queue).enqueue(1000), takes: 5 * ms}
+	r.run(t, func() {
+		time.Sleep(5 * time.Second)
+		if started := r.starts(); len(started) != 1000 {
+			t.Errorf("%d have started", len(started))
 		}
-		if got := len(r.queued) + len(r.slow) - before; got != fresh || (q.asked > asked) != want {
-			t.Errorf("%s: claimed %d, want %d; asked %d times", what, got, fresh, q.asked-asked)
+	})
+	small := 0
+	for _, limits := range r.searches {
+		if limits.Batch < testLimits.Batch/2 {
+			small++
 		}
 	}
-	take := func(from chan app.Claim, n int) {
-		for range n {
-			<-from
+	if n := len(r.searches); small > 0 || n > 1000/(testLimits.Batch/2)+6 {
+		t.Errorf("%d searches, %d of them for less than half a batch", n, small)
+	}
+}
+
+// The deliveries of a burst start together.
+func TestRelayStartsBursts(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(5)}
+	r.queued[1].BurstID, r.queued[3].BurstID = "bst_1", "bst_1"
+	r.run(t, func() {
+		time.Sleep(time.Second)
+		started := r.starts()
+		slices.Sort(started)
+		if got := strings.Join(started, " "); got != "1 2+4 3 5" {
+			t.Errorf("started %s", got)
 		}
+	})
+	if n := len(r.queue.started); n != 5 {
+		t.Errorf("marked %d", n)
 	}
-	claim("nothing waits for a starter", claimBatch, true)
-	take(r.queued, claimBatch/2-1)
-	claim("less than half a batch is taken", 0, false)
-	take(r.queued, 1)
-	claim("half a batch is taken", claimBatch/2, true)
-	now = now.Add(idlePoll)
-	claim("after a while", 0, true)
-	for range 20 {
-		q.slow = append(q.slow, app.Claim{ID: "slow"})
+}
+
+// Behind a network more starts run concurrently, so that a relay is not limited by latency.
+func TestRelayAdaptsToLatency(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(20_000), takes: 35 * ms}
+	r.run(t, func() {
+		time.Sleep(10 * time.Second)
+		if n := len(r.starts()); n < 10_000 { // with eight starters: 2,280
+			t.Errorf("only %d have started", n)
+		}
+		r.change(func() { r.queued = nil })
+	})
+}
+
+// A relay that ends starts what it has claimed.
+func TestRelayFinishesItsClaims(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(64), takes: 100 * ms}
+	r.run(t, func() { time.Sleep(50 * ms) })
+	if n := len(r.queue.started); n != 64 {
+		t.Errorf("%d of 64 have started", n)
 	}
-	claim("slow ones came", 0, false)
-	now = now.Add(idlePoll)
-	claim("slow ones came a while ago", slowBatch, true)
-	take(r.slow, slowBatch/2)
-	claim("there are more slow ones", 4, true)
-	claim("there are no more slow ones", 0, false)
 }

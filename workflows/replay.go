@@ -33,7 +33,8 @@ func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 			return step, replayCancelled(ctx, replay, err)
 		}
 		step = next
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("%s: %d of %d replayed, %d skipped", step.Status, step.Replayed, step.Matched, step.Skipped))
+		workflow.SetCurrentDetails(ctx,
+			fmt.Sprintf("%s: %d of %d replayed, %d skipped", step.Status, step.Replayed, step.Matched, step.Skipped))
 		if step.Status != app.ReplayRunning {
 			return step, nil
 		}

@@ -22,7 +22,8 @@ const (
 // input: what it needs to know is configured where the activity runs.
 func Retention(ctx workflow.Context) error {
 	var last activities.EraseResult
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (activities.EraseResult, error) { return last, nil }); err != nil {
+	state := func() (activities.EraseResult, error) { return last, nil }
+	if err := workflow.SetQueryHandler(ctx, QueryState, state); err != nil {
 		return err
 	}
 	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, 6*time.Hour), time.Minute)
@@ -32,8 +33,9 @@ func Retention(ctx workflow.Context) error {
 			return err
 		}
 		last = result
-		workflow.SetCurrentDetails(ctx, fmt.Sprintf("erased at %s: %d bodies, %d deliveries, %d events", workflow.Now(ctx).UTC().Format(time.DateTime+" UTC"),
-			last.Bodies, last.Deliveries, last.Events))
+		at := workflow.Now(ctx).UTC().Format(time.DateTime + " UTC")
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("erased at %s: %d bodies, %d deliveries, %d events",
+			at, last.Bodies, last.Deliveries, last.Events))
 		if err := workflow.Sleep(ctx, last.NextIn); err != nil {
 			return err
 		}

@@ -46,7 +46,8 @@ func TestRetention(t *testing.T) {
 	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
 		t.Errorf("ended with %v", err)
 	}
-	if diff := cmp.Diff([]time.Duration{0, time.Hour, time.Hour + time.Second, 2*time.Hour + time.Second}, at); diff != "" {
+	want := []time.Duration{0, time.Hour, time.Hour + time.Second, 2*time.Hour + time.Second}
+	if diff := cmp.Diff(want, at); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -77,7 +77,9 @@ func (w *Workers) HandleTeardown(t *activities.Teardown) {
 
 // CancelDelivery asks the workflow of a delivery to end, and reports whether there was one
 // that had not ended.
-func (c *Client) CancelDelivery(ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID) (found bool, err error) {
+func (c *Client) CancelDelivery(
+	ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID,
+) (found bool, err error) {
 	err = c.temporal.CancelWorkflow(ctx, app.DeliveryWorkflowID(delivery.EventID, subscription), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil

@@ -16,18 +16,23 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-func runTeardown(t *testing.T, batch func(activities.TeardownInput) (activities.TeardownResult, error)) (took time.Duration, calls []string) {
+func runTeardown(
+	t *testing.T, batch func(activities.TeardownInput) (activities.TeardownResult, error),
+) (took time.Duration, calls []string) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
 	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Teardown, workflow.RegisterOptions{Name: string(app.JobTeardown)})
-	env.RegisterActivityWithOptions(func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
+	env.RegisterActivityWithOptions(func(
+		ctx context.Context, in activities.TeardownInput,
+	) (activities.TeardownResult, error) {
 		if queue := activity.GetInfo(ctx).TaskQueue; queue != JobTaskQueue {
 			t.Errorf("on the queue %s", queue)
 		}
-		calls = append(calls, fmt.Sprintf("%s %s after %q at %s", in.StoreID, in.SubscriptionID, in.After, env.Now().Sub(start)))
+		at := env.Now().Sub(start)
+		calls = append(calls, fmt.Sprintf("%s %s after %q at %s", in.StoreID, in.SubscriptionID, in.After, at))
 		return batch(in)
 	}, activity.RegisterOptions{Name: activityCancelBatch})
 	env.ExecuteWorkflow(string(app.JobTeardown), JobInput{StoreID: "sto_1", Subject: "whk_1"})
@@ -56,7 +61,8 @@ func TestTeardown(t *testing.T) {
 		return results[n-1], nil
 	})
 	want := []string{
-		`sto_1 whk_1 after "" at 0s`, `sto_1 whk_1 after "dlv_1" at 0s`, `sto_1 whk_1 after "dlv_1" at 1s`, `sto_1 whk_1 after "dlv_1" at 3s`,
+		`sto_1 whk_1 after "" at 0s`, `sto_1 whk_1 after "dlv_1" at 0s`,
+		`sto_1 whk_1 after "dlv_1" at 1s`, `sto_1 whk_1 after "dlv_1" at 3s`,
 		`sto_1 whk_1 after "" at 1m3s`, `sto_1 whk_1 after "" at 3m3s`,
 	}
 	if diff := cmp.Diff(want, calls); diff != "" || took != 3*time.Minute+3*time.Second {

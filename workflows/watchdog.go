@@ -44,7 +44,8 @@ func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("day %d of %d; %d failed attempts since %s",
 			tick.Days, in.Policy.Watchdog.Days, tick.Failures, tick.Since.UTC().Format(time.DateTime+" UTC")))
 		summary := fmt.Sprintf("the end of day %d", tick.Days+1)
-		if err := workflow.NewTimerWithOptions(ctx, tick.NextIn, workflow.TimerOptions{Summary: summary}).Get(ctx, nil); err != nil {
+		timer := workflow.NewTimerWithOptions(ctx, tick.NextIn, workflow.TimerOptions{Summary: summary})
+		if err := timer.Get(ctx, nil); err != nil {
 			return tick, err
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {

@@ -17,10 +17,14 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-var watchdogInput = JobInput{StoreID: "sto_1", Subject: "whk_1", Policy: JobPolicy{Watchdog: app.WatchdogPolicy{Day: 24 * time.Hour, Days: 7}}}
+var watchdogInput = JobInput{
+	StoreID: "sto_1", Subject: "whk_1", Policy: JobPolicy{Watchdog: app.WatchdogPolicy{Day: 24 * time.Hour, Days: 7}},
+}
 
 // watchdogRun runs a watchdog from a time on; tick decides.
-func watchdogRun(t *testing.T, from time.Time, tick func(now time.Time) (app.Watched, error)) *testsuite.TestWorkflowEnvironment {
+func watchdogRun(
+	t *testing.T, from time.Time, tick func(now time.Time) (app.Watched, error),
+) *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(from)
@@ -75,7 +79,9 @@ func (r *receiver) tick(now time.Time) (app.Watched, error) {
 		return time.Time{}, false, nil
 	})
 	r.watch = tick.Watch
-	watched := app.Watched{Days: tick.Watch.Days, Since: tick.Watch.Since, Failures: int64(len(failures)), NextIn: tick.Next.Sub(now)}
+	watched := app.Watched{
+		Days: tick.Watch.Days, Since: tick.Watch.Since, Failures: int64(len(failures)), NextIn: tick.Next.Sub(now),
+	}
 	if tick.Deactivate {
 		r.active, watched.Ended, watched.NextIn = false, app.WatchDeactivated, 0
 	}
@@ -89,7 +95,8 @@ func year(random *rand.Rand) (answers []answer) {
 			ok = !ok
 		}
 		answers = append(answers, answer{at, ok})
-		at = at.Add(time.Duration(random.ExpFloat64() * float64(10*time.Hour))).Truncate(time.Millisecond).Add(time.Millisecond)
+		pause := time.Duration(random.ExpFloat64() * float64(10*time.Hour))
+		at = at.Add(pause).Truncate(time.Millisecond).Add(time.Millisecond)
 	}
 	return answers
 }
@@ -187,7 +194,8 @@ func TestWatchdogRepeatsATick(t *testing.T) {
 	}, time.Hour)
 	env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
 	day := 24 * time.Hour
-	if diff := cmp.Diff([]time.Duration{0, day, day + time.Second, day + 3*time.Second, 2*day + 3*time.Second}, at); diff != "" || env.GetWorkflowError() != nil {
+	want := []time.Duration{0, day, day + time.Second, day + 3*time.Second, 2*day + 3*time.Second}
+	if diff := cmp.Diff(want, at); diff != "" || env.GetWorkflowError() != nil {
 		t.Error(diff, env.GetWorkflowError())
 	}
 }

@@ -33,7 +33,10 @@ type Workers struct{ fast, slow, jobs, mails worker.Worker }
 
 // NewWorkers makes the workers of both lanes, of jobs and of mails. When they stop, attempts
 // under way have until stopTimeout to be finished and recorded.
-func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs, stopTimeout time.Duration) *Workers {
+func NewWorkers(
+	temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs,
+	stopTimeout time.Duration,
+) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
 		fast: worker.New(temporal, TaskQueue, worker.Options{
@@ -76,7 +79,10 @@ func NewWorkers(temporal client.Client, deliveries *activities.Deliveries, mails
 	w.fast.RegisterActivityWithOptions(sendTest(deliveries.Test), activity.RegisterOptions{Name: activityTest})
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
-		lane.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
+	}
+	// The slow lane serves cancellations that the previous release has scheduled there.
+	for _, queue := range []worker.Worker{w.jobs, w.slow} {
+		queue.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	}
 	return w
 }

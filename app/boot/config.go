@@ -41,6 +41,12 @@ const (
 // maxAuthRateLimit bounds what is kept for one address or account: ten times as many times.
 const maxAuthRateLimit = 10_000
 
+// Bounds of ReconcileAfter. Below a second, deliveries that are about to be attempted would be looked up.
+const (
+	minReconcileAfter = time.Second
+	maxReconcileAfter = 24 * time.Hour
+)
+
 // maxWatchdogDays is far more than anybody waits for a receiver.
 const maxWatchdogDays = 365
 
@@ -73,6 +79,8 @@ type Config struct {
 	LogRetention        time.Duration `env:"COMANDA_LOG_RETENTION" envDefault:"2160h"`
 	WatchdogDay         time.Duration `env:"COMANDA_WATCHDOG_DAY" envDefault:"24h"`
 	WatchdogDays        int           `env:"COMANDA_WATCHDOG_DAYS" envDefault:"7"`
+	Burst               burst         `env:"COMANDA_BURST" envDefault:"auto"`
+	ReconcileAfter      time.Duration `env:"COMANDA_RECONCILE_AFTER" envDefault:"3m"` // see contract §4, Delivery
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
@@ -86,8 +94,8 @@ type Config struct {
 
 	LogLevel zerolog.Level `env:"COMANDA_LOG_LEVEL" envDefault:"info"`
 
-	// StopTimeout bounds how long attempts under way may take when a worker stops. It is
-	// not read from the environment; 0 = 15 s.
+	// StopTimeout is how long a worker that stops waits for attempts in flight. It is not read
+	// from the environment; 0 = as long as an attempt can take. Less repeats POSTs.
 	StopTimeout time.Duration `env:"-"`
 
 	keyring     app.Keyring
@@ -195,6 +203,20 @@ func (s *retrySchedule) UnmarshalText(text []byte) error {
 	return err
 }
 
+// burst says whether first attempts may share a workflow: true is "auto", false is "off".
+type burst bool
+
+// UnmarshalText reads the word.
+func (b *burst) UnmarshalText(text []byte) error {
+	switch word := string(text); word {
+	case "auto", "off":
+		*b = word == "auto"
+		return nil
+	default:
+		return fmt.Errorf("%q is neither auto nor off", word)
+	}
+}
+
 // Load reads the configuration of a process with those parts from its environment. The
 // error names every fault, one a line.
 func Load(environ map[string]string, parts Part) (Config, error) {
@@ -211,6 +233,9 @@ func Load(environ map[string]string, parts Part) (Config, error) {
 			faults = append(faults, named(fault))
 		}
 	} else if err != nil {
+		faults = append(faults, err)
+	}
+	if err := CheckVariables(environ); err != nil {
 		faults = append(faults, err)
 	}
 	for _, fault := range config.check(environ) {
@@ -284,6 +309,9 @@ func (c *Config) check(environ map[string]string) []error {
 	if c.PlanWindow < time.Second || c.PlanWindow > 24*time.Hour || c.PlanWindow%time.Second != 0 {
 		fault("COMANDA_PLAN_WINDOW", errors.New("must be whole seconds from 1s to 24h"))
 	}
+	if c.ReconcileAfter < minReconcileAfter || c.ReconcileAfter > maxReconcileAfter {
+		fault("COMANDA_RECONCILE_AFTER", errors.New("must be from 1s to 24h"))
+	}
 	if c.LogRetention < max(c.DeadLetterRetention, c.WatchdogDay) { // whose days are counted in the log
 		fault("COMANDA_LOG_RETENTION", errors.New("must not be shorter than COMANDA_DEAD_LETTER_RETENTION and COMANDA_WATCHDOG_DAY"))
 	}
@@ -338,6 +366,14 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	case len(c.TrustedProxies) == 0:
 		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("must be set, or COMANDA_TRUSTED_PROXIES, where a proxy speaks HTTPS for us"))
 	}
+}
+
+// stopTimeout returns how long a worker that stops waits for attempts in flight.
+func (c *Config) stopTimeout(policy activities.DeliveryPolicy) time.Duration {
+	if c.StopTimeout != 0 {
+		return c.StopTimeout
+	}
+	return policy.StopTimeout()
 }
 
 // workflowURL returns what stands before a workflow's id in the address of its page in

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 )
@@ -38,7 +39,8 @@ func TestDefaults(t *testing.T) {
 	if config.DeliveryTimeout != 10*time.Second || config.PlanWindow != time.Hour || !slices.Equal(config.RetrySchedule, retrySchedule(app.DefaultRetrySchedule())) ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
 		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
-		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 {
+		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 ||
+		!bool(config.Burst) || config.ReconcileAfter != 3*time.Minute {
 		t.Errorf("%+v", config)
 	}
 }
@@ -66,6 +68,9 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"half a certificate":                  {with("COMANDA_TLS_CERT", "x.pem"), []string{"COMANDA_TLS_CERT, COMANDA_TLS_KEY: both or neither"}},
 		"no window":                           {with("COMANDA_PLAN_WINDOW", "0s"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
 		"a broken window":                     {with("COMANDA_PLAN_WINDOW", "1500ms"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
+		"a burst of its own":                  {with("COMANDA_BURST", "on"), []string{`COMANDA_BURST: "on" is neither auto nor off`}},
+		"at once":                             {with("COMANDA_RECONCILE_AFTER", "999ms"), []string{"COMANDA_RECONCILE_AFTER: must be from 1s to 24h"}},
+		"never":                               {with("COMANDA_RECONCILE_AFTER", "24h1s"), []string{"COMANDA_RECONCILE_AFTER: must be from 1s to 24h"}},
 		"a week's window":                     {with("COMANDA_PLAN_WINDOW", "168h"), []string{"COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"}},
 	} {
 		_, err := Load(test.environ, API|Worker)
@@ -84,11 +89,42 @@ func TestEveryFaultIsNamed(t *testing.T) {
 	}
 }
 
+// A worker that stopped before its attempts could end would repeat their POSTs. By default a
+// process stops within 25 s, of which its relay may take 5 s.
+func TestAStopWaitsForAttempts(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []string{"1s", "10s", "30s", "1m"} {
+		config, err := Load(with("COMANDA_DELIVERY_TIMEOUT", timeout), Worker)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := activities.DefaultDeliveryPolicy(config.DeliveryTimeout)
+		stop, limit := config.stopTimeout(policy), policy.AttemptLimit()
+		if limit <= config.DeliveryTimeout || stop <= limit || timeout == "10s" && stop > 20*time.Second {
+			t.Errorf("timeout %s, attempt limit %s, stop timeout %s", timeout, limit, stop)
+		}
+		config.StopTimeout = 4 * time.Second
+		if got := config.stopTimeout(policy); got != 4*time.Second {
+			t.Errorf("%s, want the given stop timeout", got)
+		}
+	}
+}
+
 func TestSessionSettings(t *testing.T) {
 	t.Parallel()
 	config, err := Load(with("COMANDA_REFRESH_REUSE_LEEWAY", "10s", "COMANDA_SESSION_MAX_AGE", "0"), API)
 	if err != nil || config.RefreshReuseLeeway != 10*time.Second || config.SessionMaxAge != 0 {
 		t.Errorf("%v, %v, %v", config.RefreshReuseLeeway, config.SessionMaxAge, err)
+	}
+}
+
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]bool{"auto": true, "off": false, "": true} {
+		config, err := Load(with("COMANDA_BURST", word, "COMANDA_RECONCILE_AFTER", "1s"), Worker)
+		if err != nil || bool(config.Burst) != want || config.ReconcileAfter != time.Second {
+			t.Errorf("%q: %v, %v, %v", word, config.Burst, config.ReconcileAfter, err)
+		}
 	}
 }
 

@@ -16,11 +16,14 @@ var imports = map[string]struct{ may, because string }{
 	"activities":                  {"app", "it declares what it needs of a store, and never sees SQL"},
 	"activities/smtptest":         {"", "it is a kit for tests"},
 	"workflows":                   {"app activities", "activities for typed references only; decisions need no database"},
-	"persistence":                 {"app persistence/migrations", "it knows neither Temporal nor HTTP"},
+	"persistence":                 {"app persistence/pg persistence/delivery", "it knows neither Temporal nor HTTP"},
+	"persistence/delivery":        {"app persistence/pg", "the queue knows no resource of the restaurant"},
+	"persistence/pg":              {"app persistence/migrations", "no resource owns it"},
 	"persistence/migrations":      {"", "it is SQL"},
-	"persistence/localpg":         {"persistence/localpg/dirlock", "it runs PostgreSQL, whatever is in it"},
-	"persistence/localpg/dirlock": {"", "it locks a directory"},
-	"persistence/persistencetest": {"app persistence persistence/localpg", "it is a kit for tests"},
+	"persistence/localpg":         {"persistence/localpg/dirlock persistence/localpg/former", "it runs PostgreSQL, whatever is in it"},
+	"persistence/localpg/dirlock": {"persistence/localpg/former", "it locks a directory"},
+	"persistence/localpg/former":  {"", "it waits for processes to end"},
+	"persistence/persistencetest": {"app persistence persistence/pg persistence/localpg", "it is a kit for tests"},
 	"api":                         {"app persistence api/dashboard", "it reaches workflows through the database alone, and never sees Temporal"},
 	"api/dashboard":               {"", "it is a client of the API, built"},
 	"app/boot":                    {"all", "it wires"},
@@ -31,12 +34,14 @@ var imports = map[string]struct{ may, because string }{
 
 // foreign lists what a package must not reach, directly or through others.
 var foreign = map[string]string{
-	"persistence": "go.temporal.io net/http/httptest github.com/gorilla",
-	"api":         "go.temporal.io",
-	"activities":  "github.com/uptrace github.com/jackc go.temporal.io",
-	"workflows":   "github.com/uptrace github.com/jackc",
-	"app/webhook": "github.com go.temporal.io golang.org code.dny.dev",
-	"app":         "github.com go.temporal.io golang.org code.dny.dev",
+	"persistence":          "go.temporal.io net/http/httptest github.com/gorilla",
+	"persistence/delivery": "go.temporal.io net/http/httptest github.com/gorilla",
+	"persistence/pg":       "go.temporal.io net/http/httptest github.com/gorilla",
+	"api":                  "go.temporal.io",
+	"activities":           "github.com/uptrace github.com/jackc go.temporal.io",
+	"workflows":            "github.com/uptrace github.com/jackc",
+	"app/webhook":          "github.com go.temporal.io golang.org code.dny.dev",
+	"app":                  "github.com go.temporal.io golang.org code.dny.dev",
 }
 
 func TestImports(t *testing.T) {

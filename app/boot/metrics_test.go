@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/api"
@@ -49,7 +50,7 @@ func TestMetrics(t *testing.T) {
 	metrics := &registry{Registry: newMetrics()}
 	countEnded(metrics)(app.DeliveryDelivered, 3)
 	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
-	activities.NewDeliveries(nil, nil, time.Now, metrics)
+	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics, zerolog.Nop())
 	activities.NewMails(nil, nil, "", time.Now, metrics)
 	server := api.New(api.Config{DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute, RefreshTTL: time.Hour, Metrics: metrics})
 	defer server.Close()

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"io"
 
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // MigrateDirections lists what Migrate can do.
 func MigrateDirections() []string {
 	var all []string
-	for _, direction := range persistence.Directions {
+	for _, direction := range pg.Directions {
 		all = append(all, string(direction))
 	}
 	return all
@@ -23,5 +23,5 @@ func Migrate(ctx context.Context, ownerURL, direction string, out io.Writer) err
 	if ownerURL == "" {
 		return errors.New("DATABASE_URL is required, of the role that owns the database")
 	}
-	return persistence.Migrate(ctx, ownerURL, persistence.Direction(direction), out)
+	return pg.Migrate(ctx, ownerURL, pg.Direction(direction), out)
 }

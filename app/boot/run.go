@@ -23,6 +23,7 @@ import (
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -31,8 +32,6 @@ const (
 	patience = time.Minute
 	// drainTimeout is how long requests under way may take when a process stops.
 	drainTimeout = 20 * time.Second
-	// recordTimeout is what an attempt may take beyond its POST, to be loaded and recorded.
-	recordTimeout = 3 * time.Second
 )
 
 // Run runs the parts of a process until ctx is done, then lets what is under way finish.
@@ -126,8 +125,9 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	if err != nil {
 		return err
 	}
+	policy := activities.DefaultDeliveryPolicy(config.DeliveryTimeout)
 	deliveries := workflows.NewClient(temporal, workflows.Policy{
-		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: config.DeliveryTimeout + recordTimeout,
+		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention, AttemptLimit: policy.AttemptLimit(),
 	}, workflows.JobPolicy{Watchdog: app.WatchdogPolicy{Day: config.WatchdogDay, Days: config.WatchdogDays}})
 	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
 		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(config.temporal))
@@ -137,12 +137,9 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		return err
 	}
 	egress := activities.NewEgress(activities.EgressConfig{Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout})
-	if config.StopTimeout == 0 {
-		config.StopTimeout = 15 * time.Second
-	}
-	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, time.Now, metrics),
+	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, policy, time.Now, metrics, log),
 		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
-		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.StopTimeout)
+		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.stopTimeout(policy))
 	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
 	if err := workers.Start(); err != nil {
 		temporal.Close()
@@ -158,12 +155,18 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, func() { wake(); jobs.Wake() })
 	}
-	relay := workflows.NewRelay(db, deliveries.StartDelivery, listen, time.Now, log)
+	limits := delivery.DefaultPolicy().Claim
+	if !config.Burst {
+		limits.Burst = 0
+	}
+	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, limits, time.Now, log)
+	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	group.Go(func() error {
 		defer temporal.Close()
 		defer workers.Stop()
 		var starting sync.WaitGroup
 		starting.Go(func() { jobs.Run(ctx) })
+		starting.Go(func() { reconciler.Run(ctx) })
 		relay.Run(ctx)
 		starting.Wait()
 		return nil

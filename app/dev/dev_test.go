@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -296,7 +297,7 @@ func TestDataDirectoryInUse(t *testing.T) {
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dirlock.Take(data)
+	lock, err := dirlock.Take(t.Context(), data, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func run(signals <-chan os.Signal, args, environ []string, stdout, stderr io.Wri
 		stdout = io.Discard
 	}
 	events := &heldWriter{out: stdout}
-	o.Environ, o.Out = environ, events
+	o.Environ, o.Out, o.Notice = environ, events, stdout
 	interrupted, hurried := onSignals(signals)
 	fmt.Fprintln(stdout, "Starting …")
 	stack, err := startUntil(interrupted, hurried, o)

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
 
 // Options says what to start.
@@ -21,6 +24,8 @@ type Options struct {
 	Environ []string
 	// Out receives the webhook receiver's lines; nil discards them.
 	Out io.Writer
+	// Notice receives one line when the start waits for a killed run to end; nil discards it.
+	Notice io.Writer
 }
 
 // parseFlags reads the command line. It returns flag.ErrHelp when that asks for help.
@@ -56,6 +61,29 @@ func (o Options) env(name string) string {
 		}
 	}
 	return ""
+}
+
+// Environment variables that change the Temporal server for experiments, see temporaldev.Tuning. The bench sets them.
+const (
+	visibilityPollRPS = "TEMPORALDEV_VISIBILITY_POLL_RPS"
+	partitions        = "TEMPORALDEV_PARTITIONS"
+)
+
+// tuning reads the variables that change the Temporal server.
+func (o Options) tuning() (tuning temporaldev.Tuning, err error) {
+	for name, value := range map[string]*int{
+		visibilityPollRPS: &tuning.VisibilityPollRPS,
+		partitions:        &tuning.Partitions,
+	} {
+		text := o.env(name)
+		if text == "" {
+			continue
+		}
+		if *value, err = strconv.Atoi(text); err != nil || *value < 0 {
+			return tuning, fmt.Errorf("%s must be a number from 0, not %q", name, text)
+		}
+	}
+	return tuning, nil
 }
 
 // sets tells whether the environment has a variable whose name begins with a prefix.

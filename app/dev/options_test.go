@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app/dev/localca"
+	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
 
 func TestFlags(t *testing.T) {
@@ -133,5 +134,27 @@ func TestProvidersOfTheEnvironment(t *testing.T) {
 	o := Options{Environ: []string{"COMANDA_APPLE_CLIENT_IDS=ours"}}
 	if err := s.startSocial(o, localca.Files{}, settings); err != nil || len(settings) > 0 || s.Ready.SocialURL != "" {
 		t.Errorf("%v, %v, %q", err, settings, s.Ready.SocialURL)
+	}
+}
+
+func TestTuning(t *testing.T) {
+	t.Parallel()
+	o := Options{Environ: []string{"TEMPORALDEV_VISIBILITY_POLL_RPS=2", "TEMPORALDEV_PARTITIONS="}}
+	if got, err := o.tuning(); err != nil || got != (temporaldev.Tuning{VisibilityPollRPS: 2}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, value := range []string{"few", "-1"} {
+		o := Options{Environ: []string{"TEMPORALDEV_PARTITIONS=" + value}}
+		if _, err := o.tuning(); err == nil || !strings.Contains(err.Error(), "TEMPORALDEV_PARTITIONS must be a number") {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}
+
+func TestUnknownVariable(t *testing.T) {
+	t.Parallel()
+	_, err := Start(t.Context(), Options{Data: t.TempDir(), Environ: []string{"COMANDA_BRUST=off"}})
+	if err == nil || !strings.Contains(err.Error(), "the nearest known name is COMANDA_BURST") {
+		t.Errorf("got %v", err)
 	}
 }

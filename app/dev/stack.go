@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 	"github.com/comanda-dev/comanda/persistence/localpg"
@@ -54,6 +55,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
 	}
+	if o.Notice == nil {
+		o.Notice = io.Discard
+	}
 	s := &Stack{data: dataDir(data), failed: make(chan error, 1), done: make(chan struct{})}
 	if err := s.start(ctx, o); err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
@@ -64,6 +68,9 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context, o Options) error {
+	if err := boot.CheckVariables(o.settings(nil, nil)); err != nil { // before PostgreSQL and Temporal start
+		return err
+	}
 	if err := s.open(ctx, o); err != nil {
 		return err
 	}
@@ -72,7 +79,7 @@ func (s *Stack) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := s.startTemporal(ctx, databases); err != nil {
+	if err := s.startTemporal(ctx, o, databases); err != nil {
 		return err
 	}
 	if err := s.startProduct(ctx, o, databases); err != nil {
@@ -82,13 +89,13 @@ func (s *Stack) start(ctx context.Context, o Options) error {
 	return writeJSON(s.data.file(readyFile), s.Ready)
 }
 
-// open takes possession of the data directory and the ports.
+// open takes possession of the data directory and the ports. A run that was killed a moment ago may still hold both.
 func (s *Stack) open(ctx context.Context, o Options) error {
 	// PostgreSQL may have to run as a user who must be able to enter; what is secret is in files of mode 0600.
 	if err := os.MkdirAll(string(s.data), 0o755); err != nil {
 		return err
 	}
-	lock, err := dirlock.Take(string(s.data))
+	lock, err := dirlock.Take(ctx, string(s.data), o.Notice)
 	if err != nil {
 		return err
 	}
@@ -98,6 +105,11 @@ func (s *Stack) open(ctx context.Context, o Options) error {
 	})
 	if err := s.removeReady(); err != nil {
 		return err
+	}
+	if o.env("DATABASE_URL") == "" {
+		if err := localpg.AwaitFormer(ctx, s.postgres(o)); err != nil {
+			return err
+		}
 	}
 	s.ports, err = reservePorts(ctx, o.Port, o.uses()...)
 	return err
@@ -200,14 +212,9 @@ func (s *Stack) startPostgres(ctx context.Context, o Options) (databases, error)
 		if err != nil {
 			return databases{}, err
 		}
-		server, err := localpg.Start(ctx, localpg.Options{
-			Dir:     s.data.file("postgres"),
-			Port:    s.ports.take(postgresPort),
-			Durable: true,
-			// Each of Temporal's four services has two pools of up to twenty connections.
-			Settings: map[string]string{"max_connections": "300"},
-			Log:      log,
-		})
+		settings := s.postgres(o)
+		settings.Port, settings.Log = s.ports.take(postgresPort), log
+		server, err := localpg.Start(ctx, settings)
 		if err != nil {
 			return databases{}, err
 		}
@@ -216,6 +223,17 @@ func (s *Stack) startPostgres(ctx context.Context, o Options) (databases, error)
 		url = server.URL("postgres")
 	}
 	return setUpDatabases(ctx, url, s.data.file("roles.json"))
+}
+
+// postgres returns the settings of the private PostgreSQL server.
+func (s *Stack) postgres(o Options) localpg.Options {
+	return localpg.Options{
+		Dir:     s.data.file("postgres"),
+		Durable: true,
+		// Each of Temporal's four services has two pools of up to twenty connections.
+		Settings: map[string]string{"max_connections": "300"},
+		Notice:   o.Notice,
+	}
 }
 
 // ended turns a channel that is closed into one that yields nil.
@@ -229,7 +247,11 @@ func ended(done <-chan struct{}) <-chan error {
 }
 
 // startTemporal starts the Temporal server and its Web UI.
-func (s *Stack) startTemporal(ctx context.Context, d databases) error {
+func (s *Stack) startTemporal(ctx context.Context, o Options, d databases) error {
+	tuning, err := o.tuning()
+	if err != nil {
+		return err
+	}
 	log, err := s.log("temporal.log")
 	if err != nil {
 		return err
@@ -245,6 +267,7 @@ func (s *Stack) startTemporal(ctx context.Context, d databases) error {
 		},
 		Namespace: namespace,
 		Retention: retention,
+		Tuning:    tuning,
 		Log:       log,
 	})
 	if err != nil {

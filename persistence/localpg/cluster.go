@@ -4,17 +4,12 @@ package localpg
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
-	"syscall"
-	"time"
 )
 
 // initCluster makes a new database cluster. It appears under its name only when it is whole, so that an interrupted
@@ -85,31 +80,13 @@ func (s *Server) startFailure() error {
 	log, h := s.process.tail, s.home
 	switch {
 	case log.contains(`lock file "postmaster.pid" already exists`):
-		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %s", h.data(), errInUse, h.postmaster())
+		pid, _ := h.postmaster()
+		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
+	case log.contains("pre-existing shared memory block"):
+		return fmt.Errorf("PostgreSQL's data directory %s is %w: end them, or start again later", h.data(), errLeftBehind)
 	case log.contains("could not create any TCP/IP sockets"):
 		return fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", s.port, errPortTaken)
 	default:
 		return fmt.Errorf("PostgreSQL did not start on %s: %s", h.data(), log.reason())
 	}
-}
-
-// postmaster reads the process id of the server that last ran on the cluster.
-func (h *home) postmaster() string {
-	text, err := os.ReadFile(filepath.Join(h.data(), "postmaster.pid"))
-	if err != nil {
-		return "unknown"
-	}
-	pid, _, _ := strings.Cut(string(text), "\n")
-	return pid
-}
-
-// postmasterRuns tells whether the process that last ran on the cluster still does. A server that crashed leaves its id
-// behind, which for a moment may be another process's.
-func (h *home) postmasterRuns() bool {
-	pid, err := strconv.Atoi(h.postmaster())
-	if err != nil {
-		return false
-	}
-	time.Sleep(100 * time.Millisecond)
-	return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

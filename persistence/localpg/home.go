@@ -3,11 +3,13 @@
 package localpg
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,12 +31,12 @@ type home struct {
 func (h *home) data() string         { return filepath.Join(h.path, "data") }
 func (h *home) passwordFile() string { return filepath.Join(h.path, "password") }
 
-// openHome finds or makes the directory for dir, a temporary one for "", and locks it.
-func openHome(dir string, who *account) (*home, error) {
-	if dir == "" {
-		return openScratch(who)
+// openHome finds or makes the directory o.Dir, a temporary one for "", and locks it.
+func openHome(ctx context.Context, o Options, who *account) (*home, error) {
+	if o.Dir == "" {
+		return openScratch(ctx, o, who)
 	}
-	dir, err := filepath.Abs(dir)
+	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func openHome(dir string, who *account) (*home, error) {
 			return nil, err
 		}
 	}
-	h, err := lockHome(path, who)
+	h, err := lockHome(ctx, path, who, o.Notice)
 	if err != nil || path == dir {
 		return h, err
 	}
@@ -58,12 +60,13 @@ func openHome(dir string, who *account) (*home, error) {
 }
 
 // openScratch makes a home that close deletes.
-func openScratch(who *account) (*home, error) {
+func openScratch(ctx context.Context, o Options, who *account) (*home, error) {
 	dir, err := os.MkdirTemp("", "comanda-postgres-*")
 	if err != nil {
 		return nil, err
 	}
-	h, err := openHome(dir, who)
+	o.Dir = dir
+	h, err := openHome(ctx, o, who)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -81,15 +84,15 @@ func (h *home) close() error {
 	return errors.Join(errs...)
 }
 
-// lockHome makes path a directory of who's, if it is not yet there, and locks it.
-func lockHome(path string, who *account) (*home, error) {
+// lockHome makes path a directory that who owns, unless it exists, and locks it.
+func lockHome(ctx context.Context, path string, who *account, notice io.Writer) (*home, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	if err := who.take(path); err != nil {
 		return nil, err
 	}
-	lock, err := dirlock.Take(path)
+	lock, err := dirlock.Take(ctx, path, notice)
 	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
 		return nil, fmt.Errorf("PostgreSQL's data %w", held)
 	}

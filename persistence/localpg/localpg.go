@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
 // superuser is the name of the role that owns every cluster made here.
@@ -37,6 +39,18 @@ type Options struct {
 	Settings map[string]string
 	// Log receives what the server and initdb print; nil discards it.
 	Log io.Writer
+	// Notice receives one line when Start has waited for a second for a former server to end; nil discards it.
+	Notice io.Writer
+}
+
+// setDefaults replaces nil writers.
+func (o *Options) setDefaults() {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.Notice == nil {
+		o.Notice = io.Discard
+	}
 }
 
 // Server is a running PostgreSQL.
@@ -50,22 +64,28 @@ type Server struct {
 // errPortTaken marks the failures that another port would mend.
 var errPortTaken = errors.New("another process listens there")
 
-// errInUse marks the failures for which a server that runs on the same cluster is to blame.
+// errInUse marks the failures caused by a server that runs on the same cluster.
 var errInUse = errors.New("in use")
 
+// errLeftBehind marks the failures caused by processes that a killed server has left behind: each ends when it notices
+// that the server is gone.
+var errLeftBehind = errors.New("in use by processes of a server that was killed")
+
+// portTime is how long Start goes on to choose another free port when a process takes each chosen one first.
+const portTime = 5 * time.Second
+
 // Start runs the server on o.Dir, making the database cluster if there is none yet, and returns once it accepts
-// connections. A cluster is found again by the next Start. Errors are one line and fit for a person to read: no
+// connections. The next Start finds the cluster again. If a former server on o.Dir is ending, or was killed and has
+// left processes behind, Start waits up to 15 s for them. Errors are one line and fit for a person to read: no
 // binaries (ErrNotInstalled), a directory in use, broken or of another version, a port taken. When ctx ends first,
-// nothing is left running.
+// Start leaves nothing running.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	o.setDefaults()
 	who, err := serverAccount()
 	if err != nil {
 		return nil, err
 	}
-	h, err := openHome(o.Dir, who)
+	h, err := openHome(ctx, o, who)
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +115,26 @@ func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Between choosing a free port and listening on it somebody else may take it.
-	for attempt := 1; ; attempt++ {
-		s := &Server{password: password, home: h}
-		err := s.launch(ctx, bin, o)
-		if err == nil {
-			return s, nil
-		}
-		again := errors.Is(err, errPortTaken) && o.Port == 0 || errors.Is(err, errInUse) && !h.postmasterRuns()
-		if attempt == 3 || !again {
-			return nil, err
-		}
+	s := &Server{password: password, home: h}
+	return s, former.Await(ctx, o.Notice, func() (time.Duration, error) { return s.tryLaunch(ctx, bin, o) })
+}
+
+// tryLaunch launches the server unless a former one still runs. If it fails, it returns how long to repeat it.
+func (s *Server) tryLaunch(ctx context.Context, bin binaries, o Options) (time.Duration, error) {
+	if patience, err := s.home.checkFormer(); err != nil {
+		return patience, err
+	}
+	if err := s.home.disown(); err != nil {
+		return 0, err
+	}
+	err := s.launch(ctx, bin, o)
+	switch {
+	case errors.Is(err, errLeftBehind):
+		return former.EndingTime, err
+	case errors.Is(err, errPortTaken) && o.Port == 0: // between choosing a free port and listening on it
+		return portTime, err
+	default:
+		return 0, err
 	}
 }
 

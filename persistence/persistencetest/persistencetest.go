@@ -19,6 +19,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/localpg"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Main runs a package's tests, and stops the PostgreSQL that they share. TestMain calls it:
@@ -147,7 +148,8 @@ func (s *server) prepare(ctx context.Context) error {
 		"comanda_app NOLOGIN", "comanda_system NOLOGIN",
 		loginRole + " LOGIN NOINHERIT PASSWORD '" + loginPassword + "' IN ROLE comanda_app, comanda_system",
 	} {
-		statement := "DO $$ BEGIN CREATE ROLE " + role + "; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+		statement := "DO $$ BEGIN CREATE ROLE " + role +
+			"; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
 		if err := s.exec(statement); err != nil {
 			return err
 		}
@@ -155,7 +157,7 @@ func (s *server) prepare(ctx context.Context) error {
 	if err := s.exec("CREATE DATABASE " + s.template); err != nil {
 		return err
 	}
-	return persistence.Migrate(ctx, s.url(s.template, "", ""), persistence.Up, &bytes.Buffer{})
+	return pg.Migrate(ctx, s.url(s.template, "", ""), pg.Up, &bytes.Buffer{})
 }
 
 func (s *server) exec(statement string) error {

@@ -19,6 +19,9 @@ import (
 // they are faster, so that all runs take about as long.
 const burstFactor = 6
 
+// burstSetting is auto or off.
+const burstSetting = "COMANDA_BURST"
+
 // startTimeout bounds the start of a program, stopTimeout its end.
 const (
 	startTimeout = 2 * time.Minute
@@ -106,7 +109,7 @@ func (b *bench) addProgram(ctx context.Context, name string, p harness.Programs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Comanda, err)
 	}
-	b.programs = append(b.programs, program{p, name, version, p.Knows(ctx, "COMANDA_BURST")})
+	b.programs = append(b.programs, program{p, name, version, p.Knows(ctx, burstSetting, "off")})
 	return nil
 }
 
@@ -117,7 +120,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	data := filepath.Join(b.dir, fmt.Sprintf("data-%d", b.infras))
-	if b.infra, err = b.programs[0].StartInfra(starting, data); err != nil {
+	if b.infra, err = b.programs[0].StartInfraOn(starting, 0, data, b.tuning()); err != nil {
 		return err
 	}
 	env := b.infra.Ready.Env
@@ -217,9 +220,9 @@ func (b *bench) label(p program) string {
 func (b *bench) startWorker(
 	ctx context.Context, p program, strict bool, settings map[string]string,
 ) (*harness.Process, error) {
-	all := map[string]string{"COMANDA_BURST": "auto", "COMANDA_LOG_LEVEL": "warn"}
-	if strict {
-		all["COMANDA_BURST"] = "off"
+	all := map[string]string{"COMANDA_LOG_LEVEL": "warn"}
+	if p.bursts {
+		all[burstSetting] = map[bool]string{true: "off", false: "auto"}[strict]
 	}
 	for k, v := range settings {
 		all[k] = v

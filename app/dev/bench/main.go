@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -27,6 +28,16 @@ type options struct {
 	pace, within           time.Duration
 	only, profile, against string
 	json                   bool
+	// Of the Temporal server, 0 = its default; see temporaldev.Tuning.
+	visibilityRPS, partitions int
+}
+
+// tuning returns the variables with which the Temporal server starts.
+func (o options) tuning() map[string]string {
+	return map[string]string{
+		"TEMPORALDEV_VISIBILITY_POLL_RPS": strconv.Itoa(o.visibilityRPS),
+		"TEMPORALDEV_PARTITIONS":          strconv.Itoa(o.partitions),
+	}
 }
 
 // setQuick sets the flags that the command line does not set to tiny sizes: every case runs, and no
@@ -68,6 +79,8 @@ func main() {
 		caseNames(false)+"; default: all except "+caseNames(true))
 	flag.StringVar(&o.against, "against", "", "`program`: a comanda of another version, measured as a second baseline")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile of the worker in the last saturated run")
+	flag.IntVar(&o.visibilityRPS, "visibility-rps", 0, "visibility polls per `second` of a Temporal shard; 0: the default")
+	flag.IntVar(&o.partitions, "partitions", 0, "`partitions` of each task queue; 0: the Temporal server's default")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	quick := flag.Bool("quick", false, "tiny sizes, to see that the cases work; flags that are given hold")
 	bare := flag.String("bare", "", "internal: run bare workflows on the Temporal server at this `address`")

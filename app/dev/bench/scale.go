@@ -10,7 +10,7 @@ import (
 	"github.com/shirou/gopsutil/v4/process"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	queue "github.com/comanda-dev/comanda/persistence/delivery"
 )
 
 // scale is the cost of many deliveries that wait for a retry or a replay.
@@ -34,6 +34,8 @@ const (
 	deadLetterPart = 50
 	// scaleSteps is the number of steps to all deliveries.
 	scaleSteps = 20
+	// dispatched is the number of events that a dispatch takes, as the relay's.
+	dispatched = 200
 )
 
 // timed is how long a query took, with a warm cache.
@@ -136,17 +138,17 @@ func (s *stage) makeWait(
 	return stopWorker(ctx, worker)
 }
 
-// queries times what relays and clients ask.
+// queries times the statements of relays and clients.
 func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, error) {
 	now := time.Now()
 	before := app.At(now.Add(-24 * time.Hour))
-	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 8, Quick: 200, Slow: 50, Lease: 10 * time.Second}
-	deliveries := func(filter persistence.DeliveryFilter) func() error {
+	limits := queue.DefaultPolicy().Claim
+	deliveries := func(filter app.DeliveryFilter) func() error {
 		return func() error { _, err := b.db.Deliveries(ctx, s.store, filter, "", 100); return err }
 	}
 	attempts := func(page int) func() error {
 		return func() error {
-			_, _, err := b.db.Attempts(ctx, s.store, s.webhooks[0].id, persistence.AttemptFilter{}, page, 100)
+			_, _, err := b.db.Attempts(ctx, s.store, s.webhooks[0].id, app.AttemptFilter{}, page, 100)
 			return err
 		}
 	}
@@ -155,16 +157,15 @@ func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, e
 		name string
 		run  func() error
 	}{
-		{"dispatch, nothing there", func() error { _, err := b.db.Dispatch(ctx, now, limits); return err }},
-		{"claim what is queued, nothing there", func() error { _, err := b.db.ClaimQueued(ctx, now, limits); return err }},
-		{"claim what was abandoned, nothing there", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
-		{"is anything due", func() error { _, err := b.db.HasDue(ctx, now); return err }},
-		{"deliveries", deliveries(persistence.DeliveryFilter{})},
-		{"deliveries of a type (none)", deliveries(persistence.DeliveryFilter{EventType: app.EventOrderCompleted})},
-		{"deliveries before those", deliveries(persistence.DeliveryFilter{To: &before})},
-		{"deliveries of a webhook", deliveries(persistence.DeliveryFilter{SubscriptionID: s.webhooks[0].id})},
-		{"deliveries, dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter})},
-		{"deliveries, queued (none)", deliveries(persistence.DeliveryFilter{Status: app.DeliveryQueued})},
+		{"dispatch, no event waits", func() error { _, err := b.db.Dispatch(ctx, now, dispatched); return err }},
+		{"claim, nothing is queued", func() error { _, err := b.db.Claim(ctx, now, limits); return err }},
+		{"take over, nothing is abandoned", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
+		{"deliveries", deliveries(app.DeliveryFilter{})},
+		{"deliveries of a type (none)", deliveries(app.DeliveryFilter{EventType: app.EventOrderCompleted})},
+		{"deliveries before those", deliveries(app.DeliveryFilter{To: &before})},
+		{"deliveries of a webhook", deliveries(app.DeliveryFilter{SubscriptionID: s.webhooks[0].id})},
+		{"deliveries, dead letters", deliveries(app.DeliveryFilter{Status: app.DeliveryDeadLetter})},
+		{"deliveries, queued (none)", deliveries(app.DeliveryFilter{Status: app.DeliveryQueued})},
 		{"attempts, first page", attempts(1)},
 		{"attempts, last page", attempts(max(waiting/b.options.stores/100, 1))},
 	} {

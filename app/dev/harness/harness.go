@@ -35,14 +35,17 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return p, nil
 }
 
-// Knows reports whether the production program reads a setting from its environment. A program
-// that reads it refuses the impossible value and names the setting; every program refuses to
-// start without a database.
-func (p Programs) Knows(ctx context.Context, setting string) bool {
-	worker := exec.CommandContext(ctx, p.Comanda, "worker")
-	worker.Env = []string{setting + "=?"}
-	out, err := worker.CombinedOutput()
-	return err != nil && bytes.Contains(out, []byte(setting))
+// Knows reports whether the production program reads a setting, of which value is a valid value. It
+// then names the setting when it refuses an impossible value, and does not name it with the valid
+// one. Every program refuses to start without a database.
+func (p Programs) Knows(ctx context.Context, setting, value string) bool {
+	names := func(value string) bool {
+		worker := exec.CommandContext(ctx, p.Comanda, "worker")
+		worker.Env = []string{setting + "=" + value}
+		out, err := worker.CombinedOutput()
+		return err != nil && bytes.Contains(out, []byte(setting))
+	}
+	return names("?") && !names(value)
 }
 
 // Version returns the build of the production program.

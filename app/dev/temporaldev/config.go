@@ -22,19 +22,19 @@ const (
 
 // serverOptions assembles the server. Its services find each other at fixed addresses, so that a restart does not wait
 // for the ones before to be forgotten.
-func serverOptions(ports Ports, stores config.Persistence, logger log.Logger) []temporal.ServerOption {
+func serverOptions(o Options, stores config.Persistence, logger log.Logger) []temporal.ServerOption {
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	services := map[string]config.Service{}
-	for service, port := range ports.of() {
+	for service, port := range o.Ports.of() {
 		hosts[service] = static.SingleLocalHost(address(port))
 		services[string(service)] = config.Service{RPC: config.RPC{GRPCPort: port, BindOnLocalHost: true}}
 	}
-	frontend := address(ports.Frontend)
+	frontend := address(o.Ports.Frontend)
 	return []temporal.ServerOption{
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
 		temporal.WithLogger(logger),
-		temporal.WithDynamicConfigClient(dynamicConfig()),
+		temporal.WithDynamicConfigClient(dynamicConfig(o.Tuning)),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithConfig(&config.Config{
 			Services:            services,
@@ -62,13 +62,15 @@ func serverOptions(ports Ports, stores config.Persistence, logger log.Logger) []
 }
 
 // dynamicConfig bounds the server's caches, which by default may hold several gigabytes, lifts its rate limits, which
-// are there to share a cluster among tenants, and keeps it from asking the internet about newer versions.
-func dynamicConfig() dynamicconfig.StaticClient {
+// are there to share a cluster among tenants, and keeps it from asking the internet about newer versions. Task queues
+// take turns between the fairness keys of their tasks. The server moves to that and back without losing queued tasks.
+func dynamicConfig(tuning Tuning) dynamicconfig.StaticClient {
 	values := dynamicconfig.StaticClient{
 		dynamicconfig.EnableServerVersionCheck.Key():                     false,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 4000,
 		dynamicconfig.EventsHostLevelCacheMaxSizeBytes.Key():             32 << 20,
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
+		dynamicconfig.MatchingEnableFairness.Key():                       true,
 	}
 	for _, rate := range []dynamicconfig.Key{
 		dynamicconfig.FrontendRPS.Key(),
@@ -80,6 +82,15 @@ func dynamicConfig() dynamicconfig.StaticClient {
 		dynamicconfig.MatchingPersistenceMaxQPS.Key(),
 	} {
 		values[rate] = unlimited
+	}
+	for key, value := range map[dynamicconfig.Key]int{
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key():       tuning.VisibilityPollRPS,
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  tuning.Partitions,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): tuning.Partitions,
+	} {
+		if value > 0 {
+			values[key] = value
+		}
 	}
 	return values
 }

@@ -31,8 +31,18 @@ type Options struct {
 	Namespace string
 	// Retention is how long a newly registered namespace keeps workflows that have ended.
 	Retention time.Duration
+	Tuning
 	// Log receives the server's warnings and errors.
 	Log io.Writer
+}
+
+// Tuning changes settings of the server, for experiments. 0 is the server's own default.
+type Tuning struct {
+	// VisibilityPollRPS limits how often per second each shard takes up its queued visibility records; default 20. With
+	// a low value, a workflow that closes before the next time is written once instead of twice, and found later.
+	VisibilityPollRPS int
+	// Partitions is the number of partitions of each task queue; default 4. Fairness holds within a partition.
+	Partitions int
 }
 
 // Ports are the server's.
@@ -63,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.start(serverOptions(o.Ports, stores, logger)); err != nil {
+	if err := s.start(serverOptions(o, stores, logger)); err != nil {
 		return nil, fmt.Errorf("start Temporal: %w", err)
 	}
 	if err := s.awaitReady(ctx, o); err != nil {

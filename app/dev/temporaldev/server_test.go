@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/log/tag"
 
 	"github.com/comanda-dev/comanda/persistence/localpg"
@@ -71,6 +72,18 @@ func databases(t *testing.T) (store, visibility string) {
 		}
 	}
 	return server.URL("store"), server.URL("visibility")
+}
+
+func TestTuning(t *testing.T) {
+	t.Parallel()
+	visibility := dynamicconfig.VisibilityProcessorMaxPollRPS.Key()
+	read := dynamicconfig.MatchingNumTaskqueueReadPartitions.Key()
+	if defaults := dynamicConfig(Tuning{}); defaults[visibility] != nil || defaults[read] != nil {
+		t.Errorf("untuned: %v, %v", defaults[visibility], defaults[read])
+	}
+	if tuned := dynamicConfig(Tuning{VisibilityPollRPS: 2, Partitions: 1}); tuned[visibility] != 2 || tuned[read] != 1 {
+		t.Errorf("tuned: %v, %v", tuned[visibility], tuned[read])
+	}
 }
 
 func TestParseURL(t *testing.T) {

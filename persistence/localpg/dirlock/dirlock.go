@@ -5,6 +5,7 @@
 package dirlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
 // fileName is the file within the directory that is locked. It stays when the lock is released: removing it would let
@@ -36,8 +40,22 @@ func (e *HeldError) Error() string {
 }
 
 // Take makes this process the owner of dir, which must exist, until Release. If it has an owner already, the error
-// holds a *HeldError.
-func Take(dir string) (*Lock, error) {
+// holds a *HeldError. Take waits up to 15 s, as notice then says, for an owner that has been killed and has not ended
+// yet.
+func Take(ctx context.Context, dir string, notice io.Writer) (*Lock, error) {
+	var lock *Lock
+	err := former.Await(ctx, notice, func() (patience time.Duration, err error) {
+		lock, err = try(dir)
+		if held, ok := errors.AsType[*HeldError](err); ok && held.PID != 0 && former.StateOf(held.PID) != former.Running {
+			return former.EndingTime, err
+		}
+		return 0, err
+	})
+	return lock, err
+}
+
+// try takes the lock or fails, without waiting.
+func try(dir string) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,189 @@
+package activities
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+var testPolicy = BulkheadPolicy{
+	Fast: 3, Slow: 2, MinWait: 3 * time.Second, MaxWait: 5 * time.Minute, WakeEvery: 50 * time.Millisecond,
+}
+
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	const typical = 10 * time.Second // two places: one becomes free every five seconds
+	at := func(after time.Duration) time.Time { return eventAt.Add(after) }
+	for name, test := range map[string]struct {
+		lane     Lane
+		inFlight int
+		turn     time.Time
+		admitted bool
+		wait     time.Duration
+		next     time.Time // turn afterwards
+	}{
+		"an empty lane":            {LaneSlow, 0, time.Time{}, true, 0, time.Time{}},
+		"the last place":           {LaneSlow, 1, time.Time{}, true, 0, time.Time{}},
+		"full":                     {LaneSlow, 2, time.Time{}, false, 3 * time.Second, at(8 * time.Second)},
+		"full, others wait":        {LaneSlow, 2, at(8 * time.Second), false, 8 * time.Second, at(13 * time.Second)},
+		"full, the queue is over":  {LaneSlow, 2, at(time.Second), false, 3 * time.Second, at(8 * time.Second)},
+		"full, a long queue":       {LaneSlow, 2, at(5 * time.Minute), false, 5 * time.Minute, at(5*time.Minute + 50*time.Millisecond)},
+		"free, others wait":        {LaneSlow, 1, at(time.Minute), true, 0, at(time.Minute)},
+		"the fast lane":            {LaneFast, 2, time.Time{}, true, 0, time.Time{}},
+		"the fast lane, full":      {LaneFast, 3, time.Time{}, false, 0, time.Time{}},
+		"the fast lane, overtaken": {LaneFast, 4, time.Time{}, false, 0, time.Time{}},
+	} {
+		before := occupancy{inFlight: test.inFlight, typical: typical, turn: test.turn}
+		after, admitted, wait := before.admit(testPolicy, test.lane, eventAt)
+		want := before
+		want.turn = test.next
+		if test.admitted {
+			want.inFlight++
+		}
+		if admitted != test.admitted || wait != test.wait || after != want {
+			t.Errorf("%s: %v, %s, %+v", name, admitted, wait, after)
+		}
+	}
+}
+
+// A long queue wakes up at most every 50 ms, however many attempts are refused together, and
+// those at its head as fast as places become free.
+func TestAQueueIsWokenUpInTurn(t *testing.T) {
+	t.Parallel()
+	policy := DefaultDeliveryPolicy(10 * time.Second).Bulkhead
+	queue := occupancy{inFlight: policy.Slow, typical: 10 * time.Second}
+	var last time.Duration
+	for i := range 100_000 {
+		var wait time.Duration
+		queue, _, wait = queue.admit(policy, LaneSlow, eventAt)
+		if i == 0 && wait != policy.MinWait || i > 0 && wait < last+policy.WakeEvery {
+			t.Fatalf("attempt %d waits for %s, the one before it for %s", i, wait, last)
+		}
+		last = wait
+	}
+	if last > 90*time.Minute {
+		t.Errorf("the last of 100,000 waits for %s", last)
+	}
+}
+
+func TestThePaceFollowsTheReceiver(t *testing.T) {
+	t.Parallel()
+	lane := occupancy{inFlight: 100, typical: 10 * time.Second}
+	for range 50 {
+		lane = lane.leave(time.Second)
+	}
+	if lane.inFlight != 50 || lane.typical < time.Second || lane.typical > 1100*time.Millisecond {
+		t.Errorf("%+v", lane)
+	}
+}
+
+func TestBulkheadUnderLoad(t *testing.T) {
+	t.Parallel()
+	b := newBulkhead(testPolicy, time.Second, time.Now)
+	var inFlight, most, entered atomic.Int32
+	var attempts sync.WaitGroup
+	for range 200 {
+		attempts.Go(func() {
+			leave, wait := b.enter("whk_1", LaneSlow)
+			if leave == nil {
+				if wait < testPolicy.MinWait {
+					t.Errorf("a wait of %s", wait)
+				}
+				return
+			}
+			defer leave()
+			entered.Add(1)
+			if now := inFlight.Add(1); now > int32(testPolicy.Slow) {
+				most.Store(now)
+			}
+			inFlight.Add(-1)
+		})
+	}
+	attempts.Wait()
+	if most.Load() != 0 || entered.Load() == 0 || len(b.lanes) != 0 {
+		t.Errorf("%d in flight, %d entered, kept %v", most.Load(), entered.Load(), b.lanes)
+	}
+}
+
+// A receiver that hangs takes its own places only, and those only while it hangs.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}, 10), make(chan struct{})
+	e, url := receiver(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		if r.URL.Path == "/hangs" {
+			<-release
+		}
+	})
+	hanging, healthy := outgoing(url+"/hangs"), outgoing(url)
+	healthy.SubscriptionID = "whk_2"
+	store := &memory{outgoing: hanging}
+	d := newDeliveries(e, store)
+	d.bulkhead.policy = testPolicy
+	d.bulkhead.policy.Fast, d.bulkhead.policy.Slow = 1, 1
+	deliver := func(attempt int, lane Lane) DeliverResult {
+		got, err := d.Deliver(t.Context(), DeliverInput{Attempt: attempt, Lane: lane})
+		if err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	var ended sync.WaitGroup
+	begin := func(attempt int, lane Lane) {
+		ended.Go(func() {
+			if got := deliver(attempt, lane); got.Outcome != OutcomeDelivered {
+				t.Errorf("%s: %+v", lane, got)
+			}
+		})
+	}
+	for attempt, lane := range []Lane{LaneSlow, LaneFast, ""} { // each has places of its own
+		begin(attempt, lane)
+		<-arrived
+	}
+	begin(0, LaneSlow) // joins the attempt in flight
+	begin(3, "")       // is not refused
+	<-arrived
+	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeBusy, Wait: 3 * time.Second}, deliver(4, LaneSlow)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeBusy}, deliver(4, LaneFast)); diff != "" {
+		t.Error(diff)
+	}
+	store.set(healthy)
+	if got := deliver(5, LaneSlow); got.Outcome != OutcomeDelivered {
+		t.Errorf("another subscription: %+v", got)
+	}
+	store.set(hanging)
+	close(release)
+	ended.Wait()
+	if got := deliver(4, LaneSlow); got.Outcome != OutcomeDelivered || len(d.bulkhead.lanes) != 0 {
+		t.Errorf("afterwards: %+v, kept %v", got, d.bulkhead.lanes)
+	}
+}
+
+// A result is quick if the receiver responded, with any status, before it counts as slow.
+func TestQuick(t *testing.T) {
+	t.Parallel()
+	for want, recorded := range map[bool][]app.Attempt{
+		true: {
+			{Status: app.AttemptDelivered, StatusCode: 200, ResponseTimeMs: 999},
+			{Status: app.AttemptRetrying, StatusCode: 503},
+		},
+		false: {
+			{Status: app.AttemptDelivered, StatusCode: 200, ResponseTimeMs: 1000},
+			{Status: app.AttemptRetrying, ResponseTimeMs: 1}, // no response
+		},
+	} {
+		for _, attempt := range recorded {
+			if got := resultOf(attempt).Quick; got != want {
+				t.Errorf("%+v: %v", attempt, got)
+			}
+		}
+	}
+}

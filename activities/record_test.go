@@ -1,0 +1,142 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// An attempt that cannot be recorded is recorded by the next try, which makes no POST.
+func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	store := &memory{outgoing: outgoing(url), refuse: 2}
+	d := newDeliveries(e, store)
+	for try := range 3 {
+		_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
+		if (err != nil) != (try < 2) {
+			t.Errorf("try %d: %v", try, err)
+		}
+	}
+	if calls.Load() != 1 || len(store.made) != 1 {
+		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+	}
+}
+
+// stalled is a Store that writes nothing until its caller gives up.
+type stalled struct{ *memory }
+
+func (stalled) RecordAttempt(ctx context.Context, _ app.MadeAttempt) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+func (s stalled) RecordTest(ctx context.Context, made app.MadeAttempt) error {
+	_, err := s.RecordAttempt(ctx, made)
+	return err
+}
+
+func (s stalled) EndDelivery(
+	ctx context.Context, _ time.Time, _ app.DeliveryID, _ app.DeliveryStatus, _ string,
+) error {
+	return s.RecordTest(ctx, app.MadeAttempt{})
+}
+
+// An attempt ends within its limit although the database does not respond.
+func TestRecordsAreLimited(t *testing.T) {
+	t.Parallel()
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
+	inactive := outgoing(url)
+	inactive.Active = false
+	for _, out := range []app.Outgoing{outgoing(url), inactive} {
+		d := newDeliveries(e, stalled{&memory{outgoing: out}})
+		d.policy.Record = time.Millisecond
+		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("test: %+v, %v", got, err)
+		}
+	}
+}
+
+// The next try of an attempt may run on another worker, so an entry cannot wait for it forever.
+func TestUnrecordedAttemptsAreForgotten(t *testing.T) {
+	t.Parallel()
+	var u unrecorded
+	keep := func(key string, after time.Duration) { u.keep(key, app.MadeAttempt{}, eventAt.Add(after)) }
+	keep("left", 0)
+	keep("tried again", 0)
+	keep("tried again", unrecordedFor)
+	keep("new", unrecordedFor+time.Second)
+	kept := slices.Sorted(maps.Keys(u.attempts))
+	if diff := cmp.Diff([]string{"new", "tried again"}, kept); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two workers make the same attempt: both return the result that was recorded first.
+func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first, second int // status
+		want          DeliverResult
+	}{
+		"a failure before a success": {503, 200, DeliverResult{Outcome: OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true}},
+		"a success before a failure": {200, 503, DeliverResult{Outcome: OutcomeDelivered, StatusCode: 200, Quick: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var calls atomic.Int32
+			both, recorded := make(chan struct{}), make(chan struct{})
+			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
+				if calls.Add(1) == 1 {
+					<-both
+					w.WriteHeader(test.first)
+					return
+				}
+				close(both)
+				<-recorded
+				w.WriteHeader(test.second)
+			})
+			store := &memory{outgoing: outgoing(url)}
+			workers := [2]*Deliveries{newDeliveries(e, store), newDeliveries(e, store)}
+			var ended sync.WaitGroup
+			var once sync.Once
+			for _, worker := range workers {
+				ended.Go(func() {
+					got, err := worker.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
+					if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+						t.Error(diff, err)
+					}
+					once.Do(func() { close(recorded) })
+				})
+			}
+			ended.Wait()
+			counted := 0.0
+			for _, worker := range workers {
+				for _, outcome := range []Outcome{OutcomeDelivered, OutcomeFailed} {
+					counted += testutil.ToFloat64(worker.metrics.made.WithLabelValues(string(outcome)))
+				}
+				if len(worker.unrecorded.attempts) > 0 {
+					t.Error("a recorded attempt is kept")
+				}
+			}
+			if counted != 1 || len(store.made) != 1 {
+				t.Errorf("counted %v attempts, recorded %+v", counted, store.made)
+			}
+		})
+	}
+}

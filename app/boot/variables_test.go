@@ -1,0 +1,57 @@
+package boot
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUnknownVariables(t *testing.T) {
+	t.Parallel()
+	for name, suggestion := range map[string]string{
+		"COMANDA_RETRY_SHEDULE":    "COMANDA_RETRY_SCHEDULE",
+		"COMANDA_WATCHDOGDAYS":     "COMANDA_WATCHDOG_DAYS",
+		"COMANDA_GOOGEL_ISSUER":    "COMANDA_GOOGLE_ISSUER",
+		"COMANDA_WEBHOOK_SECRETS":  "COMANDA_WEBHOOK_SECRET",
+		"COMANDA_BURST_PORT_8443_": "COMANDA_BURST",
+		"COMANDA_":                 "COMANDA_BURST",
+	} {
+		_, err := Load(with(name, ""), API)
+		want := "\n" + name + ": unknown variable; the nearest known name is " + suggestion
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestKnownVariables(t *testing.T) {
+	t.Parallel()
+	environ := with("COMANDA_WEBHOOK_SECRET", "secret", "COMANDA_TEST_DATABASE_URL", "postgres://",
+		"COMANDA_DB_PASSWORD", "x", "COMANDA_OWNER_PASSWORD", "x", "COMANDAS", "x", "comanda_listen", "x",
+		"COMANDA_GOOGLE_ISSUER", "https://google.test")
+	for _, name := range []string{ // of services named comanda, comanda-api and comanda-temporal-ui
+		"COMANDA_SERVICE_HOST", "COMANDA_SERVICE_PORT", "COMANDA_SERVICE_PORT_HTTPS", "COMANDA_PORT",
+		"COMANDA_PORT_8443_TCP", "COMANDA_PORT_8443_TCP_PROTO", "COMANDA_PORT_8443_TCP_PORT", "COMANDA_PORT_8443_TCP_ADDR",
+		"COMANDA_API_SERVICE_HOST", "COMANDA_API_SERVICE_PORT_HTTPS", "COMANDA_API_PORT",
+		"COMANDA_API_PORT_8443_TCP_ADDR", "COMANDA_TEMPORAL_UI_PORT_80_TCP",
+	} {
+		environ[name] = "x"
+	}
+	if _, err := Load(environ, API|Worker); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "ac", 1}, {"ac", "abc", 1},
+		{"kitten", "sitting", 3}, {"SHEDULE", "SCHEDULE", 1},
+	} {
+		if got := distance(test.a, test.b); got != test.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}

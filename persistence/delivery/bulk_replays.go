@@ -1,0 +1,330 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// replayRow is a bulk replay as its table holds it.
+type replayRow struct {
+	bun.BaseModel `bun:"table:replays,alias:r"`
+
+	ID             app.ReplayID
+	StoreID        app.StoreID
+	SubscriptionID app.SubscriptionID `bun:",nullzero"`
+	EventType      app.EventType      `bun:",nullzero"`
+	DeliveryStatus app.DeliveryStatus
+	DeliveryReason string `bun:",nullzero"`
+	CreatedFrom    time.Time
+	CreatedTo      time.Time
+	Status         app.ReplayStatus
+	Reason         string
+	Matched        int64
+	Replayed       int64
+	Skipped        int64
+	Cursor         app.DeliveryID
+	CreatedAt      time.Time
+	EndedAt        *time.Time
+	InProgress     int64 `bun:",scanonly"`
+}
+
+func (r replayRow) replay() app.BulkReplay {
+	return app.BulkReplay{
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType,
+		DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
+		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
+		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
+		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
+	}
+}
+
+// filter selects the deliveries that the bulk replay replays, together with ended.
+func (r replayRow) filter() deliveryFilter {
+	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
+	return deliveryFilter{
+		SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason,
+		From: &from, To: &to,
+	}
+}
+
+// ended restricts a query of deliveries d to those of its store that had ended when the bulk
+// replay was created.
+func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
+}
+
+// OrderBulkReplay creates a bulk replay of all deliveries that match. A dry run only counts them, and
+// counts deliveries without a stored body as skipped. It returns NOT_FOUND if the store has no such
+// subscription, and LIMIT_REACHED if app.MaxRunningReplays are running. render and once are as in
+// [pg.RunOnce].
+func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
+	in app.NewBulkReplay, once *pg.Once, render func(app.BulkReplay) any,
+) (app.BulkReplay, error) {
+	now = app.At(now).Time
+	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
+		row := replayRow{
+			ID: app.NewID[app.ReplayID](now), StoreID: store, SubscriptionID: in.SubscriptionID,
+			EventType: in.EventType, DeliveryStatus: in.DeliveryStatus, DeliveryReason: in.DeliveryReason,
+			CreatedFrom: in.From.Time, CreatedTo: in.To.Time, Status: app.ReplayRunning, CreatedAt: now,
+		}
+		if err := mayReplay(ctx, tx, store, in); err != nil {
+			return app.BulkReplay{}, err
+		}
+		count := tx.NewSelect().ColumnExpr("count(*)")
+		if in.DryRun {
+			count.ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
+				SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
+		} else {
+			count.ColumnExpr("0")
+		}
+		filter := row.filter()
+		count = filter.within(filter.narrow(row.ended(count.TableExpr("deliveries AS d")))).
+			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus,
+				pgdialect.Array(filter.types()))
+		if err := count.Scan(ctx, &row.Matched, &row.Skipped); err != nil {
+			return app.BulkReplay{}, err
+		}
+		if in.DryRun {
+			row.ID, row.Status = "", app.ReplayDryRun
+			return row.replay(), nil
+		}
+		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return app.BulkReplay{}, err
+		}
+		target := string(in.SubscriptionID)
+		if target == "" {
+			target = string(row.ID)
+		}
+		details := map[string]any{
+			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To,
+			"matched": row.Matched,
+		}
+		if row.DeliveryReason != "" {
+			details["deliveryReason"] = row.DeliveryReason
+		}
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, target, details); err != nil {
+			return app.BulkReplay{}, err
+		}
+		return row.replay(), EnqueueJob(ctx, tx, now, store, app.JobReplay, string(row.ID))
+	}, render)
+}
+
+// mayReplay returns an error if a bulk replay cannot be created. It locks the store's row, so that two
+// requests cannot both take the last place.
+func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
+	if in.SubscriptionID != "" {
+		if err := findSubscription(ctx, tx, store, in.SubscriptionID); err != nil {
+			return err
+		}
+	}
+	if in.DryRun {
+		return nil
+	}
+	var running int
+	err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
+		JOIN replays r ON r.store_id = store.id AND r.status = 'running'`, store).Scan(ctx, &running)
+	if err == nil && running >= app.MaxRunningReplays {
+		return app.Errorf(app.CodeLimitReached, "a store can have at most %d bulk replays at once",
+			app.MaxRunningReplays)
+	}
+	return err
+}
+
+// inProgress counts the deliveries of a bulk replay r that are queued or wait for their first attempt.
+const inProgress = `(
+	SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress`
+
+// BulkReplays lists a store's bulk replays, or those of one subscription, the newest first, at most
+// limit of them, from after the given id ("" = from the start). It returns NOT_FOUND if the store
+// has no such subscription.
+func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
+	after app.ReplayID, limit int,
+) ([]app.BulkReplay, error) {
+	var rows []replayRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		query := tx.NewSelect().Model(&rows).ColumnExpr("r.*").ColumnExpr(inProgress).Where("r.store_id = ?", store).
+			OrderExpr("r.id DESC").Limit(int64(limit))
+		if after != "" {
+			query.Where("r.id < ?", after)
+		}
+		if subscription != "" {
+			if err := findSubscription(ctx, tx, store, subscription); err != nil {
+				return err
+			}
+			query.Where("r.subscription_id = ?", subscription)
+		}
+		return query.Scan(ctx)
+	})
+	replays := make([]app.BulkReplay, len(rows))
+	for i, row := range rows {
+		replays[i] = row.replay()
+	}
+	return replays, err
+}
+
+// BulkReplay returns a bulk replay of a store. With a subscription it returns only a bulk replay that
+// was created for it. It returns NOT_FOUND if there is no such bulk replay.
+func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
+	id app.ReplayID,
+) (app.BulkReplay, error) {
+	var row replayRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		query := tx.NewSelect().Model(&row).ColumnExpr("r.*").ColumnExpr(inProgress).
+			Where("r.store_id = ? AND r.id = ?", store, id)
+		if subscription != "" {
+			query.Where("r.subscription_id = ?", subscription)
+		}
+		return query.Scan(ctx)
+	})
+	return row.replay(), err
+}
+
+// CancelBulkReplay ends a bulk replay. Deliveries that it has queued are still delivered. A cancelled
+// bulk replay does not change. It returns CONFLICT if the bulk replay is completed, NOT_FOUND if
+// there is no such bulk replay.
+func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	reason string,
+) (app.BulkReplay, error) {
+	now = app.At(now).Time
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var status app.ReplayStatus
+		err := tx.NewRaw("SELECT status FROM replays WHERE store_id = ? AND id = ? FOR UPDATE", store, id).
+			Scan(ctx, &status)
+		switch {
+		case err != nil:
+			return err
+		case status == app.ReplayCompleted:
+			return app.Errorf(app.CodeConflict, "the bulk replay is completed")
+		case status == app.ReplayCancelled:
+			return nil
+		}
+		_, err = tx.NewRaw(`UPDATE replays SET status = 'cancelled', reason = ?, ended_at = ?
+			WHERE store_id = ? AND id = ?`, reason, now, store, id).Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return app.BulkReplay{}, err
+	}
+	return q.BulkReplay(ctx, store, "", id)
+}
+
+// ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their first
+// attempt, and moves its cursor behind them, in one transaction. A repeated call resumes at the
+// cursor. It returns NOT_FOUND if there is no such bulk replay.
+func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	limit int,
+) (app.ReplayStep, error) {
+	now = app.At(now).Time
+	var row replayRow
+	var moved bool
+	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+		row, moved = replayRow{}, false
+		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
+		if err != nil || row.Status != app.ReplayRunning {
+			return err
+		}
+		if row.SubscriptionID != "" {
+			var exists int
+			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE id = ? AND deleted_at IS NULL", row.SubscriptionID).
+				Scan(ctx, &exists)
+			if errors.Is(err, sql.ErrNoRows) {
+				row.Status, row.Reason, row.EndedAt, moved = app.ReplayCancelled, app.ReasonDeleted, &now, true
+				return saveReplay(ctx, tx, row)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		var waiting int
+		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending')",
+			id).Scan(ctx, &waiting)
+		if err != nil || waiting >= limit {
+			return err
+		}
+		moved = true
+		return q.replayBatch(ctx, tx, now, &row, limit-waiting)
+	})
+	return app.ReplayStep{
+		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
+	}, err
+}
+
+// replayBatch queues the next deliveries of a bulk replay, up to limit, and moves its cursor behind them. A delivery that
+// no longer matches once it is locked is skipped; only a search that finds fewer than limit is the end.
+func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int) error {
+	next, err := nextReplays(ctx, tx, *row, limit)
+	if err != nil {
+		return err
+	}
+	ids, err := lockReplayable(ctx, tx, *row, next)
+	if err != nil {
+		return err
+	}
+	if _, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...); err != nil {
+		return err
+	}
+	row.Replayed += int64(len(ids))
+	row.Skipped += int64(len(next) - len(ids))
+	if len(next) > 0 {
+		row.Cursor = next[len(next)-1]
+	}
+	if len(next) < limit {
+		// Deliveries that were counted and not found have changed since.
+		row.Matched = max(row.Matched, row.Replayed+row.Skipped)
+		row.Skipped = row.Matched - row.Replayed
+		row.Status, row.EndedAt = app.ReplayCompleted, &now
+	}
+	return saveReplay(ctx, tx, *row)
+}
+
+// nextReplays returns the next deliveries that a bulk replay matches, in the order of their ids.
+func nextReplays(ctx context.Context, tx bun.Tx, row replayRow, limit int) ([]app.DeliveryID, error) {
+	var next []app.DeliveryID
+	found := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
+	err := tx.NewSelect().TableExpr("(?) AS found", found).Column("id").OrderExpr("id").Limit(int64(limit)).Scan(ctx, &next)
+	return next, err
+}
+
+// lockReplayable locks those of the deliveries that can be replayed: they still match, their event has its body, and
+// their subscription exists.
+func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, next []app.DeliveryID) ([]app.DeliveryID, error) {
+	var locked []struct {
+		ID      app.DeliveryID
+		EventID app.EventID
+	}
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
+		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(next), row.DeliveryStatus).
+		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
+		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]app.EventID, len(locked))
+	for i, l := range locked {
+		events[i] = l.EventID
+	}
+	kept, err := keptEvents(ctx, tx, events)
+	var ids []app.DeliveryID
+	for _, l := range locked {
+		if kept[l.EventID] {
+			ids = append(ids, l.ID)
+		}
+	}
+	return ids, err
+}
+
+func saveReplay(ctx context.Context, tx bun.Tx, row replayRow) error {
+	_, err := tx.NewUpdate().Model(&row).
+		Column("status", "reason", "matched", "replayed", "skipped", "cursor", "ended_at").
+		Where("r.store_id = ? AND r.id = ?", row.StoreID, row.ID).Exec(ctx)
+	return err
+}

@@ -1,0 +1,72 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// deliveryRow holds the columns of a delivery that clients see.
+type deliveryRow struct {
+	bun.BaseModel `bun:"table:deliveries,alias:d"`
+
+	ID             app.DeliveryID
+	SubscriptionID app.SubscriptionID
+	EventID        app.EventID
+	EventType      app.EventType
+	Status         app.DeliveryStatus
+	Reason         string
+	Attempts       int
+	ScheduledFor   time.Time
+	NextRetryAt    *time.Time
+	CreatedAt      time.Time
+	EndedAt        *time.Time
+}
+
+func (r deliveryRow) delivery() app.Delivery {
+	return app.Delivery{
+		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType,
+		Status: r.Status, Reason: r.Reason, Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor),
+		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
+	}
+}
+
+// Deliveries lists a store's deliveries that pass a filter, the newest first, at most limit of them,
+// from after the given id ("" = from the start). Ids sort by time.
+func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID,
+	limit int,
+) ([]app.Delivery, error) {
+	var rows []deliveryRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		return listDeliveries(tx, &rows, store, filter, after, limit).Scan(ctx)
+	})
+	deliveries := make([]app.Delivery, len(rows))
+	for i, row := range rows {
+		deliveries[i] = row.delivery()
+	}
+	return deliveries, err
+}
+
+func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter app.DeliveryFilter,
+	after app.DeliveryID, limit int,
+) *bun.SelectQuery {
+	ids := deliveryFilter(filter).ids(tx, false, after, limit,
+		func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
+	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
+	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).
+		Where("d.store_id = ?", store).OrderExpr("d.id DESC")
+}
+
+// Delivery returns one delivery of a store, NOT_FOUND if it has no delivery with that id.
+func (q *Queue) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
+	var row deliveryRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
+	})
+	return row.delivery(), err
+}

@@ -1,0 +1,99 @@
+package delivery
+
+import (
+	"slices"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// deliveryFilter adds the conditions of an [app.DeliveryFilter] to a query of deliveries d.
+type deliveryFilter app.DeliveryFilter
+
+// narrow adds the conditions except status, type and time.
+func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+	if f.SubscriptionID != "" {
+		q.Where("d.subscription_id = ?", f.SubscriptionID)
+	}
+	if f.EventID != "" {
+		q.Where("d.event_id = ?", f.EventID)
+	}
+	if f.Reason != "" {
+		q.Where("d.reason = ?", f.Reason)
+	}
+	return q
+}
+
+// within adds the condition of the time: an id begins with the time of its creation. The subquery
+// hides the id from the planner. If the planner expected very few rows, it would read all of
+// them for each status and type.
+func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
+	if f.From != nil {
+		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
+	}
+	if f.To != nil {
+		q.Where("d.id < (SELECT ?)", app.FirstID[app.DeliveryID](f.To.Time))
+	}
+	return q
+}
+
+// types returns the event types that pass the filter.
+func (f deliveryFilter) types() []app.EventType {
+	if f.EventType != "" {
+		return []app.EventType{f.EventType}
+	}
+	return app.EventTypes[:]
+}
+
+// statuses returns the statuses that pass the filter. Only dead letters and cancelled deliveries
+// have a reason.
+func (f deliveryFilter) statuses() []app.DeliveryStatus {
+	switch {
+	case f.Status != "":
+		return []app.DeliveryStatus{f.Status}
+	case f.Reason != "":
+		return []app.DeliveryStatus{app.DeliveryDeadLetter, app.DeliveryCancelled}
+	}
+	return app.DeliveryStatuses[:]
+}
+
+// ids selects the first deliveries that pass the filter, in ascending (up) or descending order of
+// their ids, from after one of them ("" = from the start), at most limit of each status and type.
+// For each status and type it starts to read an index where its rows begin, so that other rows do
+// not add to its cost. narrow adds further conditions.
+func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
+	narrow func(*bun.SelectQuery) *bun.SelectQuery,
+) *bun.SelectQuery {
+	all := func() *bun.SelectQuery {
+		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
+	}
+	beyond, order := "d.id < (SELECT ?)", "d.id DESC"
+	if up {
+		beyond, order = "d.id > (SELECT ?)", "d.id"
+	}
+	within := func(q *bun.SelectQuery) *bun.SelectQuery {
+		if after != "" {
+			q.Where(beyond, after)
+		}
+		return f.within(q)
+	}
+	statuses, types := pgdialect.Array(f.statuses()), pgdialect.Array(f.types())
+	if f.EventID != "" { // these are few
+		return within(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
+	}
+	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").
+		OrderExpr(order).Limit(int64(limit))
+	resting := tx.NewSelect().Column("first.id").
+		TableExpr("(SELECT status, type FROM unnest(?::text[]) AS status, unnest(?::text[]) AS type) AS kind",
+			statuses, types).
+		Join("CROSS JOIN LATERAL (?) AS first", first)
+	if !slices.Contains(f.statuses(), app.DeliveryPending) {
+		return resting
+	}
+	// There are few pending deliveries. OFFSET 0 prevents a search for them among all deliveries
+	// of that time.
+	pending := all().Where("d.status = 'pending' AND d.event_type = ANY (?::text[])", types)
+	return resting.UnionAll(within(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))
+}

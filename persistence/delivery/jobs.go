@@ -1,0 +1,53 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// EnqueueJob enqueues a job: a workflow of its kind starts after tx is committed.
+func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind,
+	subject string,
+) error {
+	_, err := tx.NewRaw(`WITH job AS (
+			INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until) VALUES (?0, ?1, ?2, ?3, ?4, ?4)
+			RETURNING id
+		) SELECT pg_notify(?5, '') FROM job`,
+		app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time, outboxChannel).Exec(ctx)
+	return err
+}
+
+// ClaimJobs claims jobs, the oldest first, at most limit of them. A job that is not passed to
+// FinishJobs within the lease can be claimed again.
+func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error) {
+	rows, err := q.pg.System().DB.QueryContext(ctx, `
+		WITH free AS MATERIALIZED (
+			SELECT id FROM jobs WHERE lease_until <= $1 ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED
+		)
+		UPDATE jobs SET lease_until = $2 FROM free WHERE jobs.id = free.id
+		RETURNING jobs.id, kind, store_id, subject`, now, now.Add(lease), limit)
+	if err != nil {
+		return nil, pg.Classify(err)
+	}
+	defer rows.Close()
+	var jobs []app.Job
+	for rows.Next() {
+		var j app.Job
+		if err := rows.Scan(&j.ID, &j.Kind, &j.StoreID, &j.Subject); err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, pg.Classify(rows.Err())
+}
+
+// FinishJobs deletes jobs whose workflows have been started.
+func (q *Queue) FinishJobs(ctx context.Context, ids []app.JobID) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
+	return pg.Classify(err)
+}

@@ -1,0 +1,123 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// attemptKey identifies an attempt.
+type attemptKey struct {
+	delivery app.DeliveryID
+	number   int
+}
+
+// Outgoing loads the data that an attempt needs. It returns NOT_FOUND if the delivery is gone. It
+// shares its query with other attempts that begin at that moment.
+func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
+	o, err := q.loader.do(ctx, attemptKey{delivery, number})
+	if err == nil && o == nil {
+		return app.Outgoing{}, app.NotFound()
+	}
+	if err != nil {
+		return app.Outgoing{}, pg.Classify(err)
+	}
+	return *o, nil
+}
+
+// outgoing loads the data of many attempts. A delivery that is gone is nil.
+func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing, error) {
+	deliveries, numbers := make([]app.DeliveryID, len(keys)), make([]int32, len(keys))
+	for i, key := range keys {
+		deliveries[i], numbers[i] = key.delivery, int32(key.number)
+	}
+	rows, err := q.pg.System().DB.QueryContext(ctx, `
+		SELECT k.place, d.status, `+outgoingColumns+`
+		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
+			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
+				JOIN subscriptions s ON s.id = d.subscription_id
+			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	loaded := make([]*app.Outgoing, len(keys))
+	stale := map[app.SubscriptionID]bool{}
+	for rows.Next() {
+		place, o, expired, err := q.scanOutgoing(rows)
+		if err != nil {
+			return nil, err
+		}
+		if expired {
+			stale[o.SubscriptionID] = true
+		}
+		if o.Recorded != nil {
+			o.Recorded.AttemptNumber = keys[place-1].number
+		}
+		loaded[place-1] = o
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for id := range stale {
+		if err := q.forgetSecret(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return loaded, nil
+}
+
+// forgetSecret erases a previous secret whose overlap is over.
+func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions
+		SET previous_secret = NULL, previous_secret_until = NULL
+		WHERE id = $1 AND previous_secret_until <= now()`, id)
+	return err
+}
+
+// outgoingColumns are the columns that scanOutgoing reads, of an event e, a subscription s and the
+// recorded attempt a, if there is one.
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active,
+	s.deleted_at IS NOT NULL, CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
+	coalesce(s.previous_secret_until <= now(), false),
+	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
+
+// scanOutgoing reads a row of place, status and outgoingColumns. It also returns whether the
+// overlap of the subscription's previous secret is over.
+func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
+	var o app.Outgoing
+	var body, reason *string
+	var sealed, previous []byte
+	var status *app.AttemptStatus
+	var code, ms *int64
+	var attemptedAt *time.Time
+	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID,
+		&o.URL, &sealed, &o.Active, &o.Deleted,
+		&previous, &expired, &status, &code, &ms, &reason, &attemptedAt)
+	if err != nil {
+		return place, nil, false, err
+	}
+	if body != nil {
+		o.Body = []byte(*body)
+	}
+	if status != nil {
+		o.Recorded = &app.Attempt{
+			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason,
+			DeliveredAt: app.At(*attemptedAt),
+		}
+	}
+	if o.Deleted { // and its secret erased
+		return place, &o, false, nil
+	}
+	o.Secret, err = q.sealer.Open(sealed, string(o.SubscriptionID))
+	if err == nil && previous != nil {
+		o.PreviousSecret, err = q.sealer.Open(previous, string(o.SubscriptionID))
+	}
+	if err != nil { // of this subscription alone: the others of the group go on
+		o.Unreadable, o.Secret, o.PreviousSecret = true, app.Secret{}, app.Secret{}
+	}
+	return place, &o, expired, nil
+}

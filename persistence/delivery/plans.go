@@ -1,0 +1,143 @@
+package delivery
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+var (
+	//go:embed queries/plan_usage.sql
+	planUsageStatement string
+	//go:embed queries/expected_starts.sql
+	expectedStartsStatement string
+)
+
+// planNames and planLimits tell statements how many deliveries a plan lets start in a window; null is unlimited.
+var planNames, planLimits = func() (names []string, limits []*int64) {
+	for _, plan := range app.Plans {
+		var most *int64
+		if limit, ok := plan.PerWindow(); ok {
+			n := int64(limit)
+			most = &n
+		}
+		names, limits = append(names, string(plan)), append(limits, most)
+	}
+	return names, limits
+}()
+
+// lockQueues locks those of the queues that nobody else has locked.
+func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, error) {
+	rows, err := tx.Tx.QueryContext(ctx, "SELECT queue FROM unnest($1::text[]) queue WHERE pg_try_advisory_xact_lock(plan_lock(queue))", queues)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var locked []string
+	for rows.Next() {
+		var queue string
+		if err := rows.Scan(&queue); err != nil {
+			return nil, err
+		}
+		locked = append(locked, queue)
+	}
+	return locked, rows.Err()
+}
+
+// countStarts counts claims in a window of their queues, which tx has locked. The columns taken, replays and last_at
+// count slots, which the previous release gives: to it, each start is a slot. Windows before the previous one go; another
+// server's clock may still be in that.
+func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	queues, replays := make([]string, len(claims)), make([]bool, len(claims))
+	for i, c := range claims {
+		queues[i], replays[i] = c.Queue, c.Replay
+	}
+	_, err := tx.Tx.ExecContext(ctx, `
+		WITH past AS (
+			DELETE FROM plan_windows WHERE queue = ANY ($2::text[]) AND starts_at < $1::timestamptz - $4::interval
+		)
+		INSERT INTO plan_windows AS w (queue, starts_at, taken, replays, started, replays_started, last_at)
+		SELECT queue, $1, count(*), count(*) FILTER (WHERE replay), count(*), count(*) FILTER (WHERE replay), $1
+		FROM unnest($2::text[], $3::boolean[]) AS c (queue, replay) GROUP BY queue
+		ON CONFLICT (queue, starts_at) DO UPDATE SET
+			started = w.started + excluded.started, replays_started = w.replays_started + excluded.replays_started,
+			taken = greatest(w.taken, w.started + excluded.started),
+			replays = greatest(w.replays, w.replays_started + excluded.replays_started)`,
+		window, queues, replays, q.planWindow)
+	return err
+}
+
+// SetPlan gives a website another plan in the caller's transaction. The next claim applies it. NOT_FOUND if there is no
+// such website.
+func (q *Queue) SetPlan(ctx context.Context, tx bun.Tx, website app.WebsiteID, plan app.Plan) error {
+	var id app.WebsiteID
+	return tx.NewRaw("UPDATE websites SET plan = ?1 WHERE id = ?0 RETURNING id", website, plan).Scan(ctx, &id)
+}
+
+// PlanUsage returns how much of its plan the website of a store has used, or a sandbox of its own. NOT_FOUND if there is
+// no such store.
+func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (app.PlanUsage, error) {
+	window := app.PlanWindow(now, q.planWindow)
+	usage := app.PlanUsage{WindowStart: app.At(window), WindowEnd: app.At(window.Add(q.planWindow))}
+	err := q.pg.System().DB.QueryRowContext(ctx, planUsageStatement, store, window).
+		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued)
+	if err != nil {
+		return app.PlanUsage{}, pg.Classify(err)
+	}
+	usage.Limit = usage.Plan.Limit()
+	if usage.Limit != nil && usage.Queued > 0 {
+		last := app.At(q.startOf(window, *usage.Limit, *usage.Limit-usage.Taken, usage.Queued))
+		usage.LastScheduledFor = &last
+	}
+	return usage, nil
+}
+
+// startOf returns the start of the window in which a place of a queue falls, counted from 1, if free deliveries can
+// still start in the present window and limit in each that follows.
+func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
+	behind := place - max(free, 0)
+	if behind <= 0 {
+		return window
+	}
+	return window.Add(time.Duration((behind+limit-1)/limit) * q.planWindow)
+}
+
+// ExpectStarts replaces the ScheduledFor of queued deliveries of a store by an estimate: the start of the window in which
+// their place in the queue falls (contract §4, Plan rate). Without a limit, and in the present window, it stays.
+func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.StoreID, deliveries []app.Delivery) error {
+	places := map[app.DeliveryID]*app.Delivery{}
+	var ids []app.DeliveryID
+	for i, d := range deliveries {
+		if d.Status == app.DeliveryQueued {
+			places[d.ID], ids = &deliveries[i], append(ids, d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	window := app.PlanWindow(now, q.planWindow)
+	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits, q.policy.EstimatedPlaces)
+	if err != nil {
+		return pg.Classify(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id app.DeliveryID
+		var limit, free, place int
+		if err := rows.Scan(&id, &limit, &free, &place); err != nil {
+			return err
+		}
+		if start := q.startOf(window, limit, free, place); start.After(now) {
+			places[id].ScheduledFor = app.At(start)
+		}
+	}
+	return pg.Classify(rows.Err())
+}

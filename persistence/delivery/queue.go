@@ -1,0 +1,61 @@
+// Package delivery is the queue between a committed event and its recorded attempts: outbox,
+// dispatch, plan windows, claims, attempts, replays, jobs, mails, the watchdog and retention.
+package delivery
+
+import (
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// Config says how a queue works.
+type Config struct {
+	Sealer     app.Sealer // of the secrets of subscriptions and mails
+	Mails      bool       // enqueue mails: there is a mail server to send them
+	Policy     Policy
+	PlanWindow time.Duration // length of a plan's window, in whole seconds; 0 = app.DefaultPlanWindow
+
+	// Ended is called with the deliveries that this process has ended: delivered, dead_letter
+	// or cancelled. nil is allowed.
+	Ended func(status app.DeliveryStatus, n int)
+}
+
+// Queue is the delivery queue of a database. Its methods are safe for concurrent use.
+type Queue struct {
+	pg     *pg.DB
+	sealer app.Sealer
+	mails  bool
+	policy Policy
+
+	planWindow time.Duration
+	turns      turns
+
+	ended func(status app.DeliveryStatus, n int)
+
+	loader   *grouper[attemptKey, *app.Outgoing]
+	recorder *grouper[app.MadeAttempt, bool]
+}
+
+// New returns the queue of a database. Close it before the database.
+func New(db *pg.DB, config Config) *Queue {
+	q := &Queue{
+		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow,
+		ended: config.Ended,
+	}
+	if q.planWindow == 0 {
+		q.planWindow = app.DefaultPlanWindow
+	}
+	if q.ended == nil {
+		q.ended = func(app.DeliveryStatus, int) {}
+	}
+	q.loader = newGrouper(q.policy.Load, q.outgoing)
+	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
+	return q
+}
+
+// Close ends the calls that wait for a shared statement, with an error.
+func (q *Queue) Close() {
+	q.loader.close()
+	q.recorder.close()
+}

@@ -1,0 +1,132 @@
+package delivery
+
+import (
+	"context"
+	_ "embed" // for the statement
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// RecordAttempt records an attempt and updates its delivery, the previous attempt and the health of
+// the subscription. A repeated call changes nothing. It shares its statement with other attempts
+// that end at that moment. It reports whether the record is new.
+func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
+	recorded, err := q.recorder.do(ctx, record)
+	return recorded, pg.Classify(err)
+}
+
+func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
+	rows, err := q.pg.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args(q.policy)...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	recorded := make([]bool, len(records))
+	for rows.Next() {
+		var place int
+		var moved bool
+		if err := rows.Scan(&place, &moved); err != nil {
+			return nil, err
+		}
+		recorded[place] = true
+		if status := app.DeliveryStatus(records[place].Status); moved && status != app.DeliveryRetrying {
+			q.ended(status, 1)
+		}
+	}
+	return recorded, rows.Err()
+}
+
+// recordStatement records a batch of attempts. The file explains its parameters.
+//
+//go:embed queries/record_attempts.sql
+var recordStatement string
+
+// recordColumns are the columns of a batch of attempts, one array each.
+type recordColumns struct {
+	places        []int32
+	ids           []app.AttemptID
+	stores        []app.StoreID
+	deliveries    []app.DeliveryID
+	subscriptions []app.SubscriptionID
+	events        []app.EventID
+	types         []app.EventType
+	numbers       []int32
+	statuses      []app.AttemptStatus
+	codes         []int32
+	ms            []int64
+	errors        []string
+	headers       []*string
+	bodies        [][]byte
+	nextRetries   []pgtype.Timestamptz
+	at            []time.Time
+	urls          []string
+	sent          []*string
+}
+
+func columnsOf(records []app.MadeAttempt) *recordColumns {
+	c := &recordColumns{}
+	for i, r := range records {
+		at := app.At(r.At).Time
+		next := pgtype.Timestamptz{}
+		if r.Status == app.AttemptRetrying {
+			next = pgtype.Timestamptz{Time: at.Add(r.Duration + r.RetryIn), Valid: true}
+		}
+		c.places = append(c.places, int32(i))
+		c.ids = append(c.ids, app.NewID[app.AttemptID](r.At))
+		c.stores = append(c.stores, r.Outgoing.StoreID)
+		c.deliveries = append(c.deliveries, r.DeliveryID)
+		c.subscriptions = append(c.subscriptions, r.Outgoing.SubscriptionID)
+		c.events = append(c.events, r.Outgoing.EventID)
+		c.types = append(c.types, r.Outgoing.EventType)
+		c.numbers = append(c.numbers, int32(r.Number))
+		c.statuses = append(c.statuses, r.Status)
+		c.codes = append(c.codes, int32(r.StatusCode))
+		c.ms = append(c.ms, r.Duration.Milliseconds())
+		c.errors = append(c.errors, r.Error)
+		c.headers = append(c.headers, jsonOrNil(r.Headers))
+		c.bodies = append(c.bodies, r.Body)
+		c.nextRetries = append(c.nextRetries, next)
+		c.at = append(c.at, at)
+		c.urls = append(c.urls, r.Outgoing.URL)
+		c.sent = append(c.sent, jsonOrNil(r.Sent))
+	}
+	return c
+}
+
+func (c *recordColumns) args(policy Policy) []any {
+	return []any{
+		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
+		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(),
+		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
+	}
+}
+
+// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled, for a reason. If an
+// attempt waits for its retry, its status becomes dead_letter. A delivery that has been delivered
+// or cancelled does not change. The reason of a delivery that is cancelled after its subscription
+// was deleted is always [app.ReasonDeleted].
+func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
+	reason string,
+) error {
+	var ended int
+	err := q.pg.System().DB.QueryRowContext(ctx, `
+		WITH d AS (
+			UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
+				reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
+					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
+						THEN $5 ELSE $3 END
+			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
+		), retrying AS (
+			UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
+			FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
+		)
+		SELECT count(*) FROM d`, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)
+	if err == nil && ended > 0 {
+		q.ended(status, ended)
+	}
+	return pg.Classify(err)
+}

@@ -1,0 +1,58 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// CancelQueued cancels deliveries to a deleted subscription that have no workflow, at most limit of
+// them, and returns their number.
+func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
+	limit int,
+) (cancelled int, err error) {
+	err = q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
+	})
+	if err == nil && cancelled > 0 {
+		q.ended(app.DeliveryCancelled, cancelled)
+	}
+	return cancelled, err
+}
+
+const cancelQueued = `WITH batch AS MATERIALIZED (
+		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
+		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
+	), done AS (
+		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
+			RETURNING 1
+	) SELECT count(*) FROM done`
+
+// OpenDeliveries returns deliveries to a subscription that may have an open workflow, at most limit of
+// them, in the order of their ids, from after the given id ("" = from the start).
+func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID,
+	limit int,
+) ([]app.OpenDelivery, error) {
+	var open []app.OpenDelivery
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		open = nil
+		return tx.NewRaw(openDeliveries, store, id, after, limit).Scan(ctx, &open)
+	})
+	return open, err
+}
+
+// openDeliveries reads each status from the index of that status.
+const (
+	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` +
+		openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
+		openWith + `'pending'` + openFew + ` UNION ALL ` +
+		openWith + `'queued' AND replays > 0` + openFew + `
+		ORDER BY id LIMIT ?3`
+	openWith = `(
+		SELECT id, event_id FROM deliveries
+		WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
+	openFew = ` ORDER BY id LIMIT ?3)`
+)

@@ -1,0 +1,80 @@
+package delivery_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+func TestTestsCountForNothing(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 2)
+	claims := claim(t, db)
+	attempt(t, db, claims[0].ID, 1, app.AttemptRetrying, 0)
+	test, err := db.CreateTest(t.Context(), noon, r.Stores[0], s.ID)
+	must(t, err)
+	outgoing, err := db.OutgoingTest(t.Context(), test)
+	must(t, err)
+	var envelope app.Envelope
+	must(t, json.Unmarshal(outgoing.Body, &envelope))
+	if envelope.ID != test.EventID || envelope.Type != app.EventTestPing || envelope.StoreID != r.Stores[0] || outgoing.URL != s.URL || outgoing.Recorded != nil {
+		t.Errorf("outgoing %+v with %+v", outgoing, envelope)
+	}
+	made := app.MadeAttempt{
+		Outgoing: outgoing, Status: app.AttemptDelivered, StatusCode: 200, At: noon.Add(3 * time.Hour), Duration: 2 * time.Second,
+		Sent: map[string][]string{"X": {"y"}}, Headers: map[string][]string{"A": {"b\x00c", `\u0000`}}, Body: []byte{0xff, 0},
+	}
+	must(t, db.RecordTest(t.Context(), made))
+	made.StatusCode = 500
+	must(t, db.RecordTest(t.Context(), made)) // repeated: nothing changes
+	if outgoing, err = db.OutgoingTest(t.Context(), test); err != nil || outgoing.Recorded == nil || outgoing.Recorded.StatusCode != 200 {
+		t.Errorf("recorded: %+v, %v", outgoing.Recorded, err)
+	}
+	shown, err := db.Subscription(t.Context(), r.Stores[0], s.ID)
+	must(t, err)
+	if shown.FailureCount != 1 || !shown.LastDeliveryAt.Equal(noon.Add(3*time.Hour)) {
+		t.Errorf("%d failures, the last delivery at %s", shown.FailureCount, shown.LastDeliveryAt)
+	}
+	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 0 {
+		t.Error("a slow answer to a test makes the receiver slow")
+	}
+	if dispatched, err := db.Dispatch(t.Context(), noon, 1000); err != nil || dispatched.Events != 0 {
+		t.Errorf("dispatched %+v, %v", dispatched, err)
+	}
+	attempts, total, err := db.Attempts(t.Context(), r.Stores[0], s.ID, app.AttemptFilter{EventType: app.EventTestPing}, 1, 10)
+	must(t, err)
+	if total != 1 || attempts[0].DeliveryID != "" || attempts[0].AttemptNumber != 1 || attempts[0].Status != app.AttemptDelivered {
+		t.Errorf("%d attempts: %+v", total, attempts)
+	}
+	detail, err := db.AttemptDetail(t.Context(), r.Stores[0], s.ID, attempts[0].ID)
+	must(t, err)
+	body, sent := "/wA=", string(outgoing.Body)
+	want := app.AttemptDetail{
+		Attempt:  attempts[0],
+		Request:  app.SentRequest{Method: "POST", URL: s.URL, Headers: map[string][]string{"X": {"y"}}, Body: &sent},
+		Response: &app.ReceivedAnswer{StatusCode: 200, Headers: map[string][]string{"A": {"bc", `\u0000`}}, Body: &body, Encoding: app.BodyBase64},
+	}
+	if diff := cmp.Diff(want, detail); diff != "" {
+		t.Error(diff)
+	}
+	stats, err := db.Stats(t.Context(), r.Stores[0], s.ID, app.At(noon), app.At(noon.Add(24*time.Hour)), app.ByDay)
+	must(t, err)
+	if stats.Totals.Delivered != 0 || stats.Totals.Failed != 1 {
+		t.Errorf("statistics %+v", stats.Totals)
+	}
+	must(t, db.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, s.ID, 0))
+	if _, err := db.OutgoingTest(t.Context(), test); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("a test of what was deleted: %v", err)
+	}
+	if _, err := db.CreateTest(t.Context(), noon, r.Stores[0], s.ID); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("a new test of what was deleted: %v", err)
+	}
+}

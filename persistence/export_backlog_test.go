@@ -1,7 +1,0 @@
-package persistence
-
-// How the backlog is read.
-const (
-	BacklogPlan      = alongIndexes
-	BacklogStatement = backlogStatement
-)

@@ -1,0 +1,75 @@
+//go:build unix
+
+package former
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStateOf(t *testing.T) {
+	t.Parallel()
+	if got := StateOf(os.Getpid()); got != Running {
+		t.Errorf("this process is %v", got)
+	}
+	child := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := StateOf(child.Process.Pid); got != Running {
+		t.Errorf("a sleeping child is %v", got)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" {
+		if got := StateOf(child.Process.Pid); got == Running {
+			t.Error("a killed child counts as running before its exit status is collected")
+		}
+	}
+	_ = child.Wait()
+	if got := StateOf(child.Process.Pid); got != Gone {
+		t.Errorf("a child that has ended is %v", got)
+	}
+}
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	busy := errors.New("busy")
+	calls := 0
+	err := Await(t.Context(), &strings.Builder{}, func() (time.Duration, error) {
+		if calls++; calls < 3 {
+			return time.Hour, busy
+		}
+		return 0, nil
+	})
+	if err != nil || calls != 3 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+	if err := Await(t.Context(), nil, func() (time.Duration, error) { return 0, busy }); !errors.Is(err, busy) {
+		t.Errorf("without patience: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var notice strings.Builder
+	err = Await(ctx, writer(func(text []byte) (int, error) {
+		cancel()
+		return notice.Write(text)
+	}), func() (time.Duration, error) { return time.Hour, busy })
+	if !errors.Is(err, busy) || !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if got, want := notice.String(), "Waiting up to 1h0m0s: busy\n"; got != want {
+		t.Errorf("notice %q, want %q", got, want)
+	}
+}
+
+// writer is a function that receives what is written.
+type writer func([]byte) (int, error)
+
+func (w writer) Write(text []byte) (int, error) { return w(text) }

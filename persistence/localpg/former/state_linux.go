@@ -1,0 +1,63 @@
+package former
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Fields of /proc/<pid>/stat, counted from the one after the program's name, and their bits. See proc(5).
+const (
+	stateField   = 0
+	flagsField   = 6
+	signalsField = 28
+
+	exitingFlag = 0x4    // PF_EXITING: the process is in exit(2)
+	killSignal  = 1 << 8 // SIGKILL, which is signal 9, is pending
+)
+
+// existing returns the state of a process whose id is in use.
+func existing(pid int) State {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil && missing(pid) {
+		return Gone
+	}
+	if err != nil {
+		return Running // of another user, in a /proc that hides such processes
+	}
+	return parseState(string(stat))
+}
+
+// parseState reads the content of /proc/<pid>/stat. The program's name, in parentheses, can hold any character.
+func parseState(stat string) State {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= signalsField {
+		return Running
+	}
+	number := func(field int) uint64 {
+		n, err := strconv.ParseUint(fields[field], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	switch {
+	case strings.Contains("ZXx", fields[stateField]):
+		return Gone
+	case number(flagsField)&exitingFlag != 0, number(signalsField)&killSignal != 0:
+		return Ending
+	default:
+		return Running
+	}
+}
+
+// WorksIn reports whether the working directory of a process is dir. It is true if that cannot be determined.
+func WorksIn(pid int, dir string) bool {
+	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return true
+	}
+	info, err := os.Stat(dir)
+	return err != nil || os.SameFile(works, info)
+}

@@ -1,0 +1,157 @@
+//go:build linux
+
+package localpg
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// orphan makes a cluster and runs a server on it that no Server stands for, as if its Server had been killed. This
+// process is the parent, so that the server remains a zombie until the test collects its exit status.
+func orphan(t *testing.T, o Options) *exec.Cmd {
+	t.Helper()
+	needPostgres(t)
+	server := start(t, o)
+	url, port := server.URL(superuser), server.Port()
+	stop(t, server)
+	h := server.home
+	bin, err := findBinaries(t.Context(), 0, h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	postmaster := h.command(context.Background(), bin.postgres(), serverArgs(h, port, o)...)
+	if err := postmaster.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = postmaster.Process.Kill()
+		_ = postmaster.Wait()
+	})
+	deadline := time.After(20 * time.Second)
+	for {
+		conn, err := pgx.Connect(t.Context(), url)
+		if err == nil {
+			conn.Close(t.Context())
+			return postmaster
+		}
+		select {
+		case <-deadline:
+			t.Fatal(err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// frozenSession connects to a server and stops the process that serves the connection, which therefore ends only when
+// it is killed.
+func frozenSession(t *testing.T, o Options) (pid int) {
+	t.Helper()
+	h := &home{path: o.Dir}
+	password, err := h.password()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(h.data(), "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(strings.Split(string(text), "\n")[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), (&Server{port: port, password: password}).URL(superuser))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid = int(conn.PgConn().PID())
+	signal(t, pid, syscall.SIGSTOP)
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
+func signal(t *testing.T, pid int, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// onNotice is called with what a start writes while it waits.
+type onNotice func(text string)
+
+func (f onNotice) Write(text []byte) (int, error) {
+	f(string(text))
+	return len(text), nil
+}
+
+func TestStartAfterAKilledServerThatIsNotReaped(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: reachableDir(t)}
+	former := orphan(t, o)
+	signal(t, former.Process.Pid, syscall.SIGKILL)
+	start(t, o)
+}
+
+func TestStartWaitsForASessionOfAKilledServer(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: reachableDir(t)}
+	former := orphan(t, o)
+	session := frozenSession(t, o)
+	signal(t, former.Process.Pid, syscall.SIGKILL)
+	o.Notice = onNotice(func(text string) {
+		if !strings.Contains(text, o.Dir) {
+			t.Errorf("the notice is %q", text)
+		}
+		signal(t, session, syscall.SIGKILL)
+	})
+	start(t, o)
+}
+
+func TestStartWaitsForAServerThatIsStopping(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: reachableDir(t)}
+	former := orphan(t, o)
+	session := frozenSession(t, o)
+	signal(t, former.Process.Pid, syscall.SIGQUIT)
+	o.Notice = onNotice(func(text string) {
+		if !strings.Contains(text, "process "+strconv.Itoa(former.Process.Pid)) {
+			t.Errorf("the notice is %q", text)
+		}
+		signal(t, session, syscall.SIGKILL)
+	})
+	start(t, o)
+}
+
+func TestStartWhereAnotherProgramHasTheFormerServersID(t *testing.T) {
+	t.Parallel()
+	needPostgres(t)
+	o := Options{Dir: reachableDir(t)}
+	server := start(t, o)
+	stop(t, server)
+	other := server.home.command(t.Context(), "sleep", "600") // runs as the same user
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	})
+	pidFile := filepath.Join(server.home.data(), "postmaster.pid")
+	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(other.Process.Pid)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.home.who.take(pidFile); err != nil {
+		t.Fatal(err)
+	}
+	start(t, o)
+}

@@ -1,0 +1,4 @@
+ALTER TABLE subscription_health DROP quick, DROP healthy;
+DROP TRIGGER enter_queue ON deliveries;
+DROP FUNCTION enter_queue;
+ALTER TABLE deliveries DROP check_at, DROP burst_id, DROP schedule_base, DROP generation, DROP class, DROP queue;

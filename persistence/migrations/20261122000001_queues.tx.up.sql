@@ -1,0 +1,43 @@
+-- The plan is enforced when a delivery is claimed. A queued delivery has no slot: it
+-- waits in the queue of its website, or of its sandbox.
+ALTER TABLE deliveries
+    ADD queue         text,                            -- plan_queues.queue of its store
+    ADD class         smallint NOT NULL DEFAULT 0      -- 0 = first delivery, 1 = of a customer.* event, 2 = replay
+        CHECK (class BETWEEN 0 AND 2),
+    ADD generation    int NOT NULL DEFAULT 0,          -- counts its claims
+    ADD schedule_base int NOT NULL DEFAULT 0,          -- attempts made before the current schedule began
+    ADD burst_id      text,                            -- the burst that made, or makes, its first attempt
+    ADD check_at      timestamptz;                     -- when the reconciler looks at it next
+
+-- Owners are bound by forced row-level security, so the backfill lifts it for this transaction.
+ALTER TABLE deliveries NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE stores NO FORCE ROW LEVEL SECURITY;
+UPDATE deliveries d SET
+    queue = CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END,
+    class = CASE WHEN d.replays > 0 THEN 2 WHEN d.event_type LIKE 'customer.%' THEN 1 ELSE 0 END
+FROM stores s WHERE s.id = d.store_id AND d.status IN ('queued', 'pending', 'retrying');
+ALTER TABLE deliveries FORCE ROW LEVEL SECURITY;
+ALTER TABLE stores FORCE ROW LEVEL SECURITY;
+
+-- The previous release queues deliveries without naming the queue.
+CREATE FUNCTION enter_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue FROM stores s WHERE s.id = NEW.store_id;
+    NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER enter_queue BEFORE INSERT OR UPDATE OF status ON deliveries
+    FOR EACH ROW WHEN (NEW.queue IS NULL) EXECUTE FUNCTION enter_queue();
+
+-- What claims read: the waiting queues, the subscriptions of each, the oldest events of these.
+CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE status = 'queued';
+-- What is left of a burst whose relay or worker died.
+CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE burst_id IS NOT NULL AND status = 'pending';
+-- What should make progress, by the time of its last check.
+CREATE INDEX deliveries_unfinished ON deliveries ((coalesce(check_at, next_retry_at, started_at)))
+    WHERE status IN ('pending', 'retrying') AND coalesce(check_at, next_retry_at, started_at) IS NOT NULL;
+
+-- How a receiver responds, defined once.
+ALTER TABLE subscription_health
+    ADD healthy boolean NOT NULL GENERATED ALWAYS AS (failure_count = 0) STORED,   -- no failing streak
+    ADD quick   boolean NOT NULL GENERATED ALWAYS AS (slow_seen_at IS NULL) STORED; -- no slow response lately

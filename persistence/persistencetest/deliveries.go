@@ -1,0 +1,52 @@
+package persistencetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Limits are claim limits that tests do not reach.
+var Limits = app.ClaimLimits{
+	Batch: 100, SlowBatch: 100, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute,
+}
+
+// Subscribe creates a subscription of a store.
+func (r Restaurant) Subscribe(t testing.TB, db *Database, store int, events ...app.EventType) app.Subscription {
+	t.Helper()
+	s, err := db.CreateSubscription(t.Context(), Noon, r.Stores[store], app.Actor{}, app.NewSubscription{
+		URL: "https://receiver.example/hook", Events: events, Secret: app.NewSecret("0123456789abcdef0123456789abcdef"),
+	}, nil, func(s app.Subscription) any { return s })
+	Must(t, err)
+	return s
+}
+
+// Claim dispatches all events and claims the deliveries that may start.
+func Claim(t testing.TB, db *Database) []app.Claim {
+	t.Helper()
+	_, err := db.Dispatch(t.Context(), Noon, 1000)
+	Must(t, err)
+	claimed, err := db.Claim(t.Context(), Noon, Limits)
+	Must(t, err)
+	return claimed.Claims
+}
+
+// Attempt makes and records one attempt, as many hours after noon as its number.
+func Attempt(t testing.TB, db *Database, id app.DeliveryID, number int, status app.AttemptStatus, took time.Duration) {
+	t.Helper()
+	outgoing, err := db.Outgoing(t.Context(), id, number)
+	Must(t, err)
+	made := app.MadeAttempt{
+		DeliveryID: id, Outgoing: outgoing, Number: number, Status: status, StatusCode: 200,
+		At: Noon.Add(time.Duration(number) * time.Hour), Duration: took,
+	}
+	if status != app.AttemptDelivered {
+		made.StatusCode, made.Error = 503, "HTTP 503"
+	}
+	if status == app.AttemptRetrying {
+		made.RetryIn = 30 * time.Second
+	}
+	_, err = db.RecordAttempt(t.Context(), made)
+	Must(t, err)
+}

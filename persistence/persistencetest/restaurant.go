@@ -1,0 +1,130 @@
+package persistencetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// Noon is the time at which tests happen.
+var Noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// Restaurant is a website with two stores, one product in each.
+type Restaurant struct {
+	Website app.WebsiteID
+	Stores  []app.StoreID
+	Menu    []app.Product
+	Owner   app.User
+}
+
+// Open creates a restaurant with the plan ENTERPRISE.
+func Open(t testing.TB, db *Database, domain string) Restaurant {
+	t.Helper()
+	ctx := t.Context()
+	store := persistence.NewStore{
+		Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true,
+		DeliveryFees: map[app.Currency]int64{"EUR": 250},
+		Views: []app.StoreView{
+			{Code: "de_de", Locale: "de-DE", Currency: "EUR"},
+			{Code: "en_us", Locale: "en-US", Currency: "USD"},
+		},
+	}
+	website := persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
+	var r Restaurant
+	var err error
+	r.Website, r.Stores, err = db.CreateWebsite(ctx, Noon, website, store, store)
+	Must(t, err)
+	for _, id := range r.Stores {
+		pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
+		product, err := db.CreateProduct(ctx, Noon, id, pizza, nil, nil)
+		Must(t, err)
+		r.Menu = append(r.Menu, product)
+	}
+	r.Owner = app.User{Email: "owner@" + domain}
+	r.Owner.ID, err = db.CreateUser(ctx, Noon, persistence.NewUser{
+		Email: r.Owner.Email, Name: "Owner", PasswordHash: "-",
+		Roles: map[app.StoreID]app.Role{r.Stores[0]: app.RoleOwner, r.Stores[1]: app.RoleOwner},
+	})
+	Must(t, err)
+	return r
+}
+
+// View returns the default view of a store.
+func (r Restaurant) View(t testing.TB, db *Database, store int) app.StoreViewID {
+	t.Helper()
+	session, err := db.StartSession(t.Context(), Noon, app.Actor{}, r.Owner, r.Stores[store], time.Hour)
+	Must(t, err)
+	for _, entry := range session.Stores {
+		if entry.StoreID == r.Stores[store] {
+			return entry.StoreViews[0].ID
+		}
+	}
+	t.Fatal("the owner lacks a store")
+	return ""
+}
+
+// Order returns an order of two products of a store.
+func (r Restaurant) Order(t testing.TB, db *Database, store int) app.NewOrder {
+	t.Helper()
+	return app.NewOrder{
+		Items:           []app.NewOrderItem{{ProductID: r.Menu[store].ID, Quantity: 2}},
+		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone,
+		Guest: app.OrderCustomer{Name: "Ada", Email: "ada@example.com"}, StoreViewID: r.View(t, db, store),
+	}
+}
+
+// Place places orders in the first store.
+func (r Restaurant) Place(t testing.TB, db *Database, orders int) {
+	t.Helper()
+	for range orders {
+		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil,
+			func(o app.Order) any { return o })
+		Must(t, err)
+	}
+}
+
+// Invite invites a user to all stores. db may be the database opened with another configuration.
+func (r Restaurant) Invite(t testing.TB, db *persistence.DB, token string) app.Invitation {
+	t.Helper()
+	by := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
+	in := app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}
+	invitation, err := db.Invite(t.Context(), Noon, by, app.Actor{ID: string(r.Owner.ID)}, in, app.NewSecret(token),
+		time.Hour, nil, nil)
+	Must(t, err)
+	return invitation
+}
+
+// Key creates an API key of a store.
+func (r Restaurant) Key(t testing.TB, db *Database, store int, mode app.KeyMode) app.IssuedAPIKey {
+	t.Helper()
+	key := app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}
+	issued, err := db.CreateAPIKey(t.Context(), Noon, r.Stores[store], app.Actor{}, key, nil, nil)
+	Must(t, err)
+	return issued
+}
+
+// WithMails opens a database as a process with a mail server does.
+func WithMails(t testing.TB, db *Database) *persistence.DB {
+	t.Helper()
+	with, err := persistence.Open(persistence.Config{URL: db.URL, MaxConns: 4, Sealer: Keyring().Sealer(), Mails: true})
+	Must(t, err)
+	t.Cleanup(func() { with.Close() })
+	return with
+}
+
+// Count returns the number that a query of all stores returns.
+func Count(t testing.TB, db *Database, query string, args ...any) (n int) {
+	t.Helper()
+	Must(t, db.System().DB.QueryRowContext(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// Must ends the test if there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,35 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Listen calls began once it listens to a channel, then heard with the payload of each
+// notification. It opens a connection of its own with the given role. It returns when the
+// connection breaks or ctx is done.
+func (db *DB) Listen(ctx context.Context, role, channel string, began func(), heard func(payload string)) error {
+	config, err := pgx.ParseConfig(db.url)
+	if err != nil {
+		return err
+	}
+	config.RuntimeParams["role"] = role
+	config.RuntimeParams["application_name"] = channel
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return Classify(err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	for began(); ; {
+		notification, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		heard(notification.Payload)
+	}
+}

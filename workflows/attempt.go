@@ -1,0 +1,102 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+)
+
+// minBusyWait is the shortest pause between two tries of an attempt whose subscription is
+// busy. Each try adds eleven events to the history, so a pause of zero must not be possible.
+const minBusyWait = time.Second
+
+// nextAttempt makes the next attempt of the schedule. A try that finds the subscription busy
+// does not use up the attempt: in the fast lane it is repeated in the slow lane, in the slow
+// lane after a pause.
+func (d *delivery) nextAttempt(ctx workflow.Context) (activities.DeliverResult, error) {
+	for {
+		d.state.State, d.state.NextRetry, d.state.Expires = stateAttempting, nil, nil
+		if d.shown != "" {
+			workflow.SetCurrentDetails(ctx, d.nextName()+" is in progress")
+		}
+		result, err := d.attempt(ctx)
+		switch {
+		case err != nil || result.Outcome != activities.OutcomeBusy:
+			return result, err
+		case d.fast:
+			d.fast = false
+		default:
+			if err := d.awaitFreeLane(ctx, result.Wait); err != nil {
+				return result, err
+			}
+		}
+	}
+}
+
+// awaitFreeLane pauses an attempt whose subscription is busy. A receiver that hangs can keep
+// others waiting for hours; a history that has become long is continued as new.
+func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error {
+	wait = max(wait, minBusyWait)
+	again := workflow.Now(ctx).Add(wait)
+	d.state.NextRetry = &again
+	const reason = " waits: the webhook has too many attempts in progress; next try at "
+	workflow.SetCurrentDetails(ctx, d.nextName()+reason+clock(again))
+	if err := d.sleep(ctx, wait, d.nextName()+": the webhook is busy"); err != nil {
+		return err
+	}
+	if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		return d.continueAsNew(ctx)
+	}
+	return nil
+}
+
+// attempt runs the activity Deliver: in the fast lane as a local activity, in the slow lane
+// as an ordinary activity on the queue of that lane. A cancelled workflow does not begin an
+// attempt, and does not interrupt one that has begun.
+func (d *delivery) attempt(ctx workflow.Context) (result activities.DeliverResult, err error) {
+	if err := ctx.Err(); err != nil {
+		return result, err
+	}
+	detached, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	delay, _ := d.in.Policy.Schedule.Delay(d.place + 1)
+	in := activities.DeliverInput{
+		DeliveryID: d.in.DeliveryID, Attempt: d.state.Attempts + 1, RetryIn: delay, Lane: activities.LaneSlow,
+	}
+	retry := &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}
+	if d.fast {
+		in.Lane = activities.LaneFast
+		detached = workflow.WithLocalActivityOptions(detached, d.fastLane(retry))
+		err = workflow.ExecuteLocalActivity(detached, activityDeliver, in).Get(detached, &result)
+		return result, err
+	}
+	detached = workflow.WithActivityOptions(detached, d.slowLane(retry))
+	err = workflow.ExecuteActivity(detached, activityDeliver, in).Get(detached, &result)
+	return result, err
+}
+
+func (d *delivery) fastLane(retry *temporal.RetryPolicy) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout: d.in.Policy.AttemptLimit,
+		// ScheduleToCloseTimeout covers all retries of the activity together and defaults to one
+		// StartToCloseTimeout. An outage of the database must not end the delivery.
+		ScheduleToCloseTimeout: 365 * 24 * time.Hour,
+		RetryPolicy:            retry, Summary: d.nextName(),
+	}
+}
+
+// slowLane makes a server that supports fairness give the waiting attempts their turns by
+// website. Other servers ignore the fairness key, which has at most 64 bytes.
+func (d *delivery) slowLane(retry *temporal.RetryPolicy) workflow.ActivityOptions {
+	queue := d.in.Queue
+	if queue == "" {
+		queue = string(d.in.StoreID)
+	}
+	return workflow.ActivityOptions{
+		TaskQueue: SlowTaskQueue, StartToCloseTimeout: d.in.Policy.AttemptLimit, RetryPolicy: retry, Summary: d.nextName(),
+		Priority: temporal.Priority{FairnessKey: queue},
+	}
+}

@@ -1,0 +1,213 @@
+package workflows
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+var (
+	refusedQuickly = activities.DeliverResult{
+		Outcome: activities.OutcomeFailed, StatusCode: 503, Reason: "HTTP 503", Quick: true,
+	}
+	busy = activities.DeliverResult{Outcome: activities.OutcomeBusy, Wait: 5 * time.Second}
+)
+
+// checkLanes compares the lanes in which the attempts ran with those that they were given.
+func (s *script) checkLanes(t *testing.T, want ...activities.Lane) {
+	t.Helper()
+	var given []activities.Lane
+	for _, in := range s.made {
+		given = append(given, in.Lane)
+	}
+	if diff := cmp.Diff(want, given); diff != "" {
+		t.Error("lanes of the inputs:", diff)
+	}
+	if diff := cmp.Diff(want, s.lanes); diff != "" {
+		t.Error("lanes of the activities:", diff)
+	}
+}
+
+// state queries the workflow.
+func (s *script) state(t *testing.T) (state DeliveryState) {
+	t.Helper()
+	value, err := s.QueryWorkflow(QueryState)
+	if err == nil {
+		err = value.Get(&state)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// Operators see each state once, whatever the number of retries.
+func TestAStateIsUpsertedWhenItChanges(t *testing.T) {
+	s := newScript(t, refused, refused, refused, refused, refused, refused, refused, refused, delivered)
+	s.input.Version = 1
+	s.signal(20*24*time.Hour, nil)
+	s.run(true)
+	s.check(t, app.DeliveryDelivered, 9, "retrying", "dead_letter", "retrying", "delivered")
+}
+
+func TestLanes(t *testing.T) {
+	const fast, slow = activities.LaneFast, activities.LaneSlow
+	for name, test := range map[string]struct {
+		version  int
+		quick    bool
+		outcomes []activities.DeliverResult
+		want     []activities.Lane
+	}{
+		"quick first attempt": {1, true, []activities.DeliverResult{delivered}, []activities.Lane{fast}},
+		"slow first attempt":  {1, false, []activities.DeliverResult{delivered}, []activities.Lane{slow}},
+		"retry after a slow failure": {
+			1, true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow},
+		},
+		"retry after a quick failure": {
+			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered}, []activities.Lane{slow, fast, slow},
+		},
+		"previous release": {
+			0, true, []activities.DeliverResult{refusedQuickly, delivered}, []activities.Lane{fast, slow},
+		},
+		"busy in the fast lane": {
+			1, true, []activities.DeliverResult{busy, refusedQuickly, delivered}, []activities.Lane{fast, slow, fast},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, test.outcomes...)
+			s.input.Version = test.version
+			s.run(test.quick)
+			if err := s.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			s.checkLanes(t, test.want...)
+		})
+	}
+}
+
+// The attempts of a website take turns in the slow lane. Runs of the previous release have no
+// queue.
+func TestFairnessKey(t *testing.T) {
+	for queue, want := range map[string]string{"": "sto_1", "web_1": "web_1"} {
+		d := newDelivery(DeliveryInput{StoreID: "sto_1", Queue: queue})
+		if got := d.slowLane(nil).Priority.FairnessKey; got != want {
+			t.Errorf("queue %q: %q, want %q", queue, got, want)
+		}
+	}
+}
+
+// A busy webhook uses up neither attempts nor the time between them.
+func TestBusyInTheSlowLane(t *testing.T) {
+	s := newScript(t, busy, busy, activities.DeliverResult{Outcome: activities.OutcomeBusy}, refused, busy, delivered)
+	s.input.Version = 1
+	s.RegisterDelayedCallback(func() {
+		if state := s.state(t); state.State != stateAttempting || state.Attempts != 0 || state.NextRetry == nil {
+			t.Errorf("state while busy: %+v", state)
+		}
+	}, 3*time.Second)
+	s.run(true)
+	if err := s.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, made := range s.made {
+		got = append(got, fmt.Sprintf("%d in %s at %s", made.Attempt, made.Lane, s.at[i]))
+	}
+	want := []string{
+		"1 in fast at 0s", "1 in slow at 0s", "1 in slow at 5s", "1 in slow at 6s", "2 in slow at 36s", "2 in slow at 41s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"retrying", "delivered"}, s.ended); diff != "" {
+		t.Error("states:", diff)
+	}
+}
+
+func TestCancellationOfABusyDelivery(t *testing.T) {
+	s := newScript(t, busy)
+	s.input.Version = 1
+	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
+	s.run(false)
+	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 1 {
+		t.Errorf("ended with %v, recorded %d times after %d tries", s.GetWorkflowError(), s.cancels, len(s.made))
+	}
+}
+
+// A delivery that is busy for long continues in a new run, at its place in the schedule.
+func TestBusyHistoriesAreBounded(t *testing.T) {
+	s := newScript(t, refused, busy)
+	s.SetContinueAsNewSuggested(true)
+	s.run(true)
+	in := s.continued(t)
+	if in.Version != 1 || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil ||
+		in.Shown != app.DeliveryRetrying {
+		t.Errorf("continued with %+v", in)
+	}
+	s = newScript(t, refused, delivered)
+	s.input = in
+	s.run(in.Quick)
+	if s.made[0].Attempt != 2 || s.made[0].RetryIn != 5*time.Minute || s.at[1] != 5*time.Minute {
+		t.Errorf("the next run made %+v at %v", s.made, s.at)
+	}
+	if diff := cmp.Diff([]string{"delivered"}, s.ended); diff != "" {
+		t.Error("states:", diff)
+	}
+}
+
+// A repaired delivery goes on behind the attempts that are made, when the next one is due.
+func TestAPlaceInTheSchedule(t *testing.T) {
+	s := newScript(t, refused)
+	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 9, 3, app.DeliveryRetrying
+	s.input.NextAttempt = new(start.Add(time.Minute))
+	s.RegisterDelayedCallback(func() {
+		state := s.state(t)
+		if state.State != "retrying" || state.Attempts != 9 || !state.NextRetry.Equal(start.Add(time.Minute)) {
+			t.Errorf("state before the first attempt: %+v", state)
+		}
+	}, 30*time.Second)
+	s.run(true)
+	var result DeliveryState
+	if err := s.GetWorkflowResult(&result); err != nil || result.Attempts != 12 {
+		t.Errorf("ended as %+v, %v", result, err)
+	}
+	var got []string
+	for i, made := range s.made {
+		got = append(got, fmt.Sprintf("%d at %s", made.Attempt, s.at[i]))
+	}
+	if diff := cmp.Diff([]string{"10 at 1m0s", "11 at 2h1m0s", "12 at 8h1m0s"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"dead_letter"}, s.ended); diff != "" {
+		t.Error("states:", diff)
+	}
+}
+
+// A place beyond the schedule, which may have become shorter, gets the last attempt.
+func TestAPlaceBeyondTheSchedule(t *testing.T) {
+	s := newScript(t, refused)
+	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 8, 8, app.DeliveryRetrying
+	s.input.NextAttempt = new(start.Add(-time.Minute))
+	s.input.Policy.Schedule = app.RetrySchedule{time.Second}
+	s.run(false)
+	if len(s.made) != 1 || s.made[0].Attempt != 9 || s.made[0].RetryIn != 0 || s.at[0] != 0 {
+		t.Errorf("made %+v at %v", s.made, s.at)
+	}
+}
+
+// A delivery that is cancelled before its first attempt makes none.
+func TestCancellationBeforeTheFirstAttempt(t *testing.T) {
+	s := newScript(t, delivered)
+	s.input.Version, s.input.NextAttempt = 1, new(start.Add(time.Minute))
+	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
+	s.run(false)
+	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 0 {
+		t.Errorf("ended with %v, recorded %d times after %d attempts", s.GetWorkflowError(), s.cancels, len(s.made))
+	}
+}

@@ -1,0 +1,139 @@
+package workflows
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// continued checks that the workflow continued as new, and returns the input of the next run.
+func (s *script) continued(t *testing.T) (in DeliveryInput) {
+	t.Helper()
+	var next *workflow.ContinueAsNewError
+	if !errors.As(s.GetWorkflowError(), &next) {
+		t.Fatalf("ended with %v instead of continuing as new", s.GetWorkflowError())
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// A relay's signal that arrives while the delivery ends begins the schedule again. An
+// operator's signal does not.
+func TestReplayOfADeliveryThatIsEnding(t *testing.T) {
+	for name, test := range map[string]struct {
+		first    activities.DeliverResult
+		signal   ReplaySignal
+		attempts []int // their numbers
+		states   []string
+	}{
+		"delivered":             {delivered, ReplaySignal{Attempt: 2}, []int{1, 2}, nil},
+		"delivered, operator":   {delivered, ReplaySignal{}, []int{1}, nil},
+		"subscription deleted":  {deleted, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"cancelled", "delivered"}},
+		"subscription inactive": {inactive, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"dead_letter", "delivered"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, test.first, delivered)
+			first := true
+			s.during[1] = func() {
+				if first {
+					first = false
+					s.SignalWorkflow(SignalReplay, test.signal)
+				}
+			}
+			s.run(true)
+			if err := s.GetWorkflowError(); err != nil {
+				t.Fatal(err)
+			}
+			var numbers []int
+			for _, made := range s.made {
+				numbers = append(numbers, made.Attempt)
+			}
+			if diff := cmp.Diff(test.attempts, numbers); diff != "" {
+				t.Error("attempts:", diff)
+			}
+			if diff := cmp.Diff(test.states, s.ended); diff != "" {
+				t.Error("states:", diff)
+			}
+		})
+	}
+}
+
+// After a cancellation the context of the run is dead: the replay is another run.
+func TestReplayOfACancelledDelivery(t *testing.T) {
+	s := newScript(t, refused)
+	s.RegisterDelayedCallback(s.CancelWorkflow, time.Minute)
+	s.canceled = func() { s.SignalWorkflow(SignalReplay, ReplaySignal{Attempt: 3}) }
+	s.run(true)
+	if in := s.continued(t); in.Attempts != 2 || in.Quick || in.Place != 0 || in.Shown != app.DeliveryCancelled {
+		t.Errorf("continued with %+v", in)
+	}
+}
+
+// The next run knows which state operators see, and replaces it.
+func TestContinuingKeepsTheStateShown(t *testing.T) {
+	s := newScript(t, inactive)
+	s.SetContinueAsNewSuggested(true)
+	s.signal(time.Hour, ReplaySignal{Attempt: 1})
+	s.run(true)
+	in := s.continued(t)
+	s = newScript(t, delivered)
+	s.input = in
+	s.run(false)
+	s.check(t, app.DeliveryDelivered, 1, "delivered")
+}
+
+// The signal with which a replay starts its workflow belongs to the attempt with which the run
+// begins: after the attempt it does not request another replay.
+func TestTheSignalOfAStartIsObeyedOnce(t *testing.T) {
+	s := newScript(t, inactive)
+	s.input.Version, s.input.Attempts = 1, 6
+	s.signal(0, ReplaySignal{Attempt: 7})
+	s.run(false)
+	s.check(t, app.DeliveryDeadLetter, 6, "dead_letter")
+	if len(s.made) != 1 {
+		t.Errorf("made %d attempts", len(s.made))
+	}
+}
+
+// A run that waits for a time in its input can be signalled before its first attempt, if that
+// attempt was made by somebody else. The signal is kept until then.
+func TestAnEarlySignalOutlastsTheFirstWait(t *testing.T) {
+	s := newScript(t, delivered)
+	s.input.Version, s.input.NextAttempt = 1, new(start.Add(15*time.Second))
+	s.signal(0, ReplaySignal{Attempt: 2})
+	s.signal(5*time.Second, ReplaySignal{})
+	s.run(false)
+	s.check(t, app.DeliveryDelivered, 2)
+}
+
+// The reconciler's signal is obeyed by a dead letter that has waited for a while, not by one
+// that ended after the reconciler had read the delivery.
+func TestSignalOfTheReconciler(t *testing.T) {
+	for name, test := range map[string]struct {
+		read   time.Duration // after the delivery became a dead letter
+		status app.DeliveryStatus
+	}{
+		"before it ended":         {-time.Second, app.DeliveryDeadLetter},
+		"at about the same time":  {30 * time.Second, app.DeliveryDeadLetter},
+		"while it waits for long": {2 * time.Minute, app.DeliveryDelivered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, inactive, delivered)
+			s.signal(5*time.Minute, ReplaySignal{Overdue: new(start.Add(test.read))})
+			s.run(true)
+			var result DeliveryState
+			if err := s.GetWorkflowResult(&result); err != nil || result.State != string(test.status) {
+				t.Errorf("ended as %+v, %v", result, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,229 @@
+package workflows
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// overdueList is a ReconcileStore whose deliveries are overdue until they are removed.
+type overdueList struct {
+	sync.Mutex
+	all      []app.Overdue
+	checked  map[app.DeliveryID]time.Time
+	repaired []app.Claim
+	err      error
+}
+
+func (l *overdueList) Overdue(
+	_ context.Context, now time.Time, after time.Duration, limit int,
+) (b app.OverdueBatch, err error) {
+	l.Lock()
+	defer l.Unlock()
+	for _, row := range l.all {
+		if now.Sub(l.checked[row.ID]) < time.Minute || after != 3*time.Minute {
+			continue
+		}
+		if len(b.Claims) == limit {
+			b.Left++
+			continue
+		}
+		l.checked[row.ID] = now
+		b.Claims = append(b.Claims, row)
+	}
+	return b, l.err
+}
+
+func (l *overdueList) Repaired(_ context.Context, claims []app.Claim) error {
+	l.Lock()
+	defer l.Unlock()
+	l.repaired = append(l.repaired, claims...)
+	return l.err
+}
+
+// workflowsByEvent are DeliveryWorkflows with the standings of deliveries and bursts.
+type workflowsByEvent struct {
+	sync.Mutex
+	standings map[app.EventID]Standing
+	bursts    map[app.BurstID]bool // open
+	did       []string
+	lookups   int
+	err       error
+}
+
+func (w *workflowsByEvent) DeliveryStanding(_ context.Context, e app.EventID, _ app.SubscriptionID) (Standing, error) {
+	w.Lock()
+	defer w.Unlock()
+	w.lookups++
+	return w.standings[e], w.err
+}
+
+func (w *workflowsByEvent) BurstOpen(_ context.Context, burst app.BurstID) (bool, error) {
+	w.Lock()
+	defer w.Unlock()
+	w.lookups++
+	return w.bursts[burst], w.err
+}
+
+func (w *workflowsByEvent) do(format string, args ...any) error {
+	w.Lock()
+	defer w.Unlock()
+	w.did = append(w.did, fmt.Sprintf(format, args...))
+	return w.err
+}
+
+func (w *workflowsByEvent) StartDelivery(_ context.Context, c app.Claim) error {
+	return w.do("start %s, repair %v, place %d", c.ID, c.Repair, c.Place)
+}
+
+func (w *workflowsByEvent) RestartDelivery(_ context.Context, c app.Claim) error {
+	return w.do("restart %s", c.ID)
+}
+
+func (w *workflowsByEvent) ReplayDeadLetter(
+	_ context.Context, e app.EventID, _ app.SubscriptionID, read time.Time,
+) error {
+	return w.do("signal %s, read %s ago", e, time.Since(read).Truncate(time.Second))
+}
+
+// reconcile runs a reconciler for a time and returns it with its log.
+func reconcile(t *testing.T, list *overdueList, w *workflowsByEvent, run time.Duration) (*Reconciler, string) {
+	t.Helper()
+	list.checked = map[app.DeliveryID]time.Time{}
+	var log bytes.Buffer
+	r := NewReconciler(list, w, 3*time.Minute, time.Now, prometheus.NewRegistry(), zerolog.New(zerolog.SyncWriter(&log)))
+	ctx, cancel := context.WithTimeout(t.Context(), run)
+	defer cancel()
+	r.Run(ctx)
+	return r, log.String()
+}
+
+func overdue(id string, standing Standing, burst app.BurstID, w *workflowsByEvent) app.Overdue {
+	w.standings[app.EventID(id)] = standing
+	return app.Overdue{Status: app.DeliveryRetrying, Claim: app.Claim{
+		ID: app.DeliveryID(id), EventID: app.EventID(id), SubscriptionID: "whk_1", Place: 2, BurstID: burst,
+	}}
+}
+
+func newWorkflows() *workflowsByEvent {
+	return &workflowsByEvent{standings: map[app.EventID]Standing{}, bursts: map[app.BurstID]bool{"bst_open": true}}
+}
+
+func TestReconcilerRepairs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkflows()
+		list := &overdueList{all: []app.Overdue{
+			overdue("a", StandingOpen, "", w), overdue("b", StandingClosed, "", w), overdue("c", StandingUnknown, "", w),
+			overdue("d", StandingDeadLetter, "", w), overdue("e", StandingStuck, "", w),
+			overdue("f", StandingUnknown, "bst_open", w), overdue("g", StandingUnknown, "bst_closed", w),
+			overdue("h", StandingOpen, "bst_closed", w), overdue("i", StandingClosed, "bst_open", w),
+		}}
+		r, log := reconcile(t, list, w, time.Second)
+		slices.Sort(w.did)
+		want := []string{
+			"restart e", "signal d, read 0s ago", "start b, repair true, place 2", "start c, repair true, place 2",
+			"start g, repair true, place 2", "start i, repair true, place 2",
+		}
+		if diff := cmp.Diff(want, w.did); diff != "" {
+			t.Error(diff)
+		}
+		if n := strings.Count(log, "an overdue delivery is repaired"); n != len(want) {
+			t.Errorf("%d repairs are logged:\n%s", n, log)
+		}
+		if n := len(list.repaired); n != len(want) {
+			t.Errorf("recorded %s", ids(list.repaired))
+		}
+		for reason, want := range map[string]float64{"closed": 2, "unknown": 2, "dead_letter": 1, "stuck": 1} {
+			if got := testutil.ToFloat64(r.reconciled.WithLabelValues(reason)); got != want {
+				t.Errorf("%v repairs are counted for %q, want %v", got, reason, want)
+			}
+		}
+	})
+}
+
+// Every overdue delivery is checked once a minute, however many there are, and no faster than
+// Temporal can bear.
+func TestReconcilerChecksAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, list := newWorkflows(), &overdueList{}
+		for i := range 2 * reconcileBatch {
+			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+		}
+		reconcile(t, list, w, 10*time.Second)
+		if w.lookups < 10*lookupsPerSecond || w.lookups > 10*lookupsPerSecond+lookupsAtOnce+1 {
+			t.Errorf("%d lookups in ten seconds", w.lookups)
+		}
+		w.lookups = 0
+		reconcile(t, list, w, 55*time.Second)
+		if w.lookups != len(list.all) {
+			t.Errorf("%d lookups of %d deliveries in a minute", w.lookups, len(list.all))
+		}
+	})
+}
+
+// While Temporal is away, a pass ends early. Nothing is recorded as repaired, and the next
+// pass goes on.
+func TestReconcilerWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, list := newWorkflows(), &overdueList{}
+		for i := range reconcileBatch + 1 {
+			list.all = append(list.all, overdue(fmt.Sprint(i), StandingClosed, "", w))
+		}
+		w.err = errAway
+		_, log := reconcile(t, list, w, 30*time.Second)
+		if w.lookups > maxFailedLookups+lookupsAtOnce || len(list.repaired) > 0 {
+			t.Errorf("%d lookups, repaired %s", w.lookups, ids(list.repaired))
+		}
+		if n := strings.Count(log, "could not be checked"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, log)
+		}
+		w.err, w.did = nil, nil
+		reconcile(t, list, w, 15*time.Second)
+		if len(w.did) != len(list.all) {
+			t.Errorf("%d of %d are repaired", len(w.did), len(list.all))
+		}
+	})
+}
+
+// Operators see when more deliveries are overdue than can be checked in time.
+func TestReconcilerBeyondItsBound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, list := newWorkflows(), &overdueList{}
+		for i := range maxOverdue + 7 {
+			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+		}
+		r, _ := reconcile(t, list, w, time.Second)
+		if beyond := testutil.ToFloat64(r.beyond); beyond != 7 {
+			t.Errorf("%v are beyond the bound", beyond)
+		}
+	})
+}
+
+func TestReconcilerWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorkflows()
+		list := &overdueList{err: errAway, all: []app.Overdue{overdue("a", StandingClosed, "", w)}}
+		_, log := reconcile(t, list, w, 90*time.Second)
+		if n := strings.Count(log, "cannot read overdue deliveries"); n != 2 || len(w.did) > 0 {
+			t.Errorf("logged %d times, did %q", n, w.did)
+		}
+	})
+}

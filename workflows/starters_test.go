@@ -1,0 +1,96 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+const ms = time.Millisecond
+
+func TestNumberOfStarters(t *testing.T) {
+	t.Parallel()
+	policy := starterPolicy{min: 4, max: 64, slower: 2, less: 0.75}
+	for name, test := range map[string]struct {
+		n      int
+		window startWindow
+		want   int
+	}{
+		"fast, with a backlog":     {8, startWindow{started: 16, total: 16 * 40 * ms, backlog: true}, 9},
+		"fast, without a backlog":  {8, startWindow{started: 16, total: 16 * 40 * ms}, 8},
+		"at the bound":             {64, startWindow{started: 128, total: 128 * 40 * ms, backlog: true}, 64},
+		"slow":                     {16, startWindow{started: 32, total: 32 * 81 * ms, backlog: true}, 12},
+		"slow, without a backlog":  {16, startWindow{started: 32, total: 32 * 81 * ms}, 12},
+		"slow, at the bound":       {5, startWindow{started: 10, total: 10 * 81 * ms, backlog: true}, 4},
+		"one start failed":         {16, startWindow{started: 31, failed: 1, total: 31 * 40 * ms, backlog: true}, 12},
+		"no start succeeded":       {16, startWindow{failed: 32, backlog: true}, 12},
+		"as slow as it is allowed": {8, startWindow{started: 16, total: 16 * 80 * ms, backlog: true}, 9},
+	} {
+		if got := policy.next(test.n, test.window, 40*ms); got != test.want {
+			t.Errorf("%s: %d starters become %d, want %d", name, test.n, got, test.want)
+		}
+	}
+}
+
+// A server that completes 170 starts per second is saturated regardless of its distance. Near
+// the server the number of starters stays small.
+func TestStartersSaturateADistantServer(t *testing.T) {
+	t.Parallel()
+	const perSecond = 170
+	for _, test := range []struct {
+		alone       time.Duration // one start without others
+		least, most int           // starters after a while
+	}{
+		{5 * ms, 8, 8}, {35 * ms, 8, 13}, {65 * ms, 11, 23}, {200 * ms, 34, 64},
+	} {
+		n, slowest := healthyStarters.min, healthyStarters.max
+		for round := range 200 {
+			took := max(test.alone, time.Duration(n)*time.Second/perSecond)
+			window := startWindow{started: 2 * n, total: time.Duration(2*n) * took, backlog: true}
+			n = healthyStarters.next(n, window, test.alone)
+			if round > 100 {
+				slowest = min(slowest, n)
+			}
+		}
+		if slowest < test.least || n > test.most {
+			t.Errorf("%s: %d starters, at times %d, want %d to %d", test.alone, n, slowest, test.least, test.most)
+		}
+		if reached := float64(slowest) / test.alone.Seconds(); reached < 0.9*perSecond {
+			t.Errorf("%s: %d starters reach only %.0f starts per second", test.alone, slowest, reached)
+		}
+	}
+}
+
+// The shortest start is forgotten after one to two minutes.
+func TestShortestStart(t *testing.T) {
+	t.Parallel()
+	var shortest shortestStart
+	for _, step := range []struct {
+		at         time.Duration
+		took, want time.Duration
+	}{
+		{0, 5 * ms, 5 * ms}, {30 * time.Second, 40 * ms, 5 * ms}, {61 * time.Second, 40 * ms, 5 * ms},
+		{90 * time.Second, 35 * ms, 5 * ms}, {122 * time.Second, 40 * ms, 35 * ms}, {190 * time.Second, 50 * ms, 40 * ms},
+	} {
+		shortest.add(start.Add(step.at), step.took)
+		if got := shortest.duration(); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.at, got, step.want)
+		}
+	}
+}
+
+func TestUnitsKeepBurstsTogether(t *testing.T) {
+	t.Parallel()
+	var got string
+	claims := []app.Claim{{ID: "a"}, {ID: "b", BurstID: "1"}, {ID: "c"}, {ID: "d", BurstID: "2"}, {ID: "e", BurstID: "1"}}
+	for _, unit := range units(claims) {
+		for _, claim := range unit {
+			got += string(claim.ID)
+		}
+		got += " "
+	}
+	if want := "a be c d "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
