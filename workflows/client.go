@@ -2,7 +2,9 @@ package workflows
 
 import (
 	"context"
+	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -46,4 +48,14 @@ func NewClient(temporal client.Client, policy Policy, jobs JobPolicy) *Client {
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return err
+}
+
+// NamespaceRetention returns how long a namespace keeps a closed workflow.
+func (c *Client) NamespaceRetention(ctx context.Context, namespace string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	described, err := c.temporal.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{
+		Namespace: namespace,
+	})
+	return described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), err
 }

@@ -79,12 +79,14 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			return err
 		}
 		defer temporal.Close()
+		workflows := workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{})
 		handler = api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
-			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{}), Log: log, Metrics: metrics, Now: time.Now,
+			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows, Log: log, Metrics: metrics, Now: time.Now,
 			WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),
+			DeadLetterRetention: config.DeadLetterRetention, WorkflowRetention: followRetention(ctx, group, config, workflows),
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err
