@@ -182,7 +182,7 @@ func TestQuick(t *testing.T) {
 		},
 	} {
 		for _, attempt := range recorded {
-			if got := resultOf(attempt).Quick; got != want {
+			if got := resultOf(attempt, 0).Quick; got != want {
 				t.Errorf("%+v: %v", attempt, got)
 			}
 		}

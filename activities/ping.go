@@ -10,7 +10,7 @@ import (
 // It returns NOT_FOUND if the subscription does not exist.
 func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	ctx = context.WithoutCancel(ctx)
-	result, err, _ := d.underWay.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
+	result, err, _ := d.tests.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
 	return result.(app.WebhookTestResult), err
 }
 
