@@ -309,10 +309,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually tries until there is no error, and fails the test with the last one.
+// eventually tries until there is no error, and fails the test with the last one after 90 s, or ten minutes with -long.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	deadline := time.After(90 * time.Second)
+	patience := 90 * time.Second
+	if *long {
+		patience = 10 * time.Minute
+	}
+	deadline := time.After(patience)
 	for {
 		err := try()
 		if err == nil {
