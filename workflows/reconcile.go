@@ -18,8 +18,9 @@ import (
 // ReconcileStore finds deliveries that should have progressed.
 type ReconcileStore interface {
 	// Overdue returns deliveries that should have progressed more than after before now and that
-	// no worker has checked during the last minute, those whose last check is oldest first. It
-	// counts as their check. It returns no deliveries while another worker is in this call.
+	// no worker has checked during the last minute, or since after before now if that is later.
+	// Those whose last check is oldest come first. It counts as their check. It returns no
+	// deliveries while another worker is in this call.
 	Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error)
 	// Repaired records that these deliveries have workflows of their own.
 	Repaired(ctx context.Context, claims []app.Claim) error
@@ -36,7 +37,7 @@ type DeliveryWorkflows interface {
 
 // Limits of the reconciler.
 const (
-	reconcileEvery   = time.Minute     // between two passes
+	reconcileEvery   = time.Minute     // between two passes, at most
 	reconcileBatch   = 500             // deliveries of one statement: ten seconds of lookups
 	lookupsPerSecond = 50              // a quarter of the starts that a small Temporal server completes
 	lookupsAtOnce    = 8               // reaches lookupsPerSecond up to 160 ms per lookup
@@ -88,9 +89,10 @@ func NewReconciler(
 	return r
 }
 
-// Run checks all overdue deliveries once a minute until ctx is done.
+// Run checks all overdue deliveries once a minute until ctx is done, or more often if deliveries
+// count as overdue in less than a minute.
 func (r *Reconciler) Run(ctx context.Context) {
-	tick := time.NewTicker(reconcileEvery)
+	tick := time.NewTicker(min(reconcileEvery, r.after))
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		r.pass(ctx)

@@ -227,3 +227,21 @@ func TestReconcilerWithoutTheDatabase(t *testing.T) {
 		}
 	})
 }
+
+// Deliveries that are overdue earlier are looked for more often.
+func TestReconcilerInterval(t *testing.T) {
+	t.Parallel()
+	for after, passes := range map[time.Duration]int{time.Hour: 2, 3 * time.Minute: 2, 20 * time.Second: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			list := &overdueList{err: errAway}
+			r := NewReconciler(list, newWorkflows(), after, time.Now, prometheus.NewRegistry(), zerolog.New(&log))
+			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			defer cancel()
+			r.Run(ctx)
+			if n := strings.Count(log.String(), "cannot read overdue deliveries"); n != passes {
+				t.Errorf("after %s: %d passes in 90 s, want %d", after, n, passes)
+			}
+		})
+	}
+}

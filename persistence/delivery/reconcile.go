@@ -19,8 +19,9 @@ var overdueStatement string
 const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconcile', 0))"
 
 // Overdue takes deliveries that should have made progress: pending ones whose workflow started, and retrying ones whose
-// next attempt was due, more than after ago. Those come first that were checked longest ago; none is taken twice within a
-// minute. Left counts the rest. Only one relay takes deliveries at a time; another gets none.
+// next attempt was due, more than after ago. Those come first that were checked longest ago; none is taken twice within
+// Policy.CheckEvery, or within after if that is shorter. Left counts the rest. Only one relay takes deliveries at a
+// time; another gets none.
 func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error) {
 	now = app.At(now).Time
 	var batch app.OverdueBatch
@@ -49,7 +50,7 @@ func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
 }
 
 func (q *Queue) overdue(ctx context.Context, tx bun.Tx, now time.Time, after time.Duration, limit int) ([]app.Overdue, error) {
-	rows, err := tx.Tx.QueryContext(ctx, overdueStatement, now, after, q.policy.CheckEvery, limit)
+	rows, err := tx.Tx.QueryContext(ctx, overdueStatement, now, after, min(q.policy.CheckEvery, after), limit)
 	if err != nil {
 		return nil, err
 	}

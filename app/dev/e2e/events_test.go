@@ -14,6 +14,7 @@ import (
 func TestEventsOfOrdersAndProducts(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
+	r.awaitDispatch() // of its first product
 	r.subscribe(h, "order.created", "order.status_updated", "order.completed", "order.cancelled", "customer.created", "product.created", "product.updated")
 
 	first, second := r.order(), r.order()

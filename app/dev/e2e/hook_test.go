@@ -117,3 +117,15 @@ func (h *hook) await(t *testing.T) int {
 		return 0
 	}
 }
+
+// requestsOf returns how many requests for an event have come.
+func (h *hook) requestsOf(event string) (n int) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, one := range h.received {
+		if one.id == event {
+			n++
+		}
+	}
+	return n
+}

@@ -81,44 +81,41 @@ func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 	}
 }
 
-// What exceeds a website's plan waits, starts at once when the plan improves, and keeps its
-// slot when the plan gets worse again: each is delivered, and once.
+// TestPlanChangesInTheMiddle raises the plan of a website and lowers it again while deliveries wait. Each plan lets as
+// many of them start as it has starts left in the window, and each delivery starts once.
 func TestPlanChangesInTheMiddle(t *testing.T) {
-	const more = 30
-	limit, _ := app.PlanStarter.PerWindow()
-	worker(t, map[string]string{"COMANDA_PLAN_WINDOW": planWindow.String()})
-	r, h := newRestaurant(t), newHook(t, nil)
-	h.arrived = make(chan int, 2*limit)
+	waiting, first := 300, 100
+	if *long {
+		waiting, first = 5000, 1500
+	}
+	w := worker(t, map[string]string{"COMANDA_PLAN_WINDOW": planWindow.String()})
+	r, h, other := newRestaurant(t), newHook(t, nil), newGroup(t, func(int) int { return http.StatusNoContent })
+	h.arrived = make(chan int, 2*waiting)
 	r.subscribe(h)
-	r.changePlan(app.PlanStarter)
-	r.emit(limit + more)
-	queued := func() (n int) {
-		must(t, the.db.System().DB.QueryRowContext(t.Context(),
-			"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'queued' AND scheduled_for > $2", r.store, time.Now()).Scan(&n))
-		return n
-	}
-	eventually(t, "the window is full", func() error { return r.undelivered(limit) })
-	if n := queued(); n != more {
-		t.Fatalf("%d wait for the next window", n)
-	}
+	// As many starts are used that STARTER has none left and GROW has some.
+	grow, _ := app.PlanGrow.PerWindow()
+	r.usePlan(app.PlanStarter, grow-first)
+	r.emit(waiting)
+	eventually(t, "all are queued", func() error { return r.countIs(waiting, "status = 'queued'") })
+
 	r.changePlan(app.PlanGrow)
-	eventually(t, "the queue has moved up", func() error {
-		if n := queued(); n > 0 {
-			return fmt.Errorf("%d wait", n)
-		}
-		return nil
-	})
+	eventually(t, "GROW lets some start", func() error { return r.undelivered(first) })
 	r.changePlan(app.PlanStarter)
-	r.order() // beyond both what the lesser plan has left and what waited
-	eventually(t, "what waited has been delivered", func() error { return r.undelivered(limit + more) })
-	if n := queued(); n != 1 {
-		t.Errorf("%d wait for the next window", n)
-	}
+	r.emit(1)
+	other.order()
+	other.await("the relay goes on", app.DeliveryDelivered)
+	must(t, r.undelivered(first))
+	must(t, r.countIs(waiting+1-first, "status = 'queued'"))
+	// Of those that wait, the oldest have started.
+	must(t, r.countIs(0, `status = 'delivered' AND event_id > (
+		SELECT min(event_id) FROM deliveries w WHERE w.store_id = deliveries.store_id AND w.status = 'queued')`))
+
 	r.changePlan(app.PlanEnterprise)
-	eventually(t, "all has been delivered", func() error { return r.undelivered(limit + more + 1) })
-	if n := len(h.all(t)); n != limit+more+1 {
-		t.Errorf("%d requests for %d events", n, limit+more+1)
+	eventually(t, "all are delivered", func() error { return r.undelivered(waiting + 1) })
+	if n := len(h.all(t)); n != waiting+1 {
+		t.Errorf("%d requests for %d events", n, waiting+1)
 	}
+	must(t, w.Stop(t.Context()))
 }
 
 // planWindow is so long that a window does not end in the middle of a test, but at midnight.
@@ -132,5 +129,14 @@ func (r *restaurant) changePlan(plan app.Plan) {
 	var website app.WebsiteID
 	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(), "SELECT website_id FROM stores WHERE id = $1", r.store).Scan(&website))
 	_, err = db.ChangeWebsite(r.t.Context(), time.Now(), app.Actor{}, website, app.WebsiteChange{Plan: &plan})
+	must(r.t, err)
+}
+
+// usePlan gives a website that has started nothing yet a plan, and uses up some starts of the window.
+func (r *restaurant) usePlan(plan app.Plan, starts int) {
+	r.t.Helper()
+	r.changePlan(plan)
+	_, err := the.db.System().DB.ExecContext(r.t.Context(), `INSERT INTO plan_windows (queue, starts_at, started, taken, replays, last_at)
+		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`, r.store, app.PlanWindow(time.Now(), planWindow), starts)
 	must(r.t, err)
 }

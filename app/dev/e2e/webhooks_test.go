@@ -135,12 +135,7 @@ func TestAWebhookChangesBetweenAttempts(t *testing.T) {
 	}
 	r.want(200, "PATCH", path, map[string]any{"events": []string{"order.created"}, "isActive": false}, nil)
 	r.order()
-	eventually(t, "the event is dispatched", func() error {
-		if n := count(t, "SELECT count(*) FROM outbox WHERE store_id = $1 AND dispatched_at IS NULL", r.store); n > 0 {
-			return fmt.Errorf("%d wait", n)
-		}
-		return nil
-	})
+	r.awaitDispatch()
 	r.want(200, "PATCH", path, map[string]any{"isActive": true}, nil)
 	r.order()
 	next.await(t)

@@ -260,6 +260,18 @@ func (r *restaurant) subscribe(h *hook, events ...string) app.Subscription {
 	return s
 }
 
+// awaitDispatch waits until all events of the store are dispatched. Events are matched with
+// webhooks when they are dispatched, which is later than their commit.
+func (r *restaurant) awaitDispatch() {
+	r.t.Helper()
+	eventually(r.t, "all events are dispatched", func() error {
+		if n := count(r.t, "SELECT count(*) FROM outbox WHERE store_id = $1 AND dispatched_at IS NULL", r.store); n > 0 {
+			return fmt.Errorf("%d wait", n)
+		}
+		return nil
+	})
+}
+
 // deliveries waits until the store has one delivery that satisfies a condition, and
 // returns it.
 func (r *restaurant) delivery(what string, satisfied func(app.Delivery) bool) app.Delivery {
@@ -297,10 +309,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually tries until there is no error, and fails the test with the last one.
+// eventually tries until there is no error, and fails the test with the last one after 90 s, or ten minutes with -long.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	deadline := time.After(90 * time.Second)
+	patience := 90 * time.Second
+	if *long {
+		patience = 10 * time.Minute
+	}
+	deadline := time.After(patience)
 	for {
 		err := try()
 		if err == nil {

@@ -1,0 +1,220 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// TestTerminatedWorkflows terminates the workflows of a hundred deliveries, twenty in each state.
+// Each of them still reaches an end that the API shows, and no attempt is made twice.
+func TestTerminatedWorkflows(t *testing.T) {
+	w := worker(t, map[string]string{
+		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "4s,4s", "COMANDA_DELIVERY_TIMEOUT": "40s",
+		"COMANDA_PLAN_WINDOW": planWindow.String(),
+	})
+	const attempts = 3 // of the schedule
+	held := make(chan struct{})
+	groups := map[string]*group{
+		"queued":        newGroup(t, func(int) int { return 204 }),
+		"first attempt": newGroup(t, func(attempt int) int { return awaited(t, held, attempt == 1) }),
+		"retrying":      newGroup(t, func(attempt int) int { return refused(attempt == 1) }),
+		"dead letter":   newGroup(t, func(attempt int) int { return refused(attempt <= attempts) }),
+		"replayed": newGroup(t, func(attempt int) int {
+			return max(refused(attempt <= attempts), awaited(t, held, attempt == attempts+1))
+		}),
+	}
+	starter, _ := app.PlanStarter.PerWindow()
+	groups["queued"].usePlan(app.PlanStarter, starter)
+	for _, g := range groups {
+		g.order()
+	}
+
+	terminated := map[string]int{}
+	groups["queued"].await("queued", app.DeliveryQueued)
+	terminated["queued"] = groups["queued"].terminate()
+	groups["first attempt"].awaitRequests(1)
+	terminated["first attempt"] = groups["first attempt"].terminate()
+	groups["retrying"].await("retrying", app.DeliveryRetrying, app.DeliveryDelivered)
+	terminated["retrying"] = groups["retrying"].terminate()
+	groups["dead letter"].await("dead letters", app.DeliveryDeadLetter)
+	terminated["dead letter"] = groups["dead letter"].terminate()
+	groups["replayed"].await("dead letters", app.DeliveryDeadLetter)
+	groups["replayed"].replayDeadLetters()
+	groups["replayed"].awaitRequests(attempts + 1)
+	terminated["replayed"] = groups["replayed"].terminate()
+	if terminated["queued"] != 0 || terminated["first attempt"] != 20 || terminated["dead letter"] != 20 ||
+		terminated["replayed"] != 20 || terminated["retrying"] == 0 {
+		t.Errorf("terminated %v", terminated)
+	}
+
+	// The repairs join the POSTs that still run in the worker.
+	lost := terminated["first attempt"] + terminated["retrying"] + terminated["replayed"]
+	eventually(t, "all lost workflows are replaced", func() error { return atLeast(lost, reconciled(t, w.Admin)) })
+	close(held)
+	groups["queued"].changePlan(app.PlanEnterprise)
+	for state, g := range groups {
+		g.await(state+", all have ended", app.DeliveryDelivered, app.DeliveryDeadLetter)
+		g.replayDeadLetters()
+		g.await(state+", all are delivered", app.DeliveryDelivered)
+		g.checkRequests(state)
+	}
+	repairs := reconciled(t, w.Admin)
+	if n := strings.Count(w.Output(), "an overdue delivery is repaired"); n != repairs {
+		t.Errorf("%d repairs are counted, %d are logged", repairs, n)
+	}
+	t.Logf("terminated %v, %d repairs", terminated, repairs)
+}
+
+// refused returns the status of a receiver that refuses some requests.
+func refused(refuse bool) int {
+	if refuse {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusNoContent
+}
+
+// awaited returns the status of a receiver that keeps some requests waiting and then refuses them.
+func awaited(t *testing.T, held <-chan struct{}, wait bool) int {
+	if wait {
+		select {
+		case <-held:
+		case <-t.Context().Done():
+		}
+	}
+	return refused(wait)
+}
+
+func atLeast(want, got int) error {
+	if got < want {
+		return fmt.Errorf("%d of %d", got, want)
+	}
+	return nil
+}
+
+// reconciled returns the number of repairs that a worker counts.
+func reconciled(t *testing.T, admin string) int {
+	t.Helper()
+	return metric(t, admin, "comanda_deliveries_reconciled_total")
+}
+
+const (
+	groupHooks  = 4 // so few events for each that all are claimed before the webhook has responded
+	groupEvents = 5
+	groupSize   = groupHooks * groupEvents
+)
+
+// group is a restaurant with twenty deliveries: five events for each of four webhooks.
+type group struct {
+	*restaurant
+	hooks []*hook
+}
+
+// newGroup makes a restaurant whose receivers respond with a status for each attempt of an event.
+func newGroup(t *testing.T, status func(attempt int) int) *group {
+	t.Helper()
+	g := &group{restaurant: newRestaurant(t)}
+	for range groupHooks {
+		var h *hook
+		h = newHook(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status(h.requestsOf(r.Header.Get("X-Webhook-Id"))))
+		})
+		g.subscribe(h)
+		g.hooks = append(g.hooks, h)
+	}
+	return g
+}
+
+// order lets the events happen.
+func (g *group) order() {
+	g.t.Helper()
+	for range groupEvents {
+		g.restaurant.order()
+	}
+}
+
+// list returns all deliveries as the API shows them.
+func (g *group) list() (all []app.Delivery) {
+	g.t.Helper()
+	g.want(200, "GET", "/deliveries?limit=100", nil, &all)
+	return all
+}
+
+// await waits until every delivery has one of these statuses.
+func (g *group) await(what string, statuses ...app.DeliveryStatus) {
+	g.t.Helper()
+	eventually(g.t, what, func() error {
+		reached := map[app.DeliveryStatus]int{}
+		for _, d := range g.list() {
+			reached[d.Status]++
+		}
+		n := 0
+		for _, status := range statuses {
+			n += reached[status]
+		}
+		if n != groupSize {
+			return fmt.Errorf("%v", reached)
+		}
+		return nil
+	})
+}
+
+// awaitRequests waits until the receivers have got so many requests for each delivery.
+func (g *group) awaitRequests(attempts int) {
+	g.t.Helper()
+	eventually(g.t, "all receivers have been asked", func() error { return atLeast(attempts*groupSize, g.requests()) })
+}
+
+func (g *group) requests() (n int) {
+	g.t.Helper()
+	for _, h := range g.hooks {
+		n += len(h.all(g.t))
+	}
+	return n
+}
+
+// terminate terminates the open workflows of the deliveries and returns their number.
+func (g *group) terminate() (n int) {
+	g.t.Helper()
+	for _, d := range g.list() {
+		err := the.temporal.TerminateWorkflow(g.t.Context(), app.DeliveryWorkflowID(d.EventID, d.SubscriptionID), "", "test")
+		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+			continue
+		}
+		must(g.t, err)
+		n++
+	}
+	return n
+}
+
+func (g *group) replayDeadLetters() {
+	g.t.Helper()
+	for _, d := range g.list() {
+		if d.Status == app.DeliveryDeadLetter {
+			g.want(202, "POST", "/deliveries/"+string(d.ID)+"/replay", nil, nil)
+		}
+	}
+}
+
+// checkRequests compares the requests with the recorded attempts.
+func (g *group) checkRequests(state string) {
+	g.t.Helper()
+	recorded := 0
+	for _, d := range g.list() {
+		recorded += d.Attempts
+	}
+	if n := g.requests(); n != recorded {
+		g.t.Errorf("%s: %d requests, %d attempts", state, n, recorded)
+	}
+	for i, h := range g.hooks {
+		if n := h.events(0); n != groupEvents {
+			g.t.Errorf("%s: %d events have reached receiver %d", state, n, i)
+		}
+	}
+}
