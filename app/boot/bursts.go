@@ -11,17 +11,23 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
+// burstGauge registers the metric that tells whether bursts are on.
+func burstGauge(metrics prometheus.Registerer) prometheus.Gauge {
+	enabled := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "comanda_bursts_enabled",
+		Help: "1 if first attempts may share a workflow under load, 0 if each delivery is its own workflow from the start.",
+	})
+	metrics.MustRegister(enabled)
+	return enabled
+}
+
 // admitBursts registers the search attributes of bursts, unless the configuration has turned
 // bursts off. Without these attributes operators could not find a delivery, so it then turns
 // bursts off for this worker.
 func admitBursts(
 	ctx context.Context, config Config, temporal client.Client, metrics prometheus.Registerer, log zerolog.Logger,
 ) (burst, error) {
-	enabled := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "comanda_bursts_enabled",
-		Help: "1 if first attempts may share a workflow under load, 0 if each delivery is its own workflow from the start.",
-	})
-	metrics.MustRegister(enabled)
+	enabled := burstGauge(metrics)
 	if config.Burst == burstOff {
 		return burstOff, nil
 	}
