@@ -184,6 +184,24 @@ func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	}
 }
 
+// A worker that is killed in the middle of a burst repeats only the attempts in flight.
+func TestKillDuringABurst(t *testing.T) {
+	release := make(chan struct{})
+	restaurants, hooks, process := burst(t, nil, nil, func(n int, _ http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			<-release
+		}
+	})
+	restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered))
+	process.Kill()
+	close(release)
+	worker(t, map[string]string{"COMANDA_BURST": "always"})
+	d := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
+	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
+		t.Errorf("%v POSTs, %+v", posts, d)
+	}
+}
+
 // An update makes the server dispatch the first workflow task before the end of the start delay.
 // The attempt waits for its time nevertheless.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
