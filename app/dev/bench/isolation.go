@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
 // spans are the periods of the isolation case, from one instant to the next.
@@ -60,20 +61,16 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	if err := pause(ctx, streamLead); err != nil {
 		return sample{}, err
 	}
-	instants := []time.Time{time.Now()}
-	if err := pause(ctx, b.pace); err != nil {
-		return sample{}, err
-	}
-	instants = append(instants, time.Now())
-	if _, err := b.emitter.commit(ctx, newEvents([]*tenant{neighbour}, b.neighbours), nil); err != nil {
-		return sample{}, err
-	}
-	if err := until(ctx, worker, "the neighbour's first attempt has timed out", s.timedOut(ctx, neighbour)); err != nil {
-		return sample{}, err
-	}
-	instants = append(instants, time.Now())
-	if err := pause(ctx, b.pace); err != nil {
-		return sample{}, err
+	var instants []time.Time
+	for _, span := range []func() error{
+		func() error { return pause(ctx, b.pace) },
+		func() error { return s.disturb(ctx, worker, neighbour) },
+		func() error { return pause(ctx, b.pace) },
+	} {
+		instants = append(instants, time.Now())
+		if err := span(); err != nil {
+			return sample{}, err
+		}
 	}
 	instants = append(instants, time.Now())
 	events, err := orders.stop()
@@ -85,6 +82,15 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	}
 	values, err := s.isolationValues(events, instants)
 	return sample{values: values}, err
+}
+
+// disturb commits the events of the neighbour and waits until its first attempt has timed out.
+func (s *stage) disturb(ctx context.Context, worker *harness.Process, neighbour *tenant) error {
+	events := newEvents([]*tenant{neighbour}, s.b.neighbours)
+	if _, err := s.b.emitter.commit(ctx, events, nil); err != nil {
+		return err
+	}
+	return until(ctx, worker, "the neighbour's first attempt has timed out", s.timedOut(ctx, neighbour))
 }
 
 // timedOut reports whether an attempt of a tenant has ended, which only a timeout ends.

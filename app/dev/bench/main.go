@@ -32,6 +32,26 @@ type options struct {
 	visibilityRPS, partitions int
 }
 
+// check returns an error for sizes that no case can run with.
+func (o options) check() error {
+	for _, size := range []struct {
+		name         string
+		value, least int
+	}{
+		{"n", o.events, 50}, {"rounds", o.rounds, 1}, {"stores", o.stores, 10}, {"rate", o.rate, 1},
+		{"in-flight", o.inFlight, 1}, {"neighbours", o.neighbours, 1}, {"retries", o.retries, 1},
+		{"retry-rate", o.retryRate, 1}, {"scale", o.scale, 100},
+	} {
+		if size.value < size.least {
+			return fmt.Errorf("-%s must be at least %d", size.name, size.least)
+		}
+	}
+	if o.pace < time.Second {
+		return errors.New("-pace must be at least 1s")
+	}
+	return nil
+}
+
 // tuning returns the variables with which the Temporal server starts.
 func (o options) tuning() map[string]string {
 	return map[string]string{
@@ -110,6 +130,9 @@ func main() {
 // run measures the selected cases and prints the report. A case that fails is part of the report
 // and makes run fail in the end.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	selected, err := selectCases(cases(), o.only)
 	if err != nil {
 		return err

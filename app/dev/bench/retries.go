@@ -34,22 +34,9 @@ func retries(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer s.close()
-	hanging, err := s.newReceiver(refuse)
+	neighbour, hanging, err := s.neighbourAndOthers(ctx)
 	if err != nil {
 		return sample{}, err
-	}
-	neighbour, err := s.newTenant(ctx, hanging)
-	if err != nil {
-		return sample{}, err
-	}
-	for range b.stores {
-		r, err := s.newReceiver(acceptRetries)
-		if err != nil {
-			return sample{}, err
-		}
-		if _, err := s.newTenant(ctx, r); err != nil {
-			return sample{}, err
-		}
 	}
 	seeding := time.Duration(float64(b.options.retries) / float64(b.retryRate) * float64(time.Second))
 	delay := (seeding + hangLead).Round(time.Second)
@@ -85,6 +72,27 @@ func retries(ctx context.Context, b *bench, p program) (sample, error) {
 	}
 	values[keyNeighbour] = float64(len(theirs))
 	return sample{values: values}, nil
+}
+
+// neighbourAndOthers opens the neighbour, whose receiver fails, and as many other tenants as -stores
+// says, whose receivers fail once per delivery.
+func (s *stage) neighbourAndOthers(ctx context.Context) (neighbour *tenant, failing *receiver, err error) {
+	if failing, err = s.newReceiver(refuse); err != nil {
+		return nil, nil, err
+	}
+	if neighbour, err = s.newTenant(ctx, failing); err != nil {
+		return nil, nil, err
+	}
+	for range s.b.stores {
+		r, err := s.newReceiver(acceptRetries)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, err := s.newTenant(ctx, r); err != nil {
+			return nil, nil, err
+		}
+	}
+	return neighbour, failing, nil
 }
 
 // lateness waits for the second attempts of events and returns how late they were. An attempt that

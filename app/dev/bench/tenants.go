@@ -23,20 +23,7 @@ func tenants(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer s.close()
-	for range b.stores + 1 {
-		if _, err := s.newReceiver(accept); err != nil {
-			return sample{}, err
-		}
-	}
-	one, err := s.newTenant(ctx, s.receivers[b.stores])
-	if err != nil {
-		return sample{}, err
-	}
-	var at []*receiver
-	for i := range manyWebhooks {
-		at = append(at, s.receivers[i%b.stores])
-	}
-	many, err := s.newTenant(ctx, at...)
+	many, one, err := s.manyAndOne(ctx)
 	if err != nil {
 		return sample{}, err
 	}
@@ -60,18 +47,38 @@ func tenants(ctx context.Context, b *bench, p program) (sample, error) {
 	if _, err := s.arrivals.await(ctx, worker, deliveriesOf(events)); err != nil {
 		return sample{}, err
 	}
-	p50 := map[*tenant]float64{}
-	for _, t := range []*tenant{many, one} {
-		var its []sent
-		for _, e := range events {
-			if e.to == t {
-				its = append(its, sent{e.order, e.to, committed})
-			}
-		}
-		p50[t] = distributionOf(s.arrivals.delays(its, committed, time.Now())).P50
-	}
+	p50Many, p50One := s.p50Of(many, events, committed), s.p50Of(one, events, committed)
 	return sample{values: map[string]float64{
-		keyManyP50: p50[many], keyOneP50: p50[one],
-		keyUneven: max(p50[many], p50[one]) / min(p50[many], p50[one]),
+		keyManyP50: p50Many, keyOneP50: p50One, keyUneven: max(p50Many, p50One) / min(p50Many, p50One),
 	}}, stopWorker(ctx, worker)
+}
+
+// manyAndOne opens a tenant with manyWebhooks webhooks and one with a single webhook, at a receiver of
+// its own.
+func (s *stage) manyAndOne(ctx context.Context) (many, one *tenant, err error) {
+	for range s.b.stores + 1 {
+		if _, err := s.newReceiver(accept); err != nil {
+			return nil, nil, err
+		}
+	}
+	var at []*receiver
+	for i := range manyWebhooks {
+		at = append(at, s.receivers[i%s.b.stores])
+	}
+	if many, err = s.newTenant(ctx, at...); err != nil {
+		return nil, nil, err
+	}
+	one, err = s.newTenant(ctx, s.receivers[s.b.stores])
+	return many, one, err
+}
+
+// p50Of returns the median time from commit to arrival of a tenant's events, in milliseconds.
+func (s *stage) p50Of(t *tenant, events []event, committed time.Time) float64 {
+	var its []sent
+	for _, e := range events {
+		if e.to == t {
+			its = append(its, sent{e.order, e.to, committed})
+		}
+	}
+	return distributionOf(s.arrivals.delays(its, committed, time.Now())).P50
 }
