@@ -81,7 +81,9 @@ WITH RECURSIVE later (queue, n) AS (
     ) h
 ), subscription AS MATERIALIZED (
     SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, room.places
-    FROM (SELECT *, CASE WHEN limited THEN batch ELSE 2 + 2 * batch / count(*) OVER (PARTITION BY prompt) END AS wanted
+    FROM (SELECT *, CASE WHEN limited THEN batch
+            -- Twice the even share of the subscription in that of its queue, and two: others may have less.
+            ELSE 2 + 2 * batch / (count(*) OVER (PARTITION BY prompt, queue) * (SELECT count(*) FROM served)) END AS wanted
         FROM known) s CROSS JOIN LATERAL (
         -- A subscription that hangs has few pending deliveries before that is known; one that responds has many.
         SELECT least(s.wanted, least(s.most, $13 + (SELECT count(*) FROM (
