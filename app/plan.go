@@ -2,12 +2,9 @@ package app
 
 import "time"
 
-// Plan is what a website pays for. It bounds the deliveries of one clock hour (spec,
-// Limits): each takes a slot, which says when it starts at the earliest (contract §4, Plan
-// rate). One that an outage or its receiver delays beyond its window starts in a later one,
-// before those whose slots are in that and instead of as many of them: no window lets more
-// start for it. To start is to be handed to a workflow. One that is cancelled or finds its
-// subscription inactive does not give its slot back.
+// Plan limits how many deliveries of a website start in one clock hour, its window (spec, Limits). A delivery starts when
+// it is handed to a workflow. If the window has no room, the delivery stays queued and starts in a later one (contract §4,
+// Plan rate). A delivery that is cancelled, or that finds its subscription inactive, counts as well.
 type Plan string
 
 const (
@@ -46,13 +43,6 @@ func (p Plan) Limit() *int {
 	return nil
 }
 
-// Improves reports whether the plan lets more start in a window than the old one.
-func (p Plan) Improves(old Plan) bool {
-	limit, limited := p.PerWindow()
-	before, wasLimited := old.PerWindow()
-	return wasLimited && (!limited || limit > before)
-}
-
 // PlanWindow returns the start of the window in which a moment lies. Windows divide the
 // clock from the Unix epoch on.
 func PlanWindow(at time.Time, length time.Duration) time.Time {
@@ -66,8 +56,8 @@ type PlanUsage struct {
 	WindowStart      Time  `json:"windowStart"`
 	WindowEnd        Time  `json:"windowEnd"` // not included
 	Limit            *int  `json:"limit"`     // deliveries that may start in a window; null = as many as there are
-	Taken            int   `json:"taken"`     // slots of this window, replays included, or what has started in it if that is more; 0 without a limit
+	Taken            int   `json:"taken"`     // deliveries that have started in this window, replays included; 0 without a limit
 	ReplaysTaken     int   `json:"replaysTaken"`
-	Queued           int   `json:"queued"`           // deliveries that wait for their slot, or for room in a later window
-	LastScheduledFor *Time `json:"lastScheduledFor"` // when the last of them has its slot; null when none waits for one
+	Queued           int   `json:"queued"`           // deliveries that wait for a later window
+	LastScheduledFor *Time `json:"lastScheduledFor"` // start of the window of the last of them, as far as known; null if none waits
 }

@@ -15,17 +15,6 @@ func TestPlansLimitAWindow(t *testing.T) {
 	}
 }
 
-func TestEachPlanImprovesThoseBeforeIt(t *testing.T) {
-	t.Parallel()
-	for i, plan := range Plans {
-		for j, old := range Plans {
-			if got := plan.Improves(old); got != (i > j) {
-				t.Errorf("%s improves %s: %v", plan, old, got)
-			}
-		}
-	}
-}
-
 func TestPlanWindowsDivideTheClock(t *testing.T) {
 	t.Parallel()
 	parse := func(s string) time.Time {

@@ -92,11 +92,15 @@ func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID)
 	if err != nil {
 		return app.PlanUsage{}, pg.Classify(err)
 	}
-	usage.Limit = usage.Plan.Limit()
-	if usage.Limit != nil && usage.Queued > 0 {
-		last := app.At(q.startOf(window, *usage.Limit, *usage.Limit-usage.Taken, usage.Queued))
-		usage.LastScheduledFor = &last
+	if usage.Limit = usage.Plan.Limit(); usage.Limit == nil {
+		return usage, nil
 	}
+	free := max(0, *usage.Limit-usage.Taken)
+	if last := q.startOf(window, *usage.Limit, free, usage.Queued); last.After(window) {
+		at := app.At(last)
+		usage.LastScheduledFor = &at
+	}
+	usage.Queued = max(0, usage.Queued-free)
 	return usage, nil
 }
 

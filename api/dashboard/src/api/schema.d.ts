@@ -2146,7 +2146,7 @@ export interface components {
         Billing: {
             /**
              * Format: date-time
-             * @description when the last of them has its slot; null when none waits for one
+             * @description start of the window of the last of them, as far as known; null if none waits
              */
             lastScheduledFor: string | null;
             /** @description deliveries that may start in a window; null = as many as there are */
@@ -2158,10 +2158,10 @@ export interface components {
             plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
             /** @description that there are, each better than the one before */
             plans: components["schemas"]["PlanLimit"][];
-            /** @description deliveries that wait for their slot, or for room in a later window */
+            /** @description deliveries that wait for a later window */
             queued: number;
             replaysTaken: number;
-            /** @description slots of this window, replays included, or what has started in it if that is more; 0 without a limit */
+            /** @description deliveries that have started in this window, replays included; 0 without a limit */
             taken: number;
             /**
              * Format: date-time
