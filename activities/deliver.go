@@ -40,9 +40,8 @@ type Deliveries struct {
 	metrics attemptMetrics
 	log     zerolog.Logger
 
-	// underWay joins a try to an earlier try of the same attempt that timed out and still runs, so
-	// that both are one POST and take one place.
-	underWay   singleflight.Group
+	flights    flights
+	tests      singleflight.Group // joins a try of a test to an earlier one that still runs
 	unrecorded unrecorded
 	bulkhead   *bulkhead
 }
@@ -88,11 +87,16 @@ type DeliverResult struct {
 	Wait       time.Duration `json:"wait,omitempty"`       // if busy: until the next try; 0 = take the slow lane now
 }
 
+// without returns the result of a delivery that ends without an attempt.
+func without(outcome Outcome, reason string) attempted {
+	return attempted{DeliverResult: DeliverResult{Outcome: outcome, Reason: reason}}
+}
+
 // gone returns the result for a delivery whose rows have been erased.
-func gone() DeliverResult { return DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"} }
+func gone() attempted { return without(OutcomeCancelled, "no longer kept") }
 
 // attemptKey names an attempt within the process.
-func attemptKey(id app.DeliveryID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
+func attemptKey(id app.DeliveryID, number int) string { return string(id) + "/" + strconv.Itoa(number) }
 
 // errUnreadable is a failure of the installation, not of the receiver. The attempt is tried again
 // until COMANDA_SECRET_KEYS contains the missing key.
@@ -107,42 +111,58 @@ func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResul
 	// workflow is cancelled. It has its own time limits.
 	ctx = context.WithoutCancel(ctx)
 	key := attemptKey(in.DeliveryID, in.Attempt)
-	result, err, _ := d.underWay.Do(key, func() (any, error) { return d.deliver(ctx, in) })
-	return result.(DeliverResult), err
+	flight, mine := d.flights.enter(key)
+	if mine {
+		d.flights.run(key, flight, func() (attempted, error) { return d.deliver(ctx, in, flight) })
+	}
+	<-flight.done
+	return flight.DeliverResult, flight.err
 }
 
-func (d *Deliveries) deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
+func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *flight) (attempted, error) {
 	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
 		return d.record(ctx, made)
 	}
 	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
-	switch {
-	case app.CodeOf(err) == app.CodeNotFound:
+	if app.CodeOf(err) == app.CodeNotFound {
 		return gone(), nil
-	case err != nil:
-		return DeliverResult{}, err
+	}
+	if err != nil {
+		return attempted{}, err
+	}
+	return d.deliverLoaded(ctx, in, outgoing, flight)
+}
+
+// deliverLoaded makes and records an attempt whose data has just been loaded, unless that data
+// forbids it.
+func (d *Deliveries) deliverLoaded(
+	ctx context.Context, in DeliverInput, outgoing app.Outgoing, flight *flight,
+) (attempted, error) {
+	switch {
 	case outgoing.Recorded != nil:
-		return resultOf(*outgoing.Recorded), nil
+		return resultOf(*outgoing.Recorded, in.RetryIn), nil
 	case outgoing.Deleted:
 		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
 	case outgoing.Status == app.DeliveryCancelled:
-		return DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil
+		return without(OutcomeCancelled, app.ReasonCancelled), nil
 	case !outgoing.Active:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case len(outgoing.Body) == 0:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
 	case outgoing.Unreadable:
-		return DeliverResult{}, d.unreadable(outgoing)
+		return attempted{}, d.unreadable(outgoing)
 	}
 	leave, wait := d.bulkhead.enter(outgoing.SubscriptionID, in.Lane)
 	if leave == nil {
 		d.metrics.refused.WithLabelValues(string(in.Lane)).Inc()
-		return DeliverResult{Outcome: OutcomeBusy, Wait: wait}, nil
+		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeBusy, Wait: wait}}, nil
 	}
 	defer leave()
-	return d.record(ctx, d.attempt(ctx, in, outgoing))
+	made := d.attempt(ctx, in, outgoing)
+	flight.responded.Store(true)
+	return d.record(ctx, made)
 }
 
 // unreadable logs that a request cannot be signed.
@@ -201,22 +221,23 @@ func failure(status int, err error) string {
 }
 
 // record writes an attempt to the database. If that fails, the attempt is kept for the next try.
-func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
 	d.unrecorded.keep(key, made, d.now())
 	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
 	defer recorded()
 	fresh, err := d.store.RecordAttempt(ctx, made)
 	if err != nil {
-		return DeliverResult{}, err
+		return attempted{}, err
 	}
 	d.unrecorded.drop(key)
 	if !fresh {
 		return d.recorded(ctx, made)
 	}
 	result := resultOf(app.Attempt{
-		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
-	})
+		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error,
+		DeliveredAt: app.At(made.At), ResponseTimeMs: made.Duration.Milliseconds(),
+	}, made.RetryIn)
 	d.metrics.made.WithLabelValues(string(result.Outcome)).Inc()
 	d.metrics.duration.Observe(made.Duration.Seconds())
 	return result, nil
@@ -224,24 +245,31 @@ func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (DeliverR
 
 // recorded returns the stored result of an attempt that was recorded before, usually by another
 // worker. The delivery's row follows that record, so the workflow must follow it too.
-func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (DeliverResult, error) {
+func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
 	switch {
 	case app.CodeOf(err) == app.CodeNotFound:
 		return gone(), nil
 	case err != nil:
-		return DeliverResult{}, err
+		return attempted{}, err
 	case outgoing.Recorded == nil:
-		return DeliverResult{}, fmt.Errorf("attempt %d of delivery %s has no record", made.Number, made.DeliveryID)
+		return attempted{}, fmt.Errorf("attempt %d of delivery %s has no record", made.Number, made.DeliveryID)
 	}
-	return resultOf(*outgoing.Recorded), nil
+	return resultOf(*outgoing.Recorded, made.RetryIn), nil
 }
 
-// resultOf returns the result of a recorded attempt.
-func resultOf(recorded app.Attempt) DeliverResult {
-	result := DeliverResult{Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick()}
+// resultOf returns the result of a recorded attempt. retryIn is the delay of the next attempt
+// in the schedule.
+func resultOf(recorded app.Attempt, retryIn time.Duration) attempted {
+	result := attempted{DeliverResult: DeliverResult{
+		Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick(),
+	}}
 	if recorded.Status != app.AttemptDelivered {
 		result.Outcome, result.Reason = OutcomeFailed, recorded.Error
+	}
+	if recorded.Status == app.AttemptRetrying {
+		took := time.Duration(recorded.ResponseTimeMs) * time.Millisecond
+		result.retryAt = recorded.DeliveredAt.Add(took + retryIn)
 	}
 	return result
 }
@@ -249,11 +277,11 @@ func resultOf(recorded app.Attempt) DeliverResult {
 // end ends a delivery without an attempt.
 func (d *Deliveries) end(
 	ctx context.Context, id app.DeliveryID, outcome Outcome, reason string,
-) (DeliverResult, error) {
+) (attempted, error) {
 	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
 	defer ended()
 	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)
-	return DeliverResult{Outcome: outcome, Reason: reason}, err
+	return without(outcome, reason), err
 }
 
 // CancelInput names a delivery that an operator has cancelled.

@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// maxResponseBody is how much of a receiver's answer is kept, in bytes.
+	// maxResponseBody is how much of a response's body is kept, in bytes.
 	maxResponseBody = 16 << 10
-	// maxResponseHeader bounds the header of an answer, in bytes; a larger one is a failure.
+	// maxResponseHeader limits the headers of a response and of the interim responses (1xx) before
+	// it, in bytes. Larger headers are a failure.
 	maxResponseHeader = 16 << 10
 	// idleTimeout is how long a connection is kept for the next POST. It is shorter than the
 	// keep-alive of common servers (gunicorn 2 s; Node, Apache and uvicorn 5 s): a POST that is
@@ -31,19 +32,19 @@ const (
 	idleTimeout = 1500 * time.Millisecond
 )
 
-// EgressConfig says whom the service may talk to, and how.
+// EgressConfig configures the HTTP client for receivers.
 type EgressConfig struct {
-	Allow   []netip.Prefix // private addresses that are open all the same
+	Allow   []netip.Prefix // private addresses that are permitted
 	RootCAs *x509.CertPool // nil = the system's
-	Timeout time.Duration  // from the look-up of the name to the status line; 0 = 10 s
+	Timeout time.Duration  // of a POST, from the DNS lookup to the end of the response; 0 = 10 s
 
 	resolver *net.Resolver // nil = the system's
 }
 
-// Egress is the HTTP client for strangers (contract §4, Egress): certificates are
-// verified, no proxy is asked, no redirect followed, nothing decompressed, and only
-// public addresses are dialled. The address is checked as it is dialled, after the name
-// has been resolved, so a name that changes its mind gains nothing.
+// Egress is the HTTP client for receivers (contract §4, Egress). It verifies certificates and
+// dials public addresses only. It uses no proxy, follows no redirect and decompresses nothing.
+// The address is checked when it is dialled, after the name was resolved, so that DNS rebinding
+// has no effect.
 type Egress struct {
 	client  *http.Client
 	timeout time.Duration
@@ -64,8 +65,8 @@ func NewEgress(config EgressConfig) *Egress {
 	}
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 	dialer := &net.Dialer{Timeout: config.Timeout, Control: guard.Safe, Resolver: config.resolver}
-	// HTTP/1.1 alone: every server speaks it, and a hanging answer holds one connection
-	// and not the others that would share it.
+	// HTTP/1.1 only: every server supports it, and a response that hangs blocks one connection
+	// instead of all requests that HTTP/2 would multiplex over it.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &Egress{
@@ -87,7 +88,7 @@ func NewEgress(config EgressConfig) *Egress {
 	}
 }
 
-// Response is what a receiver answered.
+// Response is the response of a receiver.
 type Response struct {
 	StatusCode int
 	Header     http.Header
@@ -132,14 +133,15 @@ func beginning(ctx context.Context, response *http.Response) []byte {
 	return begun
 }
 
-// connectionFailure says what went wrong without saying what we know of the network.
+// connectionFailure describes an error without details of our network.
 func connectionFailure(ctx context.Context, err error, timeout time.Duration) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	switch {
-	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrInvalidHostPort):
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork),
+		errors.Is(err, ssrf.ErrInvalidHostPort):
 		return "the address is not public"
 	case errors.As(err, &certificate):
 		return "the certificate is not trusted"
@@ -147,13 +149,15 @@ func connectionFailure(ctx context.Context, err error, timeout time.Duration) st
 		return fmt.Sprintf("no answer within %s", timeout)
 	case errors.As(err, &dns):
 		return "the host name could not be resolved"
-	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "), errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "),
+		errors.Is(err, http.ErrSchemeMismatch):
 		return "the TLS handshake failed"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the host is out of reach"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		strings.Contains(err.Error(), "server closed idle connection"): // an error that net/http does not export
 		return "the connection was closed without an answer"
 	case strings.Contains(err.Error(), "response headers exceeded"):

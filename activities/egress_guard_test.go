@@ -39,16 +39,21 @@ func TestPrivateAddressesAreBlocked(t *testing.T) {
 	port := trap(t)
 	e := NewEgress(EgressConfig{Timeout: 5 * time.Second})
 	for kind, hosts := range map[string][]string{
-		"loopback":      {"127.0.0.1", "127.255.255.254", "localhost", "[::1]"},
-		"unspecified":   {"0.0.0.0", "0.1.2.3", "[::]"},
-		"private":       {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]"},
+		"loopback":    {"127.0.0.1", "127.255.255.254", "localhost", "[::1]"},
+		"unspecified": {"0.0.0.0", "0.1.2.3", "[::]"},
+		"private": {
+			"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "[fc00::1]", "[fd00:ec2::254]", "[fec0::1]",
+		},
 		"link-local":    {"169.254.169.254", "169.254.170.2", "[fe80::1]"},
 		"CGNAT":         {"100.64.0.1", "100.127.255.255"},
 		"multicast":     {"224.0.0.1", "239.255.255.255", "[ff02::1]"},
 		"reserved":      {"240.0.0.1", "255.255.255.255", "192.0.0.1", "198.18.0.1", "[100::1]"},
 		"documentation": {"192.0.2.1", "198.51.100.1", "203.0.113.1", "[2001:db8::1]"},
 		"IPv4-mapped":   {"[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "[::ffff:169.254.169.254]", "[::ffff:7f00:1]"},
-		"IPv4 in IPv6":  {"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a00:1]", "[2002:7f00:1::]", "[2002:a9fe:a9fe::]", "[2001:0:7f00:1::]"},
+		"IPv4 in IPv6": {
+			"[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::a00:1]",
+			"[2002:7f00:1::]", "[2002:a9fe:a9fe::]", "[2001:0:7f00:1::]",
+		},
 	} {
 		for _, host := range hosts {
 			if _, err := post(e, "https://"+host+":"+port+"/"); err == nil || err.Error() != "the address is not public" {
@@ -57,7 +62,8 @@ func TestPrivateAddressesAreBlocked(t *testing.T) {
 		}
 	}
 	// Whether these are addresses or names is for the resolver to say; none gets through.
-	for _, host := range []string{"2130706433", "0x7f000001", "0x7f.1", "017700000001", "127.1", "127.0.0.1.", "localhost."} {
+	odd := []string{"2130706433", "0x7f000001", "0x7f.1", "017700000001", "127.1", "127.0.0.1.", "localhost."}
+	for _, host := range odd {
 		_, err := post(e, "https://"+host+":"+port+"/")
 		if err == nil || err.Error() != "the address is not public" && err.Error() != "the host name could not be resolved" {
 			t.Errorf("%s: %v", host, err)
@@ -86,7 +92,8 @@ func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
 				continue
 			}
 			question := query.Questions[0]
-			reply := dnsmessage.Message{Header: dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true}, Questions: query.Questions}
+			header := dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true}
+			reply := dnsmessage.Message{Header: header, Questions: query.Questions}
 			if question.Type == dnsmessage.TypeA {
 				for _, address := range answer(asked.Add(1)) {
 					reply.Answers = append(reply.Answers, dnsmessage.Resource{
@@ -112,20 +119,23 @@ func TestNamesOfPrivateAddressesAreBlocked(t *testing.T) {
 	port := trap(t)
 	loopback, private := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("10.1.2.3")
 	open := netip.MustParsePrefix("127.0.0.77/32") // nobody listens there
+	always := func(addresses ...netip.Addr) func(int32) []netip.Addr {
+		return func(int32) []netip.Addr { return addresses }
+	}
 	for name, test := range map[string]struct {
 		answer func(asked int32) []netip.Addr
 		last   string // why the second POST failed
 	}{
-		"a name of loopback":         {func(int32) []netip.Addr { return []netip.Addr{loopback} }, "the address is not public"},
-		"a name of several":          {func(int32) []netip.Addr { return []netip.Addr{private, loopback} }, "the address is not public"},
-		"an open one beside another": {func(int32) []netip.Addr { return []netip.Addr{loopback, open.Addr()} }, "the address is not public"},
+		"a name of loopback":         {always(loopback), "the address is not public"},
+		"a name of several":          {always(private, loopback), "the address is not public"},
+		"an open one beside another": {always(loopback, open.Addr()), "the address is not public"},
 		"rebinding": {func(asked int32) []netip.Addr {
 			if asked == 1 {
 				return []netip.Addr{open.Addr()}
 			}
 			return []netip.Addr{loopback}
 		}, "the address is not public"},
-		"no address": {func(int32) []netip.Addr { return nil }, "the host name could not be resolved"},
+		"no address": {always(), "the host name could not be resolved"},
 	} {
 		e := NewEgress(EgressConfig{Timeout: 5 * time.Second, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)})
 		var err error

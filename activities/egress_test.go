@@ -53,7 +53,8 @@ func TestPostSendsTheBodyAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(got) != `{"id":"evt_1"}` || response.StatusCode != 202 || string(response.Body) != "thanks" || response.Header.Get("X-Answer") != "yes" {
+	if string(got) != `{"id":"evt_1"}` || response.StatusCode != 202 || string(response.Body) != "thanks" ||
+		response.Header.Get("X-Answer") != "yes" {
 		t.Errorf("sent %q, got %+v", got, response)
 	}
 	if len(header["Idempotency-Key"]) != 0 || header.Get("Accept-Encoding") != "" {
@@ -93,6 +94,7 @@ func TestHostileReceivers(t *testing.T) {
 	z.Write(make([]byte, 32<<20))
 	z.Close()
 
+	const tooLarge, closed = "the response headers are too large", "the connection was closed without an answer"
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		status  int
@@ -138,10 +140,10 @@ func TestHostileReceivers(t *testing.T) {
 				}
 			}
 		}, reason: "no answer within 300ms"},
-		"endless 100":         {handler: repeat("HTTP/1.1 100 Continue\r\n\r\n"), reason: "the response headers are too large"},
-		"endless 103":         {handler: repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), reason: "the response headers are too large"},
-		"endless status line": {handler: repeat("HTTP/1.1 200 OK "), reason: "the response headers are too large"},
-		"header flood":        {handler: repeat("HTTP/1.1 200 OK\r\n", "X-More: x\r\n"), reason: "the response headers are too large"},
+		"endless 100":         {handler: repeat("HTTP/1.1 100 Continue\r\n\r\n"), reason: tooLarge},
+		"endless 103":         {handler: repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), reason: tooLarge},
+		"endless status line": {handler: repeat("HTTP/1.1 200 OK "), reason: tooLarge},
+		"header flood":        {handler: repeat("HTTP/1.1 200 OK\r\n", "X-More: x\r\n"), reason: tooLarge},
 		"no status":           {handler: repeat("HTTP/1.1 000 None\r\n\r\n"), reason: "the answer is not HTTP"},
 		"gzip bomb": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -149,9 +151,9 @@ func TestHostileReceivers(t *testing.T) {
 		}, status: 200},
 		"endless header": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", 64<<10))
-		}, reason: "the response headers are too large"},
-		"reset":    {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "") }, reason: "the connection was closed without an answer"},
-		"not HTTP": {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "220 smtp.example ESMTP\r\n") }, reason: "the answer is not HTTP"},
+		}, reason: tooLarge},
+		"reset":    {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "") }, reason: closed},
+		"not HTTP": {handler: repeat("220 smtp.example ESMTP\r\n"), reason: "the answer is not HTTP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,7 +193,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestCertificatesAreVerified(t *testing.T) {
 	t.Parallel()
-	_, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { t.Error("a request reached the receiver") })
+	_, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {
+		t.Error("a request reached the receiver")
+	})
 	stranger := NewEgress(EgressConfig{Allow: loopback})
 	if _, err := post(stranger, url); err == nil || err.Error() != "the certificate is not trusted" {
 		t.Errorf("got %v", err)
@@ -213,7 +217,8 @@ func TestUnusableURLs(t *testing.T) {
 	}
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
-	if _, err := post(e, strings.Replace(plain.URL, "http:", "https:", 1)); err == nil || err.Error() != "the TLS handshake failed" {
+	_, err := post(e, strings.Replace(plain.URL, "http:", "https:", 1))
+	if err == nil || err.Error() != "the TLS handshake failed" {
 		t.Errorf("plain text: %v", err)
 	}
 }
@@ -283,8 +288,8 @@ func TestPostIsNotRepeated(t *testing.T) {
 	}
 	posts.Wait()
 	_, err := post(e, url)
-	if repeated := calls.Load() - kept; repeated != 1 || err == nil || err.Error() != "the connection was closed without an answer" {
-		t.Errorf("%d POSTs, %v", repeated, err)
+	if err == nil || err.Error() != "the connection was closed without an answer" || calls.Load() != kept+1 {
+		t.Errorf("%d POSTs, %v", calls.Load()-kept, err)
 	}
 }
 

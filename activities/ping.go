@@ -10,7 +10,7 @@ import (
 // It returns NOT_FOUND if the subscription does not exist.
 func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	ctx = context.WithoutCancel(ctx)
-	result, err, _ := d.underWay.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
+	result, err, _ := d.tests.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
 	return result.(app.WebhookTestResult), err
 }
 
@@ -33,7 +33,9 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	return d.recordTest(ctx, in, d.post(ctx, outgoing))
 }
 
-func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made app.MadeAttempt) (app.WebhookTestResult, error) {
+func (d *Deliveries) recordTest(
+	ctx context.Context, in app.WebhookTest, made app.MadeAttempt,
+) (app.WebhookTestResult, error) {
 	d.unrecorded.keep(string(in.EventID), made, d.now())
 	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
 	defer recorded()
@@ -44,6 +46,10 @@ func (d *Deliveries) recordTest(ctx context.Context, in app.WebhookTest, made ap
 	return testResult(in, made.Status, made.StatusCode, made.Duration.Milliseconds(), made.Error), nil
 }
 
-func testResult(in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string) app.WebhookTestResult {
-	return app.WebhookTestResult{Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason}
+func testResult(
+	in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string,
+) app.WebhookTestResult {
+	return app.WebhookTestResult{
+		Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason,
+	}
 }

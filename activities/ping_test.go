@@ -47,7 +47,8 @@ func TestATestIsSentOnce(t *testing.T) {
 					t.Error(diff, err)
 				}
 			}
-			if posts.Load() != 1 || len(store.made) != 1 || store.made[0].Status != test.status || store.made[0].DeliveryID != "" {
+			if posts.Load() != 1 || len(store.made) != 1 ||
+				store.made[0].Status != test.status || store.made[0].DeliveryID != "" {
 				t.Errorf("%d POSTs, recorded %+v", posts.Load(), store.made)
 			}
 			if diff := cmp.Diff(seen, http.Header(store.made[0].Sent)); diff != "" {
@@ -55,7 +56,8 @@ func TestATestIsSentOnce(t *testing.T) {
 			}
 		})
 	}
-	if _, err := newDeliveries(nil, &memory{err: app.NotFound()}).Test(t.Context(), in); app.CodeOf(err) != app.CodeNotFound {
+	_, err := newDeliveries(nil, &memory{err: app.NotFound()}).Test(t.Context(), in)
+	if app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("a subscription that is gone: %v", err)
 	}
 }

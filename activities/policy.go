@@ -31,6 +31,23 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 	}
 }
 
+// BurstPolicy holds the limits of bursts.
+type BurstPolicy struct {
+	// Leave is how long an attempt may take before its delivery leaves the burst, so that it does
+	// not hold the others. Quick receivers respond within a second.
+	Leave time.Duration
+	// Start is the limit for starting the workflow of a delivery.
+	Start time.Duration
+	// Starts is how many workflows of deliveries start concurrently. Eight saturate a Temporal
+	// server on the same machine; a farther one needs more.
+	Starts int
+}
+
+// DefaultBurstPolicy returns the policy of a worker.
+func DefaultBurstPolicy() BurstPolicy {
+	return BurstPolicy{Leave: 2 * time.Second, Start: 10 * time.Second, Starts: 16}
+}
+
 // reportTime is what a worker that stops needs to report a recorded result to Temporal.
 const reportTime = time.Second
 

@@ -43,7 +43,8 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			out.EventID, out.EventAt, out.Body, out.Secret = event.ID, time.Now(), event.Body, app.NewSecret(secret)
 			d := newDeliveries(e, &memory{outgoing: out})
 			d.now = time.Now
-			if result, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || result.Outcome != OutcomeDelivered {
+			result, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
+			if err != nil || result.Outcome != OutcomeDelivered {
 				t.Fatal(result, err)
 			}
 
@@ -71,7 +72,8 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			for _, only := range []string{"", "X-Webhook-Signature"} { // both kinds of headers, then theirs alone
 				header.Del(only)
 				got, err := ours(secret).VerifyBody(header, body)
-				if err != nil || got.ID != string(event.ID) || got.Type != webhook.OrderCreated || got.StoreID != "sto_1" || !got.Timestamp.Equal(event.At.Time) {
+				if err != nil || got.ID != string(event.ID) || got.Type != webhook.OrderCreated ||
+					got.StoreID != "sto_1" || !got.Timestamp.Equal(event.At.Time) {
 					t.Errorf("without %q: %+v, %v", only, got, err)
 				}
 				if _, err := ours(foreign).VerifyBody(header, body); err == nil {
@@ -91,7 +93,9 @@ func TestReceiversVerifyDuringARotation(t *testing.T) {
 	out := outgoing("")
 	out.EventAt, out.PreviousSecret, out.Secret = time.Now(), out.Secret, app.NewSecret(strings.Repeat("n", 32))
 	header := Headers(out, time.Now())
-	for secret, verifies := range map[string]bool{out.Secret.Reveal(): true, out.PreviousSecret.Reveal(): true, strings.Repeat("x", 32): false} {
+	for secret, verifies := range map[string]bool{
+		out.Secret.Reveal(): true, out.PreviousSecret.Reveal(): true, strings.Repeat("x", 32): false,
+	} {
 		library, err := standardwebhooks.NewWebhook(base64.StdEncoding.EncodeToString([]byte(secret)))
 		if err != nil {
 			t.Fatal(err)

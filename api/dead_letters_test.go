@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 func TestDeadLetters(t *testing.T) {
@@ -42,11 +43,13 @@ func TestWhereOperatorsLook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"]
+	persistencetest.Claim(t, w.db)
 	path := "/deliveries/" + string(own.delivery.ID)
 	var d app.Delivery
 	w.do("GET", path, w.tokens["OWNER"], nil).ok(200, &d)
-	if d.WorkflowURL != "" {
-		t.Errorf("a link to %q", d.WorkflowURL)
+	id := "delivery/" + string(d.EventID) + "/" + string(own.webhook.ID)
+	if d.WorkflowURL != "" || d.WorkflowID != id {
+		t.Errorf("workflow %q, a link to %q", d.WorkflowID, d.WorkflowURL)
 	}
 	told := w.serverOn(w.db.DB, func(c *Config) {
 		c.WorkflowURL, c.WatchdogDays = "https://temporal.example/namespaces/default/workflows/", 7

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -55,9 +54,7 @@ func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Deli
 		return d, err
 	}
 	d, err = s.expected(ctx, c, d)
-	if err == nil && s.workflowURL != "" {
-		d.WorkflowURL = s.workflowURL + url.PathEscape(app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
-	}
+	d.WorkflowURL = s.pages.of(d, c.now)
 	return d, err
 }
 

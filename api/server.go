@@ -36,19 +36,26 @@ type Config struct {
 	RefreshLeeway  time.Duration // in which the refresh token before the newest has its successor once more; 0 = none
 	SessionMaxAge  time.Duration // 0 = for ever
 	TrustedProxies []netip.Prefix
-	RateLimit      int                       // requests to log in, from one address in any RateWindow; 0 = 10
-	RateWindow     time.Duration             // 0 = 60 s
-	Tester         Tester                    // of webhooks
-	WatchdogDays   int                       // with failed attempts, after which a webhook is deactivated
-	WorkflowURL    string                    // before a workflow's id: its page in Temporal's UI; "" = unknown
-	CORSOrigins    []string                  // whose pages may use the API, as browsers write origins
-	Providers      map[app.Provider]Provider // of social logins; those without client ids are not offered
-	ProviderCAs    *x509.CertPool            // nil = the system's
-	Log            zerolog.Logger
-	Metrics        prometheus.Registerer // nil = none
-	Now            func() time.Time      // nil = time.Now
-	Timeout        time.Duration         // of one request; 0 = 15 s
-	Stopping       <-chan struct{}       // ends the streams once it is closed; nil = never
+	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
+	RateWindow     time.Duration // 0 = 60 s
+	Tester         Tester        // of webhooks
+	WatchdogDays   int           // with failed attempts, after which a webhook is deactivated
+	WorkflowURL    string        // before a workflow's id: its page in Temporal's UI; "" = unknown
+
+	// DeadLetterRetention is how long the workflow of a dead letter stays open.
+	DeadLetterRetention time.Duration
+	// WorkflowRetention returns how long Temporal keeps a closed workflow, 0 if that is unknown.
+	// nil = unknown.
+	WorkflowRetention func() time.Duration
+
+	CORSOrigins []string                  // whose pages may use the API, as browsers write origins
+	Providers   map[app.Provider]Provider // of social logins; those without client ids are not offered
+	ProviderCAs *x509.CertPool            // nil = the system's
+	Log         zerolog.Logger
+	Metrics     prometheus.Registerer // nil = none
+	Now         func() time.Time      // nil = time.Now
+	Timeout     time.Duration         // of one request; 0 = 15 s
+	Stopping    <-chan struct{}       // ends the streams once it is closed; nil = never
 }
 
 // Server answers on the public address.
@@ -76,7 +83,7 @@ type Server struct {
 	words     map[string]bool // of the paths that it serves
 
 	watchdogDays int
-	workflowURL  string
+	pages        workflowPages
 }
 
 // New makes a server. It panics when its metrics are registered already, or an origin is
@@ -88,9 +95,13 @@ func New(c Config) *Server {
 	if c.Timeout == 0 {
 		c.Timeout = 15 * time.Second
 	}
+	if c.WorkflowRetention == nil {
+		c.WorkflowRetention = func() time.Duration { return 0 }
+	}
 	s := &Server{
-		db: c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, watchdogDays: c.WatchdogDays, workflowURL: c.WorkflowURL, cursors: newCursors(c.Keyring),
+		pages: workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
+		db:    c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
+		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures), stopping: c.Stopping, heartbeat: heartbeat,

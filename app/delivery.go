@@ -32,7 +32,8 @@ type Delivery struct {
 	NextRetryAt    *Time          `json:"nextRetryAt,omitempty"`
 	CreatedAt      Time           `json:"createdAt"`
 	EndedAt        *Time          `json:"endedAt,omitempty"`
-	WorkflowURL    string         `json:"workflowUrl,omitempty"` // its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set
+	WorkflowID     string         `json:"workflowId,omitempty"`  // id of the workflow that makes or made it; absent while it is queued
+	WorkflowURL    string         `json:"workflowUrl,omitempty"` // page of that workflow in Temporal's UI; only of a single delivery, if the UI's address is set and Temporal keeps the workflow
 }
 
 // DeliveryFilter narrows a list of deliveries. A zero value does not narrow it.

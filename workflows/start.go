@@ -18,9 +18,13 @@ import (
 // Longer attempts renew it with heartbeats.
 const workflowTaskTimeout = 10 * time.Second
 
-// StartClaims starts the workflows of claims that a relay hands over together, each delivery in
-// a workflow of its own. After an error it can be called again for all of them.
+// StartClaims starts the workflows of claims that a relay hands over together: one workflow for
+// the claims of a burst, and one for each other claim. After an error it can be called again for
+// all of them.
 func (c *Client) StartClaims(ctx context.Context, claims []app.Claim) error {
+	if claims[0].BurstID != "" {
+		return c.startBurst(ctx, claims)
+	}
 	for _, claim := range claims {
 		if err := c.StartDelivery(ctx, claim); err != nil {
 			return err

@@ -14,40 +14,34 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the two lanes, of jobs and of mails. A hanging receiver holds a slot for as long as an
+// Slots of the two lanes, of bursts, of jobs and of mails. A hanging receiver holds a slot for as long as an
 // attempt may take, so the slow lane is bounded and its surplus waits in Temporal. What waits
 // for somebody else, or for nobody, has slots apart from it.
 const (
-	fastSlots = 4000
-	slowSlots = 200
-	jobSlots  = 20
-	mailSlots = 10
-	pollers   = 8
+	fastSlots  = 4000
+	slowSlots  = 200
+	burstSlots = 128 // of up to 32 attempts: about as many as in the fast lane
+	jobSlots   = 20
+	mailSlots  = 10
+	pollers    = 8
 	// stickyCache is how many workflows a worker keeps in memory; the others are replayed
 	// from their histories when something happens to them.
 	stickyCache = 2000
 )
 
 // Workers runs workflows and activities.
-type Workers struct{ fast, slow, jobs, mails worker.Worker }
+type Workers struct{ fast, slow, bursts, jobs, mails worker.Worker }
 
-// NewWorkers makes the workers of both lanes, of jobs and of mails. When they stop, attempts
+// NewWorkers makes the workers of both lanes, of bursts, of jobs and of mails. When they stop, attempts
 // under way have until stopTimeout to be finished and recorded.
 func NewWorkers(
-	temporal client.Client, deliveries *activities.Deliveries, mails *activities.Mails, jobs *activities.Jobs,
-	stopTimeout time.Duration,
+	temporal client.Client, deliveries *activities.Deliveries, bursts *activities.Bursts, mails *activities.Mails,
+	jobs *activities.Jobs, stopTimeout time.Duration,
 ) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
-		fast: worker.New(temporal, TaskQueue, worker.Options{
-			MaxConcurrentWorkflowTaskExecutionSize:  fastSlots,
-			MaxConcurrentLocalActivityExecutionSize: fastSlots,
-			MaxConcurrentWorkflowTaskPollers:        pollers,
-			StickyScheduleToStartTimeout:            2 * time.Second,
-			DeadlockDetectionTimeout:                5 * time.Second,
-			WorkerStopTimeout:                       stopTimeout,
-			LocalActivityWorkerOnly:                 true,
-		}),
+		fast:   worker.New(temporal, TaskQueue, localOptions(fastSlots, stopTimeout)),
+		bursts: worker.New(temporal, BurstTaskQueue, localOptions(burstSlots, stopTimeout)),
 		slow: worker.New(temporal, SlowTaskQueue, worker.Options{
 			MaxConcurrentActivityExecutionSize: slowSlots,
 			MaxConcurrentActivityTaskPollers:   pollers,
@@ -66,6 +60,9 @@ func NewWorkers(
 		}),
 	}
 	Register(w.fast)
+	// Bursts are served also if this worker starts none: those of other workers must end.
+	w.bursts.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
+	w.bursts.RegisterActivityWithOptions(bursts.DeliverBurst, activity.RegisterOptions{Name: activityDeliverBurst})
 	for _, queue := range []worker.Worker{w.mails, w.slow} { // the second for mails that began when they were there
 		queue.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 		queue.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
@@ -87,10 +84,23 @@ func NewWorkers(
 	return w
 }
 
+// localOptions are the options of a worker whose attempts are local activities.
+func localOptions(slots int, stopTimeout time.Duration) worker.Options {
+	return worker.Options{
+		MaxConcurrentWorkflowTaskExecutionSize:  slots,
+		MaxConcurrentLocalActivityExecutionSize: slots,
+		MaxConcurrentWorkflowTaskPollers:        pollers,
+		StickyScheduleToStartTimeout:            2 * time.Second,
+		DeadlockDetectionTimeout:                5 * time.Second,
+		WorkerStopTimeout:                       stopTimeout,
+		LocalActivityWorkerOnly:                 true,
+	}
+}
+
 // Register gives all workflows their names.
 func Register(registry worker.WorkflowRegistry) {
 	for name, each := range map[string]any{
-		workflowDelivery: Delivery, workflowRetention: Retention,
+		workflowDelivery: Delivery, workflowBurst: Burst, workflowRetention: Retention,
 		workflowTest: Test, string(app.JobTeardown): Teardown,
 		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
 	} {
@@ -99,7 +109,9 @@ func Register(registry worker.WorkflowRegistry) {
 }
 
 // all are the workers in the order in which they start.
-func (w *Workers) all() []worker.Worker { return []worker.Worker{w.mails, w.jobs, w.slow, w.fast} }
+func (w *Workers) all() []worker.Worker {
+	return []worker.Worker{w.mails, w.jobs, w.slow, w.bursts, w.fast}
+}
 
 // Start begins to poll.
 func (w *Workers) Start() error {

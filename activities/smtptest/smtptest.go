@@ -90,6 +90,7 @@ func New(t testing.TB, config Config) *Server {
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		_ = server.Close()
+		_ = listener.Close() // Close does not know a listener whose Serve has not begun
 		serving.Wait()
 	})
 	return s

@@ -203,18 +203,35 @@ func (s *retrySchedule) UnmarshalText(text []byte) error {
 	return err
 }
 
-// burst says whether first attempts may share a workflow: true is "auto", false is "off".
-type burst bool
+// burst says when first attempts share a workflow.
+type burst string
+
+const (
+	burstAuto   burst = "auto"   // under load
+	burstOff    burst = "off"    // never
+	burstAlways burst = "always" // whenever several are claimed together; for tests
+)
 
 // UnmarshalText reads the word.
 func (b *burst) UnmarshalText(text []byte) error {
-	switch word := string(text); word {
-	case "auto", "off":
-		*b = word == "auto"
+	switch word := burst(text); word {
+	case burstAuto, burstOff, burstAlways:
+		*b = word
 		return nil
 	default:
 		return fmt.Errorf("%q is neither auto nor off", word)
 	}
+}
+
+// limit applies the setting to the limits of a relay.
+func (b burst) limit(limits app.ClaimLimits) app.ClaimLimits {
+	switch b {
+	case burstOff:
+		limits.Burst = 0
+	case burstAlways:
+		limits.BurstAfter = 0
+	}
+	return limits
 }
 
 // Load reads the configuration of a process with those parts from its environment. The

@@ -40,7 +40,7 @@ func TestDefaults(t *testing.T) {
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute || config.RefreshTokenTTL != 7*24*time.Hour ||
 		config.RefreshReuseLeeway != 0 || config.SessionMaxAge != 30*24*time.Hour ||
 		config.AuthRateLimit != 10 || config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 ||
-		!bool(config.Burst) || config.ReconcileAfter != 3*time.Minute {
+		config.Burst != burstAuto || config.ReconcileAfter != 3*time.Minute {
 		t.Errorf("%+v", config)
 	}
 }
@@ -120,10 +120,16 @@ func TestSessionSettings(t *testing.T) {
 
 func TestBurst(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]bool{"auto": true, "off": false, "": true} {
+	before := app.ClaimLimits{Burst: 32, BurstAfter: time.Second}
+	for word, want := range map[string]app.ClaimLimits{
+		"auto": before, "": before, "off": {BurstAfter: time.Second}, "always": {Burst: 32},
+	} {
 		config, err := Load(with("COMANDA_BURST", word, "COMANDA_RECONCILE_AFTER", "1s"), Worker)
-		if err != nil || bool(config.Burst) != want || config.ReconcileAfter != time.Second {
-			t.Errorf("%q: %v, %v, %v", word, config.Burst, config.ReconcileAfter, err)
+		if err != nil || config.ReconcileAfter != time.Second {
+			t.Errorf("%q: %v, %v", word, config.ReconcileAfter, err)
+		}
+		if diff := cmp.Diff(want, config.Burst.limit(before)); diff != "" {
+			t.Errorf("%q: %s", word, diff)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/workflows"
 )
 
 // registry notes the names of all metrics of ours that are registered.
@@ -51,6 +52,8 @@ func TestMetrics(t *testing.T) {
 	countEnded(metrics)(app.DeliveryDelivered, 3)
 	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
 	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics, zerolog.Nop())
+	workflows.NewReconciler(nil, nil, time.Minute, time.Now, metrics, zerolog.Nop())
+	burstGauge(metrics)
 	activities.NewMails(nil, nil, "", time.Now, metrics)
 	server := api.New(api.Config{DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute, RefreshTTL: time.Hour, Metrics: metrics})
 	defer server.Close()

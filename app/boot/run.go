@@ -79,12 +79,14 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			return err
 		}
 		defer temporal.Close()
+		workflows := workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{})
 		handler = api.New(api.Config{
 			DB: db, Keyring: config.keyring, Issuer: config.BaseURL, AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 			RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 			TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
-			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows.NewClient(temporal, workflows.Policy{}, workflows.JobPolicy{}), Log: log, Metrics: metrics, Now: time.Now,
+			CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs, Tester: workflows, Log: log, Metrics: metrics, Now: time.Now,
 			WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),
+			DeadLetterRetention: config.DeadLetterRetention, WorkflowRetention: followRetention(ctx, group, config, workflows),
 		})
 		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
 			return err
@@ -136,10 +138,18 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		temporal.Close()
 		return err
 	}
+	burst, err := admitBursts(ctx, config, temporal, metrics, log)
+	if err != nil {
+		temporal.Close()
+		return err
+	}
 	egress := activities.NewEgress(activities.EgressConfig{Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout})
-	workers := workflows.NewWorkers(temporal, activities.NewDeliveries(db, egress, policy, time.Now, metrics, log),
+	attempts := activities.NewDeliveries(db, egress, policy, time.Now, metrics, log)
+	bursts := activities.NewBursts(attempts, db, deliveries, activities.DefaultBurstPolicy())
+	stopTimeout := config.stopTimeout(policy)
+	workers := workflows.NewWorkers(temporal, attempts, bursts,
 		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
-		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), config.stopTimeout(policy))
+		activities.NewJobs(db, app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention}, time.Now), stopTimeout)
 	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
 	if err := workers.Start(); err != nil {
 		temporal.Close()
@@ -155,15 +165,11 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, func() { wake(); jobs.Wake() })
 	}
-	limits := delivery.DefaultPolicy().Claim
-	if !config.Burst {
-		limits.Burst = 0
-	}
-	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, limits, time.Now, log)
+	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, burst.limit(delivery.DefaultPolicy().Claim), time.Now, log)
 	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	group.Go(func() error {
 		defer temporal.Close()
-		defer workers.Stop()
+		defer stopWorkers(workers, bursts, stopTimeout, log)
 		var starting sync.WaitGroup
 		starting.Go(func() { jobs.Run(ctx) })
 		starting.Go(func() { reconciler.Run(ctx) })
@@ -172,6 +178,17 @@ func startWorker(ctx context.Context, group *errgroup.Group, config Config, db *
 		return nil
 	})
 	return nil
+}
+
+// stopWorkers stops the workers and waits for attempts in flight, also for those that have left
+// their bursts.
+func stopWorkers(workers *workflows.Workers, bursts *activities.Bursts, limit time.Duration, log zerolog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	workers.Stop()
+	if err := bursts.Wait(ctx); err != nil {
+		log.Warn().Err(err).Msg("attempts are still in flight; another worker makes them again")
+	}
 }
 
 func namespaceOf(options client.Options) string {

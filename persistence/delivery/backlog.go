@@ -25,7 +25,8 @@ func (q *Queue) Backlog(ctx context.Context, now time.Time) (app.Backlog, error)
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
-		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, q.policy.BacklogSubscriptions).
+		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, q.policy.BacklogSubscriptions,
+			app.PlanWindow(now, q.planWindow), planNames, planLimits).
 			Scan(&b.OldestEvent, &b.OldestDue, &b.Queued, &b.Pending, &b.Retrying, &b.DeadLetters, &b.Jobs)
 	})
 	return b, err

@@ -42,6 +42,31 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
+// A delivery whose plan allows no more starts in this window is not late, and one that may start is late since the start
+// of the window.
+func TestBacklogKnowsPlans(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	emit(t, db, 10, r.Stores[0])
+	_, err := db.Dispatch(t.Context(), noon, 100)
+	must(t, err)
+	seed(t, db, "UPDATE deliveries SET scheduled_for = '2026-03-14 10:00Z'")
+	later := noon.Add(time.Hour)
+	for started, want := range map[int]*time.Time{499: &later, 500: nil} {
+		seed(t, db, fmt.Sprintf(`INSERT INTO plan_windows (queue, starts_at, taken, replays, last_at, started)
+			VALUES ('%s', '2026-03-14 13:00Z', 0, 0, now(), %d) ON CONFLICT (queue, starts_at) DO UPDATE SET started = excluded.started`,
+			r.Website, started))
+		b, err := db.Backlog(t.Context(), noon.Add(90*time.Minute))
+		must(t, err)
+		if diff := cmp.Diff(want, b.OldestDue); diff != "" {
+			t.Errorf("after %d starts: %s", started, diff)
+		}
+	}
+}
+
 // A scrape costs the same whatever the tables hold: only indexes of what waits are read.
 func TestBacklogIsReadByIndex(t *testing.T) {
 	t.Parallel()
@@ -58,7 +83,8 @@ func TestBacklogIsReadByIndex(t *testing.T) {
 	defer tx.Rollback()
 	_, err = tx.ExecContext(t.Context(), delivery.BacklogPlan)
 	must(t, err)
-	rows, err := tx.QueryContext(t.Context(), "EXPLAIN (COSTS OFF) "+delivery.BacklogStatement, noon, app.BacklogLimit, 10_000)
+	rows, err := tx.QueryContext(t.Context(), "EXPLAIN (COSTS OFF) "+delivery.BacklogStatement, noon, app.BacklogLimit, 10_000,
+		noon, []string{"STARTER"}, []int64{500})
 	must(t, err)
 	defer rows.Close()
 	scans := map[string]bool{}
@@ -67,6 +93,7 @@ func TestBacklogIsReadByIndex(t *testing.T) {
 		var line string
 		must(t, rows.Scan(&line))
 		fmt.Fprintln(&plan, line)
+		line = strings.ReplaceAll(line, "deliveries_claimable", "deliveries_queued") // both hold what is queued
 		if _, scan, ok := strings.Cut(line, "->  "); ok && strings.Contains(scan, " on ") {
 			how, what, _ := strings.Cut(scan, " on ")
 			scans[strings.Replace(how, "Index Only", "Index", 1)+" on "+strings.Fields(what)[0]] = true
@@ -77,7 +104,8 @@ func TestBacklogIsReadByIndex(t *testing.T) {
 		"CTE Scan on queueing": true, "WorkTable Scan on queueing": true, "CTE Scan on strayed": true, "WorkTable Scan on strayed": true,
 		"Index Scan using deliveries_queued on deliveries": true, "Index Scan using deliveries_pending on deliveries": true,
 		"Index Scan using deliveries_strayed on deliveries": true, "Index Scan using outbox_waiting on outbox": true,
-		"Index Scan using jobs_free on jobs": true,
+		"Index Scan using jobs_free on jobs": true, "Index Scan using websites_pkey on websites": true,
+		"Index Scan using plan_windows_pkey on plan_windows": true, "Subquery Scan on due": true,
 	}
 	if diff := cmp.Diff(want, scans); diff != "" {
 		t.Errorf("%s\n%s", diff, plan.String())

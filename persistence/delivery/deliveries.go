@@ -25,14 +25,29 @@ type deliveryRow struct {
 	NextRetryAt    *time.Time
 	CreatedAt      time.Time
 	EndedAt        *time.Time
+	BurstID        *app.BurstID
 }
 
 func (r deliveryRow) delivery() app.Delivery {
 	return app.Delivery{
-		ID: r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType,
+		WorkflowID: r.workflowID(),
+		ID:         r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType,
 		Status: r.Status, Reason: r.Reason, Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor),
 		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
+}
+
+// workflowID returns the id of the delivery's workflow. A delivery that the only attempt of a burst has not delivered has
+// a workflow of its own, from the end of that attempt on.
+func (r deliveryRow) workflowID() string {
+	burst := r.BurstID != nil && (r.Attempts == 0 || r.Attempts == 1 && r.Status == app.DeliveryDelivered)
+	switch {
+	case r.Status == app.DeliveryQueued:
+		return ""
+	case burst:
+		return app.BurstWorkflowID(*r.BurstID)
+	}
+	return app.DeliveryWorkflowID(r.EventID, r.SubscriptionID)
 }
 
 // Deliveries lists a store's deliveries that pass a filter, the newest first, at most limit of them,

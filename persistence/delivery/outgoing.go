@@ -28,6 +28,17 @@ func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number in
 	return *o, nil
 }
 
+// OutgoingAll loads the data that attempts of one number need, in the order of the deliveries. A
+// delivery that is gone is nil. It does not share its query.
+func (q *Queue) OutgoingAll(ctx context.Context, deliveries []app.DeliveryID, number int) ([]*app.Outgoing, error) {
+	keys := make([]attemptKey, len(deliveries))
+	for i, id := range deliveries {
+		keys[i] = attemptKey{id, number}
+	}
+	loaded, err := q.outgoing(ctx, keys)
+	return loaded, pg.Classify(err)
+}
+
 // outgoing loads the data of many attempts. A delivery that is gone is nil.
 func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing, error) {
 	deliveries, numbers := make([]app.DeliveryID, len(keys)), make([]int32, len(keys))

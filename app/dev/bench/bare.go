@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/exec"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	temporallog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -19,76 +23,175 @@ import (
 
 const (
 	bareQueue    = "bare"
-	bareStarters = 8 // as many as the relay has
+	bareStarters = 8 // more gain nothing on one machine
 )
 
-// bareResult is what the bare worker tells about one run.
-type bareResult struct {
-	Seconds float64 `json:"seconds"` // from the first activity to the last
+// bareWorker is a process that runs bare workflows.
+type bareWorker struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	lines   *bufio.Scanner
+	runs    int
 }
 
-// runBare is a process that runs n bare workflows for each line that it reads, and answers
-// each with a line of JSON.
-func runBare(ctx context.Context, address string, n int, in io.Reader, out io.Writer) error {
-	// As near as ours: without compression.
-	near := client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}
-	temporal, err := client.Dial(client.Options{HostPort: address, ConnectionOptions: near, Logger: temporallog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+// bareRun asks a bare worker for a run of so many workflows, bareResult is its answer.
+type (
+	bareRun    struct{ Run, Workflows int }
+	bareResult struct{ Seconds float64 } // from the first activity to the last
+)
+
+func startBare(address string) (*bareWorker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	w := &bareWorker{process: exec.Command(self, "-bare", address)}
+	w.process.Stderr = os.Stderr
+	if w.in, err = w.process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := w.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.lines = bufio.NewScanner(out)
+	return w, w.process.Start()
+}
+
+func (w *bareWorker) close() {
+	w.in.Close()
+	w.process.Wait()
+}
+
+// run runs n workflows.
+func (w *bareWorker) run(n int) (result bareResult, err error) {
+	w.runs++
+	if err := json.NewEncoder(w.in).Encode(bareRun{w.runs, n}); err != nil {
+		return result, err
+	}
+	if !w.lines.Scan() {
+		return result, errors.New("the bare worker has ended")
+	}
+	return result, json.Unmarshal(w.lines.Bytes(), &result)
+}
+
+// bareLimit measures workflows that do nothing.
+func bareLimit(ctx context.Context, b *bench, _ program) (result sample, err error) {
+	if b.bare == nil {
+		if b.bare, err = startBare(b.infra.Ready.TemporalAddress); err != nil {
+			return result, err
+		}
+	}
+	p, err := b.processes(b.bare.process.Process.Pid)
+	if err != nil {
+		return result, err
+	}
+	if _, err := b.bare.run(max(b.events/warmUpShare, 1)); err != nil {
+		return result, fmt.Errorf("warm-up: %w", err)
+	}
+	before, err := settle(ctx, p)
+	if err != nil {
+		return result, err
+	}
+	ran, err := b.bare.run(b.events)
+	if err != nil {
+		return result, err
+	}
+	after, err := settle(ctx, p)
+	if err != nil {
+		return result, err
+	}
+	each := after.since(before).times(1 / float64(b.events))
+	return sample{cpu: &each, values: map[string]float64{
+		keyRate: float64(b.events-1) / ran.Seconds, keyCPU: each.sum(),
+	}}, nil
+}
+
+// runBare is the bare worker's process. It answers each bareRun with a bareResult.
+func runBare(ctx context.Context, address string, in io.Reader, out io.Writer) error {
+	temporal, err := client.Dial(client.Options{
+		HostPort: address, Logger: temporallog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		// As Comanda's worker: without compression.
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
+	})
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
-	var done atomic.Int64
-	finished := make(chan time.Time, 1)
 	w := worker.New(temporal, bareQueue, worker.Options{
 		MaxConcurrentWorkflowTaskExecutionSize: 4000, MaxConcurrentLocalActivityExecutionSize: 4000,
 		MaxConcurrentWorkflowTaskPollers: 8, LocalActivityWorkerOnly: true, StickyScheduleToStartTimeout: 2 * time.Second,
 	})
-	var began atomic.Pointer[time.Time]
-	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activityNamed("Empty"))
+	ended := make(chan time.Time, bareStarters)
+	registerBare(w, ended)
+	if err := w.Start(); err != nil {
+		return err
+	}
+	defer w.Stop()
+	for requests := json.NewDecoder(in); ; {
+		var run bareRun
+		if err := requests.Decode(&run); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		result, err := runBareOnce(ctx, temporal, run, ended)
+		if err != nil {
+			return err
+		}
+		if err := json.NewEncoder(out).Encode(result); err != nil {
+			return err
+		}
+	}
+}
+
+// registerBare registers a workflow with one empty local activity. It reports the end of each.
+func registerBare(w worker.Worker, ended chan<- time.Time) {
+	empty := func(context.Context) error { return nil }
+	w.RegisterActivityWithOptions(empty, activity.RegisterOptions{Name: "Empty"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 13 * time.Second})
 		if err := workflow.ExecuteLocalActivity(ctx, "Empty").Get(ctx, nil); err != nil {
 			return err
 		}
-		now := time.Now()
-		began.CompareAndSwap(nil, &now)
-		if done.Add(1) == int64(n) {
-			finished <- now
-		}
+		ended <- time.Now()
 		return nil
 	}, workflow.RegisterOptions{Name: "Bare"})
-	if err := w.Start(); err != nil {
-		return err
-	}
-	defer w.Stop()
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		done.Store(0)
-		began.Store(nil)
-		if err := startBare(ctx, temporal, lines.Text(), n); err != nil {
-			return err
-		}
-		select {
-		case end := <-finished:
-			if err := json.NewEncoder(out).Encode(bareResult{end.Sub(*began.Load()).Seconds()}); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return lines.Err()
 }
 
-func startBare(ctx context.Context, temporal client.Client, run string, n int) error {
+func runBareOnce(ctx context.Context, temporal client.Client, run bareRun, ended <-chan time.Time) (bareResult, error) {
+	failed := make(chan error, 1)
+	go func() { failed <- startAllBare(ctx, temporal, run) }()
+	var first, last time.Time
+	for n := 0; n < run.Workflows; {
+		select {
+		case last = <-ended:
+			if n++; n == 1 {
+				first = last
+			}
+		case err := <-failed:
+			if err != nil {
+				return bareResult{}, err
+			}
+			failed = nil
+		case <-ctx.Done():
+			return bareResult{}, ctx.Err()
+		}
+	}
+	return bareResult{last.Sub(first).Seconds()}, nil
+}
+
+// startAllBare starts the workflows of a run.
+func startAllBare(ctx context.Context, temporal client.Client, run bareRun) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	failed := make(chan error, bareStarters)
 	for range bareStarters {
 		wait.Go(func() {
-			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+			for i := next.Add(1); i <= int64(run.Workflows); i = next.Add(1) {
 				_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-					ID: fmt.Sprintf("bare/%s/%d", run, i), TaskQueue: bareQueue, EnableEagerStart: true, WorkflowTaskTimeout: 10 * time.Second,
+					ID: fmt.Sprintf("bare/%d/%d", run.Run, i), TaskQueue: bareQueue,
+					EnableEagerStart: true, WorkflowTaskTimeout: 10 * time.Second,
 				}, "Bare")
 				if err != nil {
 					failed <- err

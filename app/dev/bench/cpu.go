@@ -1,95 +1,173 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"strings"
 
+	processors "github.com/shirou/gopsutil/v4/cpu"
 	"github.com/shirou/gopsutil/v4/process"
 )
 
-// cpu is processor time in milliseconds, by whom it was spent.
+// owner is the part of the system to which a process belongs.
+type owner int
+
+const (
+	ownerService  owner = iota // the worker, or the bare worker
+	ownerSQL                   // PostgreSQL's sessions of the service
+	ownerTemporal              // the Temporal server
+	ownerPostgres              // all other processes of PostgreSQL
+	ownerBench                 // this process: the receivers, the emitter and the proxies
+	ownerEmitter               // PostgreSQL's session of the emitter
+	owners
+)
+
+// cpu is CPU time in milliseconds.
 type cpu struct {
 	Service  float64 `json:"service"`
 	SQL      float64 `json:"sql"` // of PostgreSQL for the service
 	Temporal float64 `json:"temporal"`
-	Postgres float64 `json:"postgres"` // for Temporal, and what it does by itself
+	Postgres float64 `json:"postgres"` // for Temporal, and its background processes
+
+	// Not counted as a cost of deliveries.
+	Bench   float64 `json:"bench"`   // receivers, emitter, proxies
+	Emitter float64 `json:"emitter"` // of PostgreSQL for the emitter
 }
 
+// counted says in the report which processes a figure includes.
+const counted = "CPU ms each: the worker, its PostgreSQL sessions, the Temporal server and all other PostgreSQL\n" +
+	"processes, from the commit of the events until all of them are idle again. Not counted: the receivers,\n" +
+	"the emitter and the proxies (bench) and the emitter's PostgreSQL session. No API runs."
+
+// sum is the CPU time of all processes that count.
 func (c cpu) sum() float64 { return c.Service + c.SQL + c.Temporal + c.Postgres }
 
-// own is what is spent on Comanda's part of the work, where a worker without it spends bare.
+// own is Comanda's part of the work, on top of a worker that runs bare workflows.
 func (c cpu) own(bare cpu) float64 { return c.Service - bare.Service + c.SQL }
 
-// serviceRole is the role that the service logs in with: PostgreSQL's processes have it in
-// their titles.
+// plus returns c with factor times another time added.
+func (c cpu) plus(other cpu, factor float64) cpu {
+	return cpu{
+		Service: c.Service + factor*other.Service, SQL: c.SQL + factor*other.SQL,
+		Temporal: c.Temporal + factor*other.Temporal, Postgres: c.Postgres + factor*other.Postgres,
+		Bench: c.Bench + factor*other.Bench, Emitter: c.Emitter + factor*other.Emitter,
+	}
+}
+
+// times returns c multiplied by a factor.
+func (c cpu) times(factor float64) cpu { return cpu{}.plus(c, factor) }
+
+// serviceRole is the role that the service logs in with. It is part of the titles of PostgreSQL's
+// processes.
 const serviceRole = "comanda"
 
-// clocks are the processor times that processes have used up, in milliseconds, by their ids.
-type clocks struct{ service, sql, temporal, postgres map[int]float64 }
+// clocks are the CPU times of processes since their start, by their ids.
+type clocks map[int]clock
 
-// spent reads the clocks of a service's process, of the infrastructure's process, which
-// holds Temporal, and of PostgreSQL's processes below it.
-func spent(service, infra int) (clocks, error) {
-	c := clocks{map[int]float64{}, map[int]float64{}, map[int]float64{}, map[int]float64{}}
-	var err error
-	if c.service[service], err = timeOf(service); err != nil {
-		return c, err
-	}
-	if c.temporal[infra], err = timeOf(infra); err != nil {
-		return c, err
-	}
-	parent, err := process.NewProcess(int32(infra))
-	if err != nil {
-		return c, err
-	}
-	children, err := parent.Children()
-	if err != nil {
-		return c, err
-	}
-	for _, postmaster := range children {
-		if name, err := postmaster.Name(); err != nil || !strings.HasPrefix(name, "postgres") {
+type clock struct {
+	owner owner
+	ms    float64
+}
+
+// processes are those whose clocks are read.
+type processes struct {
+	single     map[*process.Process]owner
+	postmaster *process.Process
+	emitter    int           // PostgreSQL's session of the emitter
+	sessions   map[int]owner // of PostgreSQL's processes, as far as they are known
+}
+
+// newProcesses finds the processes: the worker or the bare worker, and the infrastructure, which
+// holds Temporal and whose child is PostgreSQL's postmaster.
+func newProcesses(service, infra, emitter int) (processes, error) {
+	p := processes{single: map[*process.Process]owner{}, emitter: emitter, sessions: map[int]owner{}}
+	for id, whose := range map[int]owner{service: ownerService, infra: ownerTemporal, os.Getpid(): ownerBench} {
+		one, err := process.NewProcess(int32(id))
+		if err != nil {
+			return p, err
+		}
+		p.single[one] = whose
+		if whose != ownerTemporal {
 			continue
 		}
-		backends, err := postmaster.Children()
+		children, err := one.Children()
+		if err != nil {
+			return p, err
+		}
+		for _, child := range children {
+			if name, err := child.Name(); err == nil && strings.HasPrefix(name, "postgres") {
+				p.postmaster = child
+			}
+		}
+	}
+	if p.postmaster == nil {
+		return p, errors.New("the infrastructure has no PostgreSQL")
+	}
+	return p, nil
+}
+
+// clocks reads the clocks of all processes. The time of PostgreSQL's ended processes stands under the
+// negative id of the postmaster.
+func (p processes) clocks() (clocks, error) {
+	c := clocks{}
+	for one, whose := range p.single {
+		times, err := one.Times()
 		if err != nil {
 			return c, err
 		}
-		for _, each := range append(backends, postmaster) {
-			title, err := each.Cmdline()
-			if err != nil { // it has ended
-				continue
-			}
-			whose := c.postgres
-			if strings.HasPrefix(title, "postgres: "+serviceRole+" ") {
-				whose = c.sql
-			}
-			if t, err := timeOf(int(each.Pid)); err == nil {
-				whose[int(each.Pid)] = t
-			}
-		}
+		c[int(one.Pid)] = clock{whose, milliseconds(times)}
 	}
-	return c, nil
+	sessions, err := p.postmaster.Children()
+	if err != nil {
+		return c, err
+	}
+	for _, each := range append(sessions, p.postmaster) {
+		times, err := each.Times()
+		if err != nil { // it has ended
+			continue
+		}
+		c[int(each.Pid)] = clock{p.ownerOf(each), milliseconds(times)}
+	}
+	ended, err := endedChildren(int(p.postmaster.Pid))
+	c[-int(p.postmaster.Pid)] = clock{ownerPostgres, ended}
+	return c, err
 }
 
-// since returns what was spent between before and c, for each of n. What a process spent
-// that has ended meanwhile is missing.
-func (c clocks) since(before clocks, n int) cpu {
-	each := func(now, then map[int]float64) (sum float64) {
-		for id, t := range now {
-			sum += t - then[id] // 0 for one that did not run yet
-		}
-		return sum / float64(n)
+// ownerOf returns the owner of one of PostgreSQL's processes.
+func (p processes) ownerOf(one *process.Process) owner {
+	id := int(one.Pid)
+	if known, ok := p.sessions[id]; ok {
+		return known
 	}
-	return cpu{each(c.service, before.service), each(c.sql, before.sql), each(c.temporal, before.temporal), each(c.postgres, before.postgres)}
+	whose := ownerPostgres
+	title, err := one.Cmdline()
+	switch {
+	case id == p.emitter:
+		whose = ownerEmitter
+	case err == nil && strings.HasPrefix(title, "postgres: "+serviceRole+" "):
+		whose = ownerSQL
+	}
+	if strings.HasPrefix(title, "postgres: ") { // a new process has no title yet
+		p.sessions[id] = whose
+	}
+	return whose
 }
 
-func timeOf(pid int) (float64, error) {
-	p, err := process.NewProcess(int32(pid))
-	if err != nil {
-		return 0, err
+func milliseconds(t *processors.TimesStat) float64 { return 1000 * (t.User + t.System) }
+
+// since returns the CPU time between before and c.
+func (c clocks) since(before clocks) cpu {
+	var spent [owners]float64
+	for id, now := range c {
+		spent[now.owner] += now.ms - before[id].ms // 0 for a process that did not run yet
 	}
-	times, err := p.Times()
-	if err != nil {
-		return 0, err
+	for id, then := range before {
+		if _, runs := c[id]; !runs { // its whole time is now among that of the ended processes
+			spent[ownerPostgres] -= then.ms
+		}
 	}
-	return 1000 * (times.User + times.System), nil
+	return cpu{
+		Service: spent[ownerService], SQL: spent[ownerSQL], Temporal: spent[ownerTemporal],
+		Postgres: spent[ownerPostgres], Bench: spent[ownerBench], Emitter: spent[ownerEmitter],
+	}
 }

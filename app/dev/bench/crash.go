@@ -2,87 +2,81 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// crash is what the death of a worker repeats.
-type crash struct {
-	InFlight int     `json:"inFlight"` // attempts whose receiver had not answered yet
-	Repeated int     `json:"repeated"` // of these, how many came again
-	Others   int     `json:"others"`   // of all others, before and after; none should
-	Seconds  float64 `json:"seconds"`  // from the start of the next worker to the last that came again
-}
-
-// crash kills a worker while a number of attempts wait for their answers, and starts
-// another.
-func (b *bench) crash(ctx context.Context) (*crash, error) {
-	b.bar.Describe("crash")
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
+// crash kills a worker while attempts wait for their responses and starts another one. It counts the
+// attempts that come twice.
+func crash(ctx context.Context, b *bench, p program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
-		return nil, err
+		return sample{}, err
+	}
+	defer s.close()
+	worker, err := b.startWorker(ctx, p, false, nil)
+	if err != nil {
+		return sample{}, err
 	}
 	defer func() { worker.Kill() }()
-	b.receiver.expect(0)
-	others, err := b.arrived(ctx, b.inFlight)
-	if err != nil {
-		return nil, err
+	if err := s.arrive(ctx, worker, b.inFlight); err != nil {
+		return sample{}, err
 	}
-	b.receiver.hold()
-	inFlight, err := b.arrived(ctx, b.inFlight)
-	if err != nil {
-		return nil, err
+	for _, r := range s.receivers {
+		r.hold()
+	}
+	events := newEvents(s.tenants, b.inFlight)
+	if _, err := b.emitter.commit(ctx, events, nil); err != nil {
+		return sample{}, err
+	}
+	if _, err := s.arrivals.await(ctx, worker, 2*b.inFlight); err != nil {
+		return sample{}, err
 	}
 	worker.Kill()
-	b.receiver.release()
+	for _, r := range s.receivers {
+		r.release()
+	}
 	started := time.Now()
-	if worker, err = b.programs.StartComanda(ctx, b.infra, "worker", nil); err != nil {
-		return nil, err
+	if worker, err = b.startWorker(ctx, p, false, nil); err != nil {
+		return sample{}, err
 	}
-	after, err := b.arrived(ctx, b.inFlight)
-	if err != nil {
-		return nil, err
+	if err := s.arrive(ctx, worker, 3*b.inFlight); err != nil {
+		return sample{}, err
 	}
-	err = until(ctx, "all has been delivered", func() (ended bool, err error) {
-		err = b.db.System().DB.QueryRowContext(ctx, "SELECT NOT EXISTS (SELECT FROM deliveries WHERE status IN ('queued', 'pending', 'retrying'))").Scan(&ended)
-		return ended, err
+	err = until(ctx, worker, "everything has been delivered", func() (bool, error) {
+		open, err := s.with(ctx, app.DeliveryQueued, app.DeliveryPending, app.DeliveryRetrying)
+		return open == 0, err
 	})
 	if err != nil {
-		return nil, err
+		return sample{}, err
 	}
-	result := &crash{InFlight: len(inFlight)}
-	for _, id := range inFlight {
-		if times := b.receiver.arrivals(id); len(times) > 1 {
-			result.Repeated++
-			result.Seconds = max(result.Seconds, times[len(times)-1].Sub(started).Seconds())
-		}
-	}
-	for _, id := range append(others, after...) {
-		if len(b.receiver.arrivals(id)) > 1 {
-			result.Others++
-		}
-	}
-	return result, nil
+	return sample{values: s.repeated(events, started)}, stopWorker(ctx, worker)
 }
 
-// arrived places orders and waits until all of them have arrived.
-func (b *bench) arrived(ctx context.Context, n int) ([]app.OrderID, error) {
-	var ids []app.OrderID
-	for i := range n {
-		id, err := b.place(ctx, i)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
+// arrive sends as many events as attempts are to be in flight and waits until n have arrived in all.
+func (s *stage) arrive(ctx context.Context, worker *harness.Process, n int) error {
+	if _, err := s.b.emitter.commit(ctx, newEvents(s.tenants, s.b.inFlight), nil); err != nil {
+		return err
 	}
-	return ids, until(ctx, fmt.Sprintf("%d orders have arrived", n), func() (bool, error) {
-		for _, id := range ids {
-			if len(b.receiver.arrivals(id)) == 0 {
-				return false, nil
+	_, err := s.arrivals.await(ctx, worker, n)
+	return err
+}
+
+// repeated counts the repetitions of events that were in flight, and of all others.
+func (s *stage) repeated(inFlight []event, started time.Time) map[string]float64 {
+	again, last := 0, 0.0
+	for _, e := range inFlight {
+		for _, w := range e.to.webhooks {
+			if times := s.arrivals.of(delivery{e.order, w.number}); len(times) > 1 {
+				again += len(times) - 1
+				last = max(last, times[len(times)-1].Sub(started).Seconds())
 			}
 		}
-		return true, nil
-	})
+	}
+	return map[string]float64{
+		"inFlight": float64(len(inFlight)), "repeated": float64(again),
+		"others": float64(s.arrivals.beyond(1) - again), "lastS": last,
+	}
 }

@@ -2,208 +2,168 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
-	"sync"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// percentiles are of the time from commit to arrival, in milliseconds.
-type percentiles struct {
-	Count int     `json:"count"`
-	P50   float64 `json:"p50Ms"`
-	P99   float64 `json:"p99Ms"`
-	Max   float64 `json:"maxMs"`
+const (
+	// loadedShare is the part of the burst capacity at which latency is measured.
+	loadedShare = 0.8
+	// coldEvents is the number of events that warm up a worker before a steady rate.
+	coldEvents = 50
+)
+
+// keyIdle is the CPU time of idle processes in ms per second.
+const keyIdle = "idleMsPerSecond"
+
+// distribution is that of times from commit to arrival, in milliseconds.
+type distribution struct {
+	Count         int
+	P50, P99, Max float64
 }
 
-func (p percentiles) String() string {
-	return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms, max %.1f ms (%d events)", p.P50, p.P99, p.Max, p.Count)
-}
-
-// isolation is how a healthy webhook fares beside one that hangs.
-type isolation struct {
-	Neighbours  int         `json:"neighbours"` // deliveries to the receiver that hangs
-	Undisturbed percentiles `json:"undisturbed"`
-	BeforeKnown percentiles `json:"beforeKnown"` // from the neighbour's commit until its first attempt has timed out
-	Known       percentiles `json:"known"`       // from then on
-	// How much worse than undisturbed it is once the neighbour is known.
-	RatioP50 float64 `json:"ratioP50"`
-	RatioP99 float64 `json:"ratioP99"`
-}
-
-// paced places orders at an even pace until it is stopped.
-type paced struct {
-	b       *bench
-	stop    context.CancelFunc
-	stopped sync.WaitGroup
-	err     error
-	orders  []placed
-}
-
-type placed struct {
-	id app.OrderID
-	at time.Time // of its commit
-}
-
-func (b *bench) startPaced(ctx context.Context) *paced {
-	b.receiver.expect(0)
-	ctx, stop := context.WithCancel(ctx)
-	p := &paced{b: b, stop: stop}
-	p.stopped.Go(func() {
-		tick := time.NewTicker(time.Second / time.Duration(b.rate))
-		defer tick.Stop()
-		for i := 0; p.err == nil; i++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			id, err := b.place(context.WithoutCancel(ctx), i)
-			p.orders, p.err = append(p.orders, placed{id, time.Now()}), err
-		}
-	})
-	return p
-}
-
-// end stops placing orders and waits until all of them have arrived.
-func (p *paced) end(ctx context.Context) error {
-	p.stop()
-	p.stopped.Wait()
-	if p.err != nil {
-		return p.err
-	}
-	return until(ctx, "every event has arrived", func() (bool, error) {
-		for _, order := range p.orders {
-			if len(p.b.receiver.arrivals(order.id)) == 0 {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-}
-
-// percentiles are of the orders committed from a time on, and before another.
-func (p *paced) percentiles(from, to time.Time) percentiles {
-	var ms []float64
-	for _, order := range p.orders {
-		if order.at.Before(from) || !order.at.Before(to) {
-			continue
-		}
-		ms = append(ms, float64(p.b.receiver.arrivals(order.id)[0].Sub(order.at).Microseconds())/1000)
-	}
-	if len(ms) == 0 {
-		return percentiles{}
-	}
+// distributionOf sorts the times. There must be at least one.
+func distributionOf(ms []float64) distribution {
 	slices.Sort(ms)
-	return percentiles{len(ms), ms[len(ms)/2], ms[len(ms)*99/100], ms[len(ms)-1]}
+	return distribution{len(ms), ms[len(ms)/2], ms[len(ms)*99/100], ms[len(ms)-1]}
 }
 
-// latency is measured at an even pace.
-func (b *bench) latency(ctx context.Context) (*percentiles, error) {
-	b.bar.Describe("latency")
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
-	if err != nil {
-		return nil, err
+func (d distribution) values() map[string]float64 {
+	return map[string]float64{keyP50: d.P50, keyP99: d.P99, keyMax: d.Max}
+}
+
+// delaysOf returns the distribution of the times of the events that were committed in a period.
+func (s *stage) delaysOf(events []sent, from, to time.Time) (distribution, error) {
+	ms := s.arrivals.delays(events, from, to)
+	if len(ms) == 0 {
+		return distribution{}, errors.New("no event was committed while latency was measured")
 	}
-	defer worker.Kill()
-	return b.undisturbed(ctx, b.startPaced(ctx))
+	return distributionOf(ms), nil
 }
 
-// undisturbed ends after having measured for as long as it is to be.
-func (b *bench) undisturbed(ctx context.Context, p *paced) (*percentiles, error) {
-	defer p.stop()
-	if err := pause(ctx, time.Second); err != nil { // the first connections
-		return nil, err
+// steady measures the latency of a stream for as long as -pace says, and returns its events.
+func (s *stage) steady(ctx context.Context, worker *harness.Process, events *stream) (distribution, error) {
+	defer events.cancel()
+	if err := pause(ctx, streamLead); err != nil {
+		return distribution{}, err
 	}
 	from := time.Now()
-	if err := pause(ctx, b.pace); err != nil {
-		return nil, err
+	if err := pause(ctx, s.b.pace); err != nil {
+		return distribution{}, err
 	}
-	to := time.Now()
-	if err := p.end(ctx); err != nil {
-		return nil, err
+	all, err := events.stop()
+	if err != nil {
+		return distribution{}, err
 	}
-	measured := p.percentiles(from, to)
-	return &measured, nil
+	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(all)); err != nil {
+		return distribution{}, err
+	}
+	return s.delaysOf(all, from, time.Now())
 }
 
-// isolation measures a healthy webhook alone, then beside a neighbour whose events come
-// all at once and whose receiver never answers.
-func (b *bench) isolation(ctx context.Context) (*isolation, error) {
-	b.bar.Describe("isolation")
-	result := &isolation{Neighbours: b.neighbours}
-	hanging, err := b.newReceiver()
+// latency measures orders at a low rate.
+func latency(ctx context.Context, b *bench, p program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
-		return result, err
+		return sample{}, err
 	}
-	defer hanging.close()
-	hanging.tick = func() {}
-	hanging.hold()
-	neighbour, err := b.open(ctx, "hanging.example", hanging)
+	defer s.close()
+	worker, err := b.startWorker(ctx, p, false, nil)
 	if err != nil {
-		return result, err
-	}
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
-	if err != nil {
-		return result, err
+		return sample{}, err
 	}
 	defer worker.Kill()
-
-	p := b.startPaced(ctx)
-	defer p.stop()
-	if err := pause(ctx, time.Second); err != nil { // the first connections
-		return result, err
+	if _, err := s.warmUp(ctx, worker, coldEvents); err != nil {
+		return sample{}, err
 	}
-	from := time.Now()
-	if err := pause(ctx, b.pace); err != nil {
-		return result, err
-	}
-	burst := time.Now()
-	if err := b.burst(ctx, neighbour, b.neighbours); err != nil {
-		return result, err
-	}
-	err = until(ctx, "the neighbour is known to be slow", func() (known bool, err error) {
-		err = b.db.System().DB.QueryRowContext(ctx, "SELECT slow_seen_at IS NOT NULL FROM subscription_health WHERE subscription_id = $1", neighbour.webhook).Scan(&known)
-		return known, err
-	})
+	d, err := s.steady(ctx, worker, s.orders(ctx, float64(b.rate), s.tenants))
 	if err != nil {
-		return result, err
+		return sample{}, err
 	}
-	known := time.Now()
+	return sample{values: d.values()}, stopWorker(ctx, worker)
+}
+
+// loadedLatency measures events at a high rate: loadedShare of what the program delivered at full
+// speed, as far as that is known in this round.
+func loadedLatency(ctx context.Context, b *bench, p program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(accept))
+	if err != nil {
+		return sample{}, err
+	}
+	defer s.close()
+	worker, err := b.startWorker(ctx, p, false, nil)
+	if err != nil {
+		return sample{}, err
+	}
+	defer worker.Kill()
+	capacity, ok := b.results.median("bursts", p.name, keyRate)
+	if !ok {
+		return sample{}, errors.New("the burst capacity is not known")
+	}
+	rate := loadedShare * capacity
+	if _, err := s.warmUp(ctx, worker, max(int(rate), coldEvents)); err != nil {
+		return sample{}, err
+	}
+	d, err := s.steady(ctx, worker, s.emit(ctx, rate, s.tenants))
+	if err != nil {
+		return sample{}, err
+	}
+	values := d.values()
+	values[keyRate] = rate
+	return sample{values: values}, stopWorker(ctx, worker)
+}
+
+// lowRate measures the CPU time per delivery at a low rate. What the idle processes use in the same
+// time is subtracted.
+func lowRate(ctx context.Context, b *bench, p program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(accept))
+	if err != nil {
+		return sample{}, err
+	}
+	defer s.close()
+	worker, err := b.startWorker(ctx, p, false, nil)
+	if err != nil {
+		return sample{}, err
+	}
+	defer worker.Kill()
+	processes, err := s.warmUp(ctx, worker, coldEvents)
+	if err != nil {
+		return sample{}, err
+	}
+	quiet, err := processes.clocks()
+	if err != nil {
+		return sample{}, err
+	}
+	began := time.Now()
 	if err := pause(ctx, b.pace); err != nil {
-		return result, err
+		return sample{}, err
 	}
-	to := time.Now()
-	if err := p.end(ctx); err != nil {
-		return result, err
+	before, err := processes.clocks()
+	if err != nil {
+		return sample{}, err
 	}
-	result.Undisturbed, result.BeforeKnown, result.Known = p.percentiles(from, burst), p.percentiles(burst, known), p.percentiles(known, to)
-	result.RatioP50, result.RatioP99 = result.Known.P50/result.Undisturbed.P50, result.Known.P99/result.Undisturbed.P99
-	return result, nil
-}
-
-// until tries until a condition holds.
-func until(ctx context.Context, what string, holds func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	for {
-		ok, err := holds()
-		if ok || err != nil {
-			return err
-		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("waiting until %s: %w", what, err)
-		}
+	idle := before.since(quiet).times(1 / time.Since(began).Seconds())
+	began = time.Now()
+	events := s.emit(ctx, float64(b.rate), s.tenants)
+	defer events.cancel()
+	if err := pause(ctx, b.pace); err != nil {
+		return sample{}, err
 	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	all, err := events.stop()
+	if err != nil {
+		return sample{}, err
 	}
+	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(all)); err != nil {
+		return sample{}, err
+	}
+	after, err := settle(ctx, processes)
+	if err != nil {
+		return sample{}, err
+	}
+	each := after.since(before).plus(idle, -time.Since(began).Seconds()).times(1 / float64(deliveriesIn(all)))
+	values := map[string]float64{keyCPU: each.sum(), keyIdle: idle.sum()}
+	return sample{values: values, cpu: &each}, stopWorker(ctx, worker)
 }

@@ -1,143 +1,186 @@
 package main
 
 import (
-	"context"
+	"bufio"
+	"bytes"
 	"crypto/tls"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
+	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
+	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
-// receiver is an HTTPS server that notes what arrives when. It answers at once, unless it
-// is told to hold what comes.
+// receiver is an HTTPS server that records arrivals and responds immediately, except while it hangs.
+// The path of a webhook is its number.
+//
+// It shares the processors with the measured programs, so it must be cheap: it reads the one form of
+// request that Comanda sends, and finds the order in the body without decoding it.
 type receiver struct {
-	server *httptest.Server
-	url    string
-	status int
-	tick   func() // for each event, when it arrives for the first time
+	listener net.Listener
+	arrivals *arrivals
+	respond  func(nth int) int // status of a delivery's n-th attempt
+	hang     atomic.Pointer[chan struct{}]
 
-	lock            sync.Mutex
-	arrived         map[app.OrderID][]time.Time
-	expected        int
-	first, complete chan struct{}
-	released        chan struct{} // closed = answer
+	lock  sync.Mutex
+	conns map[net.Conn]bool // nil = closed
 }
 
-// newReceiver starts a receiver that accepts everything.
-func (b *bench) newReceiver() (*receiver, error) {
-	env := b.infra.Ready.Env
-	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
+// Responses of receivers.
+func accept(int) int { return http.StatusNoContent }
+func refuse(int) int { return http.StatusServiceUnavailable }
+
+// acceptRetries refuses the first attempt of each delivery.
+func acceptRetries(nth int) int {
+	if nth == 1 {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusNoContent
+}
+
+func newReceiver(certificate tls.Certificate, arrivals *arrivals, respond func(nth int) int) (*receiver, error) {
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{status: http.StatusNoContent, tick: func() { b.bar.Add(1) }, released: make(chan struct{})}
-	close(r.released)
-	r.expect(0)
-	r.server = httptest.NewUnstartedServer(r)
-	r.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	r.server.StartTLS()
-	r.url = r.server.URL
+	r := &receiver{listener: listener, arrivals: arrivals, respond: respond, conns: map[net.Conn]bool{}}
+	r.release()
+	go r.accept()
 	return r, nil
 }
 
-// ServeHTTP notes an arrival and answers it.
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	now := time.Now()
-	var event struct{ Data struct{ ID app.OrderID } }
-	if err := json.NewDecoder(request.Body).Decode(&event); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	select {
-	case <-r.note(event.Data.ID, now):
-		w.WriteHeader(r.status)
-	case <-request.Context().Done():
+// url returns the address of a webhook.
+func (r *receiver) url(webhook int) string {
+	return fmt.Sprintf("https://%s/%d", r.listener.Addr(), webhook)
+}
+
+func (r *receiver) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		if r.keep(conn) {
+			go r.serve(conn)
+		}
 	}
 }
 
-func (r *receiver) note(id app.OrderID, at time.Time) (released <-chan struct{}) {
+// keep notes a connection, unless the receiver is closed.
+func (r *receiver) keep(conn net.Conn) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.arrived[id] = append(r.arrived[id], at)
-	if len(r.arrived[id]) > 1 {
-		return r.released
+	if r.conns == nil {
+		conn.Close()
+		return false
 	}
-	r.tick()
-	if len(r.arrived) == 1 {
-		close(r.first)
-	}
-	if len(r.arrived) == r.expected {
-		close(r.complete)
-	}
-	return r.released
+	r.conns[conn] = true
+	return true
 }
 
-// expect forgets what came, and waits for so many events.
-func (r *receiver) expect(events int) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.arrived, r.expected = map[app.OrderID][]time.Time{}, events
-	r.first, r.complete = make(chan struct{}), make(chan struct{})
+// serve responds to the requests of a connection, one after another.
+func (r *receiver) serve(conn net.Conn) {
+	defer func() {
+		conn.Close()
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		delete(r.conns, conn)
+	}()
+	in := bufio.NewReaderSize(conn, 8<<10)
+	var body []byte
+	for {
+		webhook, length, err := readHead(in)
+		if err != nil {
+			return
+		}
+		body = slices.Grow(body[:0], length)[:length]
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		status := http.StatusBadRequest
+		if order, found := orderIn(body); found {
+			status = r.respond(r.arrivals.record(delivery{order, webhook}, time.Now()))
+			<-*r.hang.Load()
+		}
+		if _, err := fmt.Fprintf(conn, "HTTP/1.1 %d \r\nContent-Length: 0\r\n\r\n", status); err != nil {
+			return
+		}
+	}
 }
 
-// hold keeps the answers of what comes from now on, until release.
+var errRequest = errors.New("not a request of Comanda")
+
+// readHead reads a request up to its body: the number in its path and the length of its body.
+func readHead(in *bufio.Reader) (webhook, length int, err error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return 0, 0, err
+	}
+	path, isPost := bytes.CutPrefix(line, []byte("POST /"))
+	path, _, isHTTP := bytes.Cut(path, []byte(" HTTP/1.1"))
+	if webhook, err = strconv.Atoi(string(path)); err != nil || !isPost || !isHTTP {
+		return 0, 0, errRequest
+	}
+	for {
+		if line, err = in.ReadSlice('\n'); err != nil {
+			return 0, 0, err
+		}
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			return webhook, length, nil
+		}
+		if name, value, _ := bytes.Cut(line, []byte(": ")); bytes.EqualFold(name, []byte("Content-Length")) {
+			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 || length > 1<<20 {
+				return 0, 0, errRequest
+			}
+		}
+	}
+}
+
+// orderIn returns the first order id in a body.
+func orderIn(body []byte) (app.OrderID, bool) {
+	const prefix, length = "ord_", len("ord_") + 32
+	i := bytes.Index(body, []byte(prefix))
+	if i < 0 || len(body) < i+length {
+		return "", false
+	}
+	return app.OrderID(body[i : i+length]), true
+}
+
+// hold makes the receiver hang: from now on requests get no response until release.
 func (r *receiver) hold() {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.released = make(chan struct{})
+	held := make(chan struct{})
+	r.hang.Store(&held)
 }
 
-// release answers what is held, and what comes from now on at once.
+// release responds to the requests that wait, and to later ones immediately.
 func (r *receiver) release() {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	close(r.released)
+	released := make(chan struct{})
+	close(released)
+	if held := r.hang.Swap(&released); held != nil {
+		select {
+		case <-*held:
+		default:
+			close(*held)
+		}
+	}
 }
 
+// close ends the receiver and its connections.
 func (r *receiver) close() {
-	r.server.CloseClientConnections()
-	r.server.Close()
-}
-
-func (r *receiver) wait(ctx context.Context, done chan struct{}) error {
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(5 * time.Minute):
-		return fmt.Errorf("only %d of %d events have arrived", r.count(), r.expected)
+	r.listener.Close()
+	r.lock.Lock()
+	for conn := range r.conns {
+		conn.Close()
 	}
-}
-
-// count returns how many events have arrived.
-func (r *receiver) count() int {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return len(r.arrived)
-}
-
-// doubled returns how many requests came for events that had arrived before.
-func (r *receiver) doubled() int {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	n := 0
-	for _, times := range r.arrived {
-		n += len(times) - 1
-	}
-	return n
-}
-
-// arrivals returns when the requests for an event came.
-func (r *receiver) arrivals(id app.OrderID) []time.Time {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return r.arrived[id]
+	r.conns = nil
+	r.lock.Unlock()
+	r.release()
 }

@@ -4,40 +4,38 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
-	"os"
 	"text/tabwriter"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	queue "github.com/comanda-dev/comanda/persistence/delivery"
 )
 
-// scale is what it costs that many deliveries wait for a retry or a replay.
+// scale is the cost of many deliveries that wait for a retry or a replay.
 type scale struct {
-	Steps     []scaleStep `json:"steps"`        // fewer than it was to be if there was no time for more
-	Restarted float64     `json:"restartedMiB"` // a worker that has just been started beside them
-	// Latency of a healthy webhook beside them.
-	Latency percentiles `json:"latency"`
+	Steps   []scaleStep `json:"steps"` // fewer than planned if there was no time for more
 	Queries []timed     `json:"queries"`
 }
 
-// scaleStep is taken each time that some more wait.
+// scaleStep is measured each time that some more deliveries wait.
 type scaleStep struct {
 	Waiting  int     `json:"waiting"`
 	Seconds  float64 `json:"seconds"`   // since the beginning
-	CPU      cpu     `json:"cpuMsEach"` // for each that has come to wait since the step before
+	CPU      cpu     `json:"cpuMsEach"` // per delivery that began to wait since the previous step
 	Worker   float64 `json:"workerMiB"`
 	Temporal float64 `json:"temporalMiB"`
 }
 
 const (
-	// Of what waits one in so many is a dead letter: each of these takes two attempts.
-	deadLetterShare = 50
-	// So many steps lead to the whole.
+	// deadLetterPart is the part of the waiting deliveries that are dead letters, as a divisor. A
+	// dead letter takes two attempts.
+	deadLetterPart = 50
+	// scaleSteps is the number of steps to all deliveries.
 	scaleSteps = 20
+	// dispatched is the number of events that a dispatch takes, as the relay's.
+	dispatched = 200
 )
 
 // timed is how long a query took, with a warm cache.
@@ -46,53 +44,52 @@ type timed struct {
 	Ms    float64 `json:"ms"`
 }
 
-// scaled lets deliveries fail until so many wait, most for their retry and the others as
-// dead letters, and measures what that costs.
-func (b *bench) scaled(ctx context.Context) (*scale, error) {
-	failing, err := b.newReceiver()
+// scaled lets deliveries fail until so many wait, most for their retry and the others as dead
+// letters, and measures the cost.
+func scaled(ctx context.Context, b *bench, p program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(refuse))
 	if err != nil {
-		return nil, err
+		return sample{}, err
 	}
-	defer failing.close()
-	failing.status = http.StatusServiceUnavailable
-	var stores []store
-	for i := range b.options.stores {
-		s, err := b.open(ctx, fmt.Sprintf("failing-%d.example", i), failing)
-		if err != nil {
-			return nil, err
-		}
-		stores = append(stores, s)
-	}
+	defer s.close()
 	result := &scale{}
 	began := time.Now()
-	dead := b.scale / deadLetterShare
-	if err := b.makeWait(ctx, result, began, stores, "1ms", app.DeliveryDeadLetter, dead); err != nil {
-		return nil, err
+	dead := b.options.scale / deadLetterPart
+	if err := s.makeWait(ctx, p, result, began, "1ms", app.DeliveryDeadLetter, dead); err != nil {
+		return sample{}, err
 	}
-	if err := b.makeWait(ctx, result, began, stores, "240h", app.DeliveryRetrying, b.scale-dead); err != nil {
-		return nil, err
+	if err := s.makeWait(ctx, p, result, began, "240h", app.DeliveryRetrying, b.options.scale-dead); err != nil {
+		return sample{}, err
 	}
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", nil)
+	healthy, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
-		return nil, err
+		return sample{}, err
+	}
+	defer healthy.close()
+	worker, err := b.startWorker(ctx, p, false, nil)
+	if err != nil {
+		return sample{}, err
 	}
 	defer worker.Kill()
-	latency, err := b.undisturbed(ctx, b.startPaced(ctx))
+	d, err := healthy.steady(ctx, worker, healthy.orders(ctx, float64(b.rate), healthy.tenants))
 	if err != nil {
-		return nil, err
+		return sample{}, err
 	}
-	result.Latency = *latency
-	if result.Restarted, err = memory(worker.PID); err != nil {
-		return nil, err
+	values := d.values()
+	if values["restartedMiB"], err = memory(worker.PID); err != nil {
+		return sample{}, err
 	}
-	result.Queries, err = b.queries(ctx, stores[0], result.Steps[len(result.Steps)-1].Waiting)
-	return result, err
+	result.Queries, err = b.queries(ctx, s.tenants[0], result.Steps[len(result.Steps)-1].Waiting)
+	return sample{values: values, scale: result}, err
 }
 
-// makeWait lets n deliveries of all stores together fail, some after others, until they have
-// come to rest in a state, or there is no time for more.
-func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, stores []store, schedule string, state app.DeliveryStatus, n int) error {
-	worker, err := b.programs.StartComanda(ctx, b.infra, "worker", map[string]string{"COMANDA_RETRY_SCHEDULE": schedule})
+// makeWait lets n deliveries of all tenants fail, step by step, until they have come to rest in a
+// status or there is no time for more.
+func (s *stage) makeWait(
+	ctx context.Context, p program, result *scale, began time.Time, schedule string, status app.DeliveryStatus, n int,
+) error {
+	b := s.b
+	worker, err := b.startWorker(ctx, p, false, map[string]string{"COMANDA_RETRY_SCHEDULE": schedule})
 	if err != nil {
 		return err
 	}
@@ -101,33 +98,35 @@ func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, st
 	if len(result.Steps) > 0 {
 		already = result.Steps[len(result.Steps)-1].Waiting
 	}
-	before, err := spent(worker.PID, b.infra.PID)
+	processes, err := b.processes(worker.PID)
+	if err != nil {
+		return err
+	}
+	before, err := processes.clocks()
 	if err != nil {
 		return err
 	}
 	for waiting := 0; waiting < n && time.Since(began) < b.within; {
-		more := min(max(b.scale/scaleSteps, 1), n-waiting)
-		for i, s := range stores {
-			if err := b.burst(ctx, s, more*(i+1)/len(stores)-more*i/len(stores)); err != nil {
-				return err
-			}
+		more := min(max(b.options.scale/scaleSteps, 1), n-waiting)
+		if _, err := b.emitter.commit(ctx, newEvents(s.tenants, more), nil); err != nil {
+			return err
 		}
 		waiting += more
 		for rest := 0; rest < waiting; {
 			if err := pause(ctx, time.Second); err != nil {
 				return err
 			}
-			if rest, err = b.waiting(ctx, stores, state); err != nil {
+			if rest, err = s.with(ctx, status); err != nil {
 				return err
 			}
-			b.bar.Describe(fmt.Sprintf("%d of %d wait", already+rest, b.scale))
+			b.screen.detail(fmt.Sprintf("%d of %d wait", already+rest, b.options.scale))
 		}
-		step := scaleStep{Waiting: already + waiting, Seconds: time.Since(began).Seconds()}
-		now, err := spent(worker.PID, b.infra.PID)
+		now, err := processes.clocks()
 		if err != nil {
 			return err
 		}
-		step.CPU, before = now.since(before, more), now
+		step := scaleStep{Waiting: already + waiting, Seconds: time.Since(began).Seconds()}
+		step.CPU, before = now.since(before).times(1/float64(more)), now
 		if step.Worker, err = memory(worker.PID); err != nil {
 			return err
 		}
@@ -135,35 +134,21 @@ func (b *bench) makeWait(ctx context.Context, result *scale, began time.Time, st
 			return err
 		}
 		result.Steps = append(result.Steps, step)
-		fmt.Fprintf(os.Stderr, "%d wait after %.0f s: %.1f ms of CPU each, worker %.0f MiB, Temporal %.0f MiB\n", step.Waiting, step.Seconds, step.CPU.sum(), step.Worker, step.Temporal)
 	}
-	stopping, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	return worker.Stop(stopping)
+	return stopWorker(ctx, worker)
 }
 
-// waiting counts the deliveries of stores that are in a state.
-func (b *bench) waiting(ctx context.Context, stores []store, state app.DeliveryStatus) (n int, err error) {
-	var webhooks []string
-	for _, s := range stores {
-		webhooks = append(webhooks, string(s.webhook))
-	}
-	err = b.db.System().DB.QueryRowContext(ctx, `SELECT count(*) FROM deliveries
-		WHERE subscription_id = ANY ($1) AND status = $2 AND status IN ('retrying', 'dead_letter')`, webhooks, state).Scan(&n)
-	return n, err
-}
-
-// queries times what relays and clients ask.
-func (b *bench) queries(ctx context.Context, s store, waiting int) ([]timed, error) {
+// queries times the statements of relays and clients.
+func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, error) {
 	now := time.Now()
 	before := app.At(now.Add(-24 * time.Hour))
-	limits := app.ClaimLimits{Events: 200, Batch: 64, SlowBatch: 16, Turn: 8, Unproven: 8, Quick: 200, Slow: 50, Lease: 10 * time.Second}
-	deliveries := func(filter persistence.DeliveryFilter) func() error {
-		return func() error { _, err := b.db.Deliveries(ctx, s.id, filter, "", 100); return err }
+	limits := queue.DefaultPolicy().Claim
+	deliveries := func(filter app.DeliveryFilter) func() error {
+		return func() error { _, err := b.db.Deliveries(ctx, s.store, filter, "", 100); return err }
 	}
 	attempts := func(page int) func() error {
 		return func() error {
-			_, _, err := b.db.Attempts(ctx, s.id, s.webhook, persistence.AttemptFilter{}, page, 100)
+			_, _, err := b.db.Attempts(ctx, s.store, s.webhooks[0].id, app.AttemptFilter{}, page, 100)
 			return err
 		}
 	}
@@ -172,18 +157,17 @@ func (b *bench) queries(ctx context.Context, s store, waiting int) ([]timed, err
 		name string
 		run  func() error
 	}{
-		{"dispatch, nothing there", func() error { _, err := b.db.Dispatch(ctx, now, limits); return err }},
-		{"claim what is queued, nothing there", func() error { _, err := b.db.ClaimQueued(ctx, now, limits); return err }},
-		{"claim what was abandoned, nothing there", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
-		{"is anything due", func() error { _, err := b.db.HasDue(ctx, now); return err }},
-		{"deliveries", deliveries(persistence.DeliveryFilter{})},
-		{"deliveries of a type (none)", deliveries(persistence.DeliveryFilter{EventType: app.EventOrderCompleted})},
-		{"deliveries before those", deliveries(persistence.DeliveryFilter{To: &before})},
-		{"deliveries of a webhook", deliveries(persistence.DeliveryFilter{SubscriptionID: s.webhook})},
-		{"deliveries, dead letters", deliveries(persistence.DeliveryFilter{Status: app.DeliveryDeadLetter})},
-		{"deliveries, queued (none)", deliveries(persistence.DeliveryFilter{Status: app.DeliveryQueued})},
+		{"dispatch, no event waits", func() error { _, err := b.db.Dispatch(ctx, now, dispatched); return err }},
+		{"claim, nothing is queued", func() error { _, err := b.db.Claim(ctx, now, limits); return err }},
+		{"take over, nothing is abandoned", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
+		{"deliveries", deliveries(app.DeliveryFilter{})},
+		{"deliveries of a type (none)", deliveries(app.DeliveryFilter{EventType: app.EventOrderCompleted})},
+		{"deliveries before those", deliveries(app.DeliveryFilter{To: &before})},
+		{"deliveries of a webhook", deliveries(app.DeliveryFilter{SubscriptionID: s.webhooks[0].id})},
+		{"deliveries, dead letters", deliveries(app.DeliveryFilter{Status: app.DeliveryDeadLetter})},
+		{"deliveries, queued (none)", deliveries(app.DeliveryFilter{Status: app.DeliveryQueued})},
 		{"attempts, first page", attempts(1)},
-		{"attempts, last page", attempts(waiting / b.options.stores / 100)},
+		{"attempts, last page", attempts(max(waiting/b.options.stores/100, 1))},
 	} {
 		const times = 5
 		var began time.Time
@@ -225,9 +209,5 @@ func (s *scale) print(out io.Writer) error {
 	for _, query := range s.Queries {
 		fmt.Fprintf(w, "%s\t%.1f ms\t\n", query.Query, query.Ms)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "\nbeside them: a worker that has just been started has %.0f MiB; commit to arrival %s\n", s.Restarted, s.Latency)
-	return err
+	return w.Flush()
 }

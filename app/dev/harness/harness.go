@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +33,25 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 		}
 	}
 	return p, nil
+}
+
+// Knows reports whether the production program reads a setting, of which value is a valid value. It
+// then names the setting when it refuses an impossible value, and does not name it with the valid
+// one. Every program refuses to start without a database.
+func (p Programs) Knows(ctx context.Context, setting, value string) bool {
+	names := func(value string) bool {
+		worker := exec.CommandContext(ctx, p.Comanda, "worker")
+		worker.Env = []string{setting + "=" + value}
+		out, err := worker.CombinedOutput()
+		return err != nil && bytes.Contains(out, []byte(setting))
+	}
+	return names("?") && !names(value)
+}
+
+// Version returns the build of the production program.
+func (p Programs) Version(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, p.Comanda, "version").Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 // Ready is what `dev --infra` tells programs about itself.

@@ -1,16 +1,27 @@
 package harness
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
-// Proxy forwards TCP connections and can be cut, to make what is behind it go away.
+const (
+	// chunkSize is the largest number of bytes that a delayed connection reads at once.
+	chunkSize = 32 << 10
+	// delayLine is the number of chunks that a delayed connection holds in each direction.
+	// It is far more than any client sends within the delay, so the delay costs no bandwidth.
+	delayLine = 4096
+)
+
+// Proxy forwards TCP connections. It can be cut, which makes its target unreachable.
 type Proxy struct {
 	Address  string
 	listener net.Listener
 	target   string
+	delay    time.Duration // in each direction
 
 	lock  sync.Mutex
 	cut   bool
@@ -18,12 +29,16 @@ type Proxy struct {
 }
 
 // NewProxy listens on the loopback address for connections to target.
-func NewProxy(target string) (*Proxy, error) {
+func NewProxy(target string) (*Proxy, error) { return NewDelayedProxy(target, 0) }
+
+// NewDelayedProxy is NewProxy for a target at a distance: each byte arrives after the delay,
+// in both directions. The delay does not limit the bandwidth.
+func NewDelayedProxy(target string, delay time.Duration) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Address: listener.Addr().String(), listener: listener, target: target, conns: map[net.Conn]bool{}}
+	p := &Proxy{Address: listener.Addr().String(), listener: listener, target: target, delay: delay, conns: map[net.Conn]bool{}}
 	go p.accept()
 	return p, nil
 }
@@ -69,10 +84,44 @@ func (p *Proxy) forward(conn net.Conn) {
 	}
 	defer p.forget(conn, behind)
 	go func() {
-		io.Copy(behind, conn)
+		p.copy(behind, conn)
 		behind.Close()
 	}()
-	io.Copy(conn, behind)
+	p.copy(conn, behind)
+}
+
+// copy copies from one connection to another until either breaks.
+func (p *Proxy) copy(to, from net.Conn) {
+	if p.delay == 0 {
+		io.Copy(to, from)
+		return
+	}
+	line := make(chan chunk, delayLine)
+	go func() {
+		defer close(line)
+		buffer := make([]byte, chunkSize)
+		for {
+			n, err := from.Read(buffer)
+			if n > 0 {
+				line <- chunk{time.Now().Add(p.delay), bytes.Clone(buffer[:n])}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for c := range line {
+		time.Sleep(time.Until(c.due))
+		if _, err := to.Write(c.data); err != nil {
+			from.Close() // ends the reader, which may wait for room in the line
+		}
+	}
+}
+
+// chunk is a piece of a delayed connection.
+type chunk struct {
+	due  time.Time
+	data []byte
 }
 
 // keep notes the two ends of a connection, unless the proxy is cut.

@@ -2566,7 +2566,9 @@ export interface components {
             /** @enum {string} */
             status: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
             webhookId: string;
-            /** @description its page in Temporal's UI, of a delivery shown by itself, where that UI's address is set */
+            /** @description of the workflow that makes it, or made it; none while it is queued */
+            workflowId?: string;
+            /** @description page of that workflow in Temporal's UI; only of a single delivery, if the UI's address is set and Temporal keeps the workflow */
             workflowUrl?: string;
         };
         /** @description DeliveryAddress is where an order goes. */

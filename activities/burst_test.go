@@ -1,0 +1,418 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// queue is a Store of many deliveries, each with one attempt.
+type queue struct {
+	memory
+
+	deliveries map[app.DeliveryID]app.Outgoing
+	away       bool // the database
+}
+
+func (q *queue) OutgoingAll(_ context.Context, ids []app.DeliveryID, number int) ([]*app.Outgoing, error) {
+	q.Lock()
+	defer q.Unlock()
+	if q.away || number != 1 {
+		return nil, errAway
+	}
+	loaded := make([]*app.Outgoing, len(ids))
+	for i, id := range ids {
+		if outgoing, ok := q.deliveries[id]; ok {
+			loaded[i] = &outgoing
+		}
+	}
+	return loaded, nil
+}
+
+func (q *queue) Outgoing(ctx context.Context, id app.DeliveryID, number int) (app.Outgoing, error) {
+	loaded, err := q.OutgoingAll(ctx, []app.DeliveryID{id}, number)
+	if err != nil {
+		return app.Outgoing{}, err
+	}
+	return *loaded[0], nil
+}
+
+func (q *queue) RecordAttempt(_ context.Context, attempt app.MadeAttempt) (bool, error) {
+	q.Lock()
+	defer q.Unlock()
+	if q.away {
+		return false, errAway
+	}
+	outgoing := q.deliveries[attempt.DeliveryID]
+	outgoing.Recorded = &app.Attempt{
+		Status: attempt.Status, StatusCode: attempt.StatusCode, Error: attempt.Error, DeliveredAt: app.At(attempt.At),
+	}
+	q.deliveries[attempt.DeliveryID] = outgoing
+	q.made = append(q.made, attempt)
+	return true, nil
+}
+
+// change changes a delivery of the queue.
+func (q *queue) change(id app.DeliveryID, change func(*app.Outgoing)) {
+	q.Lock()
+	defer q.Unlock()
+	outgoing := q.deliveries[id]
+	change(&outgoing)
+	q.deliveries[id] = outgoing
+}
+
+var errAway = errors.New("the database is away")
+
+// starts is a DeliveryStarter that keeps what it is given.
+type starts struct {
+	sync.Mutex
+	claims []app.Claim
+	err    error
+}
+
+func (s *starts) StartDelivery(_ context.Context, claim app.Claim) error {
+	s.Lock()
+	defer s.Unlock()
+	s.claims = append(s.claims, claim)
+	return s.err
+}
+
+// crowd is a burst of n deliveries to receivers that share a handler. The event of a delivery
+// is named like the delivery.
+type crowd struct {
+	*Bursts
+
+	queue  *queue
+	starts *starts
+	in     BurstInput
+	leave  chan time.Time // makes the attempts in flight leave the burst
+	posts  atomic.Int32
+}
+
+func newCrowd(t *testing.T, n int, handle http.HandlerFunc) *crowd {
+	t.Helper()
+	c := &crowd{
+		queue:  &queue{deliveries: map[app.DeliveryID]app.Outgoing{}},
+		starts: &starts{}, leave: make(chan time.Time), in: BurstInput{RetryIn: time.Minute},
+	}
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+		c.posts.Add(1)
+		handle(w, r)
+	})
+	for i := range n {
+		id := fmt.Sprint("dlv_", i)
+		out := outgoing(url)
+		out.EventID, out.SubscriptionID = app.EventID(id), app.SubscriptionID(fmt.Sprint("whk_", i))
+		c.queue.deliveries[app.DeliveryID(id)] = out
+		c.in.Deliveries = append(c.in.Deliveries, BurstDelivery{
+			DeliveryID: app.DeliveryID(id), StoreID: "sto_1", Queue: "web_1", EventID: out.EventID,
+			EventType: app.EventOrderCreated, SubscriptionID: out.SubscriptionID,
+		})
+	}
+	c.Bursts = c.worker(e)
+	return c
+}
+
+// worker returns the bursts of another process with the same database and Temporal.
+func (c *crowd) worker(e *Egress) *Bursts {
+	b := NewBursts(newDeliveries(e, c.queue), c.queue, c.starts, DefaultBurstPolicy())
+	b.after = func(time.Duration) <-chan time.Time { return c.leave }
+	return b
+}
+
+// check delivers the burst and compares the result and the workflows that were started.
+func (c *crowd) check(t *testing.T, want BurstResult, started ...app.Claim) {
+	t.Helper()
+	got, err := c.DeliverBurst(t.Context(), c.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(c.starts.claims, func(a, b app.Claim) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	if diff := cmp.Diff(want, got) + cmp.Diff(started, c.starts.claims); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// claim is the claim of the delivery with that number.
+func (c *crowd) claim(i int) app.Claim {
+	d := c.in.Deliveries[i]
+	return app.Claim{
+		ID: d.DeliveryID, StoreID: d.StoreID, Queue: d.Queue, EventID: d.EventID, EventType: d.EventType,
+		SubscriptionID: d.SubscriptionID,
+	}
+}
+
+// failed is the same after a failed first attempt.
+func (c *crowd) failed(i int) app.Claim {
+	claim, next := c.claim(i), eventAt.Add(time.Second+time.Minute)
+	claim.Attempts, claim.Place, claim.NextRetryAt, claim.Quick = 1, 1, &next, true
+	return claim
+}
+
+func continues(id app.DeliveryID, reason string) BurstOther {
+	return BurstOther{id, OutcomeContinues, reason}
+}
+
+func ok(http.ResponseWriter, *http.Request) {}
+
+// fail fails the deliveries with these names and delivers the others.
+func fail(names ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(names, r.Header.Get("X-Webhook-Id")) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+}
+
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 32, fail("dlv_3", "dlv_5"))
+	c.queue.change("dlv_6", func(o *app.Outgoing) { o.Active = false })
+	c.queue.change("dlv_7", func(o *app.Outgoing) { o.Deleted = true })
+	c.queue.change("dlv_8", func(o *app.Outgoing) { o.Unreadable = true })
+	delete(c.queue.deliveries, "dlv_9")
+	c.check(t, BurstResult{Delivered: 26, Others: []BurstOther{
+		continues("dlv_3", "HTTP 503"), continues("dlv_5", "HTTP 503"),
+		{"dlv_6", OutcomeDeadLetter, app.ReasonInactive}, {"dlv_7", OutcomeCancelled, app.ReasonDeleted},
+		continues("dlv_8", errUnreadable.Error()), {"dlv_9", OutcomeCancelled, "no longer kept"},
+	}}, c.failed(3), c.failed(5), c.claim(8))
+	if c.posts.Load() != 28 || len(c.queue.made) != 28 {
+		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+	}
+}
+
+// A schedule without retries leaves dead letters without a workflow.
+func TestBurstWithoutRetries(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2, fail("dlv_1"))
+	c.in.RetryIn = 0
+	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{{"dlv_1", OutcomeDeadLetter, "HTTP 503"}}})
+	if status := c.queue.deliveries["dlv_1"].Recorded.Status; status != app.AttemptDeadLetter {
+		t.Errorf("recorded as %s", status)
+	}
+}
+
+// A burst that runs again, here on another worker, makes the attempts that are not recorded,
+// and starts the workflows of recorded failures.
+func TestBurstAfterACrash(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 4, ok)
+	recorded := func(status app.AttemptStatus, code int) func(*app.Outgoing) {
+		return func(o *app.Outgoing) {
+			o.Recorded = &app.Attempt{
+				Status: status, StatusCode: code, Error: "HTTP 503", DeliveredAt: app.At(eventAt.Add(time.Second)),
+			}
+		}
+	}
+	c.queue.change("dlv_0", recorded(app.AttemptDelivered, 200))
+	c.queue.change("dlv_1", recorded(app.AttemptRetrying, 503))
+	c.check(t, BurstResult{Delivered: 3, Others: []BurstOther{continues("dlv_1", "HTTP 503")}}, c.failed(1))
+	if c.posts.Load() != 2 {
+		t.Errorf("%d POSTs", c.posts.Load())
+	}
+}
+
+// An attempt that takes long continues without its burst. The workflow of its delivery begins
+// when the attempt must have been recorded.
+func TestAttemptLeavesItsBurst(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}), make(chan struct{})
+	c := newCrowd(t, 3, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Webhook-Id") == "dlv_1" {
+			close(arrived)
+			<-release
+		}
+	})
+	go func() {
+		<-arrived
+		c.leave <- time.Time{}
+	}()
+	got, err := c.DeliverBurst(t.Context(), c.in)
+	if err != nil || got.Delivered+len(got.Others) != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c.starts.Lock()
+	left := slices.IndexFunc(c.starts.claims, func(claim app.Claim) bool { return claim.ID == "dlv_1" })
+	want := c.claim(1)
+	due := eventAt.Add(time.Second + c.deliveries.policy.AttemptLimit())
+	want.NextRetryAt, want.Quick = &due, true
+	if diff := cmp.Diff(want, c.starts.claims[left]); diff != "" {
+		t.Error(diff)
+	}
+	c.starts.Unlock()
+
+	// The worker that stops waits for the attempt. Its own workflow joins it.
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	if err := c.Wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("waits no longer: %v", err)
+	}
+	var joined sync.WaitGroup
+	joined.Go(func() {
+		got, err := c.deliveries.Deliver(t.Context(), DeliverInput{DeliveryID: "dlv_1", Attempt: 1, Lane: LaneFast})
+		if err != nil || got.Outcome != OutcomeDelivered {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+	close(release)
+	if err := c.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	joined.Wait()
+	if c.posts.Load() != 3 || len(c.queue.made) != 3 {
+		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+	}
+}
+
+// arrivals is a handler that reports each request and responds when it is released.
+type arrivals struct {
+	arrived chan string
+	release chan struct{}
+}
+
+func newArrivals() arrivals { return arrivals{make(chan string, 64), make(chan struct{})} }
+
+func (a arrivals) handle(_ http.ResponseWriter, r *http.Request) {
+	a.arrived <- r.Header.Get("X-Webhook-Id")
+	<-a.release
+}
+
+// A burst that runs again in the same process joins the attempts in flight.
+func TestRunsOfOneBurstAreOnePOSTEach(t *testing.T) {
+	t.Parallel()
+	held := newArrivals()
+	c := newCrowd(t, 3, held.handle)
+	var runs sync.WaitGroup
+	run := func() {
+		if got, err := c.DeliverBurst(t.Context(), c.in); err != nil || got.Delivered != 3 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	runs.Go(run)
+	for range 3 {
+		<-held.arrived
+	}
+	runs.Go(run)
+	close(held.release)
+	runs.Wait()
+	if c.posts.Load() != 3 || len(c.queue.made) != 3 {
+		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+	}
+}
+
+// While the database is away, the burst fails. The next run makes no POST again.
+func TestBurstWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	held := newArrivals()
+	c := newCrowd(t, 2, held.handle)
+	setAway := func(away bool) {
+		c.queue.Lock()
+		defer c.queue.Unlock()
+		c.queue.away = away
+	}
+	setAway(true)
+	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, errAway) {
+		t.Errorf("loading: %+v, %v", got, err)
+	}
+	setAway(false)
+	go func() {
+		<-held.arrived
+		<-held.arrived
+		setAway(true)
+		close(held.release)
+	}()
+	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, errAway) {
+		t.Errorf("recording: %+v, %v", got, err)
+	}
+	setAway(false)
+	c.check(t, BurstResult{Delivered: 2})
+	if c.posts.Load() != 2 || len(c.queue.made) != 2 || len(c.deliveries.unrecorded.attempts) != 0 {
+		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+	}
+}
+
+// The burst has not ended before the workflow of a failed delivery is started.
+func TestBurstWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2, fail("dlv_1"))
+	c.starts.err = errors.New("Temporal is away")
+	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, c.starts.err) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c.starts.err, c.starts.claims = nil, nil
+	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{continues("dlv_1", "HTTP 503")}}, c.failed(1))
+	if c.posts.Load() != 2 {
+		t.Errorf("%d POSTs", c.posts.Load())
+	}
+}
+
+// Nor before the workflow of a delivery that leaves is started.
+func TestLeavingWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	held := newArrivals()
+	c := newCrowd(t, 1, held.handle)
+	c.starts.err = errors.New("Temporal is away")
+	go func() {
+		<-held.arrived
+		c.leave <- time.Time{}
+	}()
+	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, c.starts.err) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	close(held.release)
+	if err := c.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.starts.claims = nil
+	c.check(t, BurstResult{Delivered: 1})
+}
+
+// A delivery whose webhook has too many attempts in the fast lane gets its own workflow.
+func TestBusyWebhookInABurst(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 2, ok)
+	c.deliveries.bulkhead.policy.Fast = 1
+	c.deliveries.bulkhead.enter("whk_1", LaneFast)
+	reason := "the webhook has too many attempts in progress"
+	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{continues("dlv_1", reason)}}, c.claim(1))
+}
+
+// A receiver verifies both secrets during a rotation, as in deliveries outside bursts.
+func TestRotatedSecretInABurst(t *testing.T) {
+	t.Parallel()
+	signatures := make(chan string, 1)
+	c := newCrowd(t, 1, func(_ http.ResponseWriter, r *http.Request) { signatures <- r.Header.Get("Webhook-Signature") })
+	c.queue.change("dlv_0", func(o *app.Outgoing) {
+		o.PreviousSecret, o.Secret = o.Secret, app.NewSecret(strings.Repeat("n", 32))
+	})
+	c.check(t, BurstResult{Delivered: 1})
+	if got := <-signatures; strings.Count(got, "v1,") != 2 {
+		t.Errorf("signed with %q", got)
+	}
+}
+
+// A panic fails its attempt and does not end the process.
+func TestPanicOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	var f flights
+	flight, mine := f.enter("dlv_1/1")
+	if !mine {
+		t.Fatal("nobody makes the attempt")
+	}
+	f.run("dlv_1/1", flight, func() (attempted, error) { panic("a defect") })
+	<-flight.done
+	if flight.err == nil || !strings.Contains(flight.err.Error(), "a defect") || len(f.byKey) > 0 {
+		t.Errorf("%v, %v", flight.err, f.byKey)
+	}
+}

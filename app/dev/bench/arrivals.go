@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+)
+
+// delivery names an order's event for one webhook.
+type delivery struct {
+	order   app.OrderID
+	webhook int // number of the webhook in its stage
+}
+
+// arrivals records when the attempts of deliveries arrive.
+type arrivals struct {
+	lock  sync.Mutex
+	times map[delivery][]time.Time
+	last  time.Time // when a delivery arrived for the first time
+	tick  func()    // called for each delivery's first arrival
+}
+
+func newArrivals(tick func()) *arrivals {
+	return &arrivals{times: map[delivery][]time.Time{}, tick: tick}
+}
+
+// record adds an arrival and returns its number among those of the delivery.
+func (a *arrivals) record(d delivery, at time.Time) (nth int) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	times := append(a.times[d], at)
+	a.times[d] = times
+	if len(times) == 1 {
+		a.last = at
+		a.tick()
+	}
+	return len(times)
+}
+
+// reset forgets all arrivals.
+func (a *arrivals) reset() {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.times = map[delivery][]time.Time{}
+}
+
+// count returns how many deliveries have arrived, and when the last one did so first.
+func (a *arrivals) count() (n int, last time.Time) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return len(a.times), a.last
+}
+
+// await waits until n deliveries have arrived and returns when the last one did so.
+func (a *arrivals) await(ctx context.Context, worker *harness.Process, n int) (last time.Time, err error) {
+	err = until(ctx, worker, fmt.Sprintf("%d deliveries have arrived", n), func() (bool, error) {
+		var arrived int
+		arrived, last = a.count()
+		return arrived >= n, nil
+	})
+	if err != nil {
+		arrived, _ := a.count()
+		return last, fmt.Errorf("%d deliveries have arrived: %w", arrived, err)
+	}
+	return last, nil
+}
+
+// of returns when the attempts of a delivery arrived.
+func (a *arrivals) of(d delivery) []time.Time {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return slices.Clone(a.times[d])
+}
+
+// beyond returns how many attempts came beyond the first n of each delivery.
+func (a *arrivals) beyond(n int) (repeated int) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	for _, times := range a.times {
+		repeated += max(len(times)-n, 0)
+	}
+	return repeated
+}
+
+// delays returns the times from commit to first arrival, in milliseconds, of the events that were
+// committed in a period. All of them must have arrived.
+func (a *arrivals) delays(events []sent, from, to time.Time) []float64 {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	var ms []float64
+	for _, event := range events {
+		if event.at.Before(from) || !event.at.Before(to) {
+			continue
+		}
+		for _, d := range event.deliveries() {
+			ms = append(ms, float64(a.times[d][0].Sub(event.at).Microseconds())/1000)
+		}
+	}
+	return ms
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A case is compared with earlier cases only, and by figures that both have.
+func TestCasesNeedEarlierOnes(t *testing.T) {
+	t.Parallel()
+	keys := map[string][]string{}
+	for _, c := range cases() {
+		if _, twice := keys[c.name]; twice {
+			t.Errorf("there are two cases %q", c.name)
+		}
+		for _, needed := range c.needs() {
+			if _, earlier := keys[needed]; !earlier {
+				t.Errorf("%s needs %s, which is not earlier", c.name, needed)
+			}
+		}
+		keys[c.name] = []string{}
+		for _, f := range c.figures {
+			if f.over != "" && !slices.Contains(keys[f.over], f.key) {
+				t.Errorf("%s is divided by %s, which has no figure %s", c.name, f.over, f.key)
+			}
+			keys[c.name] = append(keys[c.name], f.key)
+		}
+	}
+}
+
+func TestSelectCases(t *testing.T) {
+	t.Parallel()
+	for only, want := range map[string]string{
+		"bare":                   "bare",
+		"strict":                 "bare,strict",
+		"low-rate":               "bare,strict,low-rate",
+		"loaded-latency, remote": "bare,bursts,remote,loaded-latency",
+		"crash":                  "crash",
+	} {
+		selected, err := selectCases(cases(), only)
+		if err != nil {
+			t.Errorf("-only %s: %v", only, err)
+		}
+		if got := names(selected); got != want {
+			t.Errorf("-only %s selects %s instead of %s", only, got, want)
+		}
+	}
+	if _, err := selectCases(cases(), "strict,unknown"); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
+		t.Errorf("an unknown case is refused with %v", err)
+	}
+	everything, err := selectCases(cases(), "")
+	if err != nil || names(everything)+","+caseNames(true) != strings.ReplaceAll(caseNames(false), ", ", ",") {
+		t.Errorf("without -only there are %s, %v", names(everything), err)
+	}
+}
+
+func names(cases []benchCase) string {
+	var all []string
+	for _, c := range cases {
+		all = append(all, c.name)
+	}
+	return strings.Join(all, ",")
+}
+
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		goal    goal
+		bare    float64
+		figure  float64
+		reached bool
+		text    string
+	}{
+		{atLeast(6), 100, 6, true, "≥ 6"},
+		{atLeast(6), 100, 5.9, false, "≥ 6"},
+		{atMost(0.16), 100, 0.16, true, "≤ 0.16"},
+		{atMost(0.16), 100, 0.17, false, "≤ 0.16"},
+		{atMost(10).onFastMachines(), 290, 11, false, "≤ 10"},
+		{atMost(10).onFastMachines(), 200, 10, true, "≤ 10"},
+		{atMost(10).onFastMachines(), 140, 15, true, "≤ 15"},
+		{atMost(10).onFastMachines(), 80, 20, true, "≤ 20"},
+		{atMost(10).onFastMachines(), 40, 21, false, "≤ 20"},
+		{atMost(10).onFastMachines(), 0, 11, false, "≤ 10"},
+	} {
+		goal := test.goal.on(test.bare)
+		if goal.String() != test.text || goal.reached(test.figure) != test.reached {
+			t.Errorf("%s where bare gives %v: %v is reached: %v", goal, test.bare, test.figure, goal.reached(test.figure))
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+const (
+	// insertSize is the number of events in one INSERT.
+	insertSize = 2000
+	// noteSize makes the body of an event about as large as that of an order.
+	noteSize = 800
+)
+
+// emitter commits events without their orders, many at a time: more than 10,000 per second, so that
+// it never limits a measurement. It has one session of PostgreSQL, whose CPU time is known apart.
+type emitter struct {
+	lock sync.Mutex // of the connection
+	conn *pgx.Conn
+}
+
+func newEmitter(ctx context.Context, url string) (*emitter, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.RuntimeParams["role"] = "comanda_system"
+	conn, err := pgx.ConnectConfig(ctx, config)
+	return &emitter{conn: conn}, err
+}
+
+func (e *emitter) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	e.conn.Close(ctx)
+}
+
+// session returns the process id of the emitter's session.
+func (e *emitter) session() int { return int(e.conn.PgConn().PID()) }
+
+// scan runs a query of one value.
+func (e *emitter) scan(ctx context.Context, value any, query string, args ...any) error {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	return e.conn.QueryRow(ctx, query, args...).Scan(value)
+}
+
+// event is an event that is to be committed.
+type event struct {
+	order app.OrderID
+	to    *tenant
+	app.Event
+}
+
+// sent is an event that was committed.
+type sent struct {
+	order app.OrderID
+	to    *tenant
+	at    time.Time // of the commit
+}
+
+// deliveries returns those of an event.
+func (s sent) deliveries() []delivery {
+	all := make([]delivery, len(s.to.webhooks))
+	for i, w := range s.to.webhooks {
+		all[i] = delivery{s.order, w.number}
+	}
+	return all
+}
+
+// deliveriesOf counts the deliveries of events.
+func deliveriesOf(events []event) (n int) {
+	for _, e := range events {
+		n += len(e.to.webhooks)
+	}
+	return n
+}
+
+// newEvents returns n events, of each tenant in turn.
+func newEvents(of []*tenant, n int) []event {
+	events := make([]event, n)
+	for i := range events {
+		events[i] = newEvent(of[i%len(of)])
+	}
+	return events
+}
+
+func newEvent(of *tenant) event {
+	now := time.Now()
+	order := app.NewID[app.OrderID](now)
+	data := map[string]string{"id": string(order), "note": strings.Repeat(".", noteSize)}
+	made, err := app.NewEvent(app.EventOrderCreated, of.store, now, data)
+	if err != nil {
+		panic(err) // a map of strings can be encoded
+	}
+	return event{order, of, made}
+}
+
+// commit commits events in one transaction and calls ready, if there is one, immediately before the
+// commit. The relays see all events together, and nothing of the work to write them remains.
+func (e *emitter) commit(ctx context.Context, events []event, ready func() error) (at time.Time, err error) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	tx, err := e.conn.Begin(ctx)
+	if err != nil {
+		return at, err
+	}
+	defer tx.Rollback(context.WithoutCancel(ctx))
+	for rest := events; len(rest) > 0; {
+		n := min(len(rest), insertSize)
+		if err := insert(ctx, tx, rest[:n]); err != nil {
+			return at, fmt.Errorf("emit events: %w", err)
+		}
+		rest = rest[n:]
+	}
+	if _, err := tx.Exec(ctx, "SELECT pg_notify('comanda_outbox', '')"); err != nil {
+		return at, err
+	}
+	if ready != nil {
+		if err := ready(); err != nil {
+			return at, err
+		}
+	}
+	err = tx.Commit(ctx)
+	return time.Now(), err
+}
+
+func insert(ctx context.Context, tx pgx.Tx, events []event) error {
+	var ids, stores, bodies []string
+	var at []time.Time
+	for _, e := range events {
+		ids, stores = append(ids, string(e.ID)), append(stores, string(e.StoreID))
+		bodies, at = append(bodies, string(e.Body)), append(at, e.At.Time)
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		SELECT e.id, e.store, $1, e.body, e.at
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)`,
+		app.EventOrderCreated, ids, stores, bodies, at)
+	return err
+}
+
+// place places an order of a tenant, as a client would.
+func (b *bench) place(ctx context.Context, t *tenant) (sent, error) {
+	now := time.Now()
+	order, err := b.db.PlaceOrder(ctx, now, t.store, app.NewOrder{
+		Items:           []app.NewOrderItem{{ProductID: t.product, Quantity: 2}},
+		FulfillmentType: app.FulfillmentPickup, Source: app.SourceAPI,
+		Guest:       app.OrderCustomer{Name: "Ada", Email: string(app.NewID[app.CustomerID](now)) + "@example.com"},
+		StoreViewID: t.view,
+	}, nil, nil)
+	return sent{order.ID, t, time.Now()}, err
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app/dev/localca"
+)
+
+// A receiver records each attempt once with its webhook, and responds as it is told to; while it hangs
+// it responds to nothing.
+func TestReceiver(t *testing.T) {
+	t.Parallel()
+	files, err := localca.Open(t.TempDir(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := os.ReadFile(files.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newArrivals(func() {})
+	r, err := newReceiver(certificate, log, acceptRetries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	post := func(webhook int, body string) int {
+		response, err := client.Post(r.url(webhook), "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	made := newEvent(&tenant{store: "sto_1"})
+	for i, want := range []int{http.StatusServiceUnavailable, http.StatusNoContent} {
+		if got := post(7, string(made.Body)); got != want {
+			t.Errorf("attempt %d: %d instead of %d", i+1, got, want)
+		}
+	}
+	if got := post(7, "no order"); got != http.StatusBadRequest {
+		t.Errorf("a body without an order: %d", got)
+	}
+	r.hold()
+	responded := make(chan int)
+	go func() { responded <- post(8, string(made.Body)) }()
+	for len(log.of(delivery{made.order, 8})) == 0 {
+		if err := pause(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case status := <-responded:
+		t.Errorf("a receiver that hangs responds with %d", status)
+	default:
+	}
+	r.release()
+	if got := <-responded; got != http.StatusServiceUnavailable {
+		t.Errorf("after the release: %d", got)
+	}
+	if first := len(log.of(delivery{made.order, 7})); first != 2 || log.beyond(1) != 1 {
+		t.Errorf("%d attempts are recorded instead of 2, %d repeated", first, log.beyond(1))
+	}
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// A ratio is that of each round, a figure is judged by its ratio, and each program is compared with
+// its own runs and with the bare limit that both share.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	b := &bench{options: options{rounds: 3}, results: newResults(), programs: []program{
+		{name: "this", bursts: true}, {name: "previous", version: "v1"},
+	}}
+	selected, err := selectCases(cases(), "strict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, strict := selected[0], selected[1]
+	for _, round := range []struct{ bare, this, previous float64 }{{100, 90, 50}, {200, 160, 100}, {50, 50, 40}} {
+		b.results.add(bare, b.programs[0], rate(round.bare))
+		b.results.add(strict, b.programs[0], rate(round.this))
+		b.results.add(strict, b.programs[1], rate(round.previous))
+	}
+	report := newReport(b, selected, b.results)
+	var text strings.Builder
+	if err := report.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"workflows/s 100 50–200", "strict mode (this)", "deliveries/s 90 50–160 0.90 × bare ≥ 0.85 yes",
+		"strict mode (previous)", "deliveries/s 50 40–100 0.50 × bare ≥ 0.85 NO",
+		"bare limit of the Temporal server 1.00 0.00 2.00 0.00 3.00",
+		"The program previous (v1) has no bursts: its cases with bursts ran without, with 0 deliveries.",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), line) {
+			t.Errorf("the report has no %q:\n%s", line, text.String())
+		}
+	}
+}
+
+func rate(perSecond float64) sample {
+	spent := cpu{Service: 1, Temporal: 2, Bench: 7}
+	return sample{values: map[string]float64{keyRate: perSecond, keyCPU: spent.sum()}, cpu: &spent}
+}
+
+// The time of a process that ends is not lost: it was added to that of the ended processes.
+func TestClocksSince(t *testing.T) {
+	t.Parallel()
+	const postmaster = 10
+	before := clocks{1: {ownerService, 100}, 11: {ownerSQL, 20}, 12: {ownerPostgres, 30}, -postmaster: {ownerPostgres, 5}}
+	now := clocks{1: {ownerService, 160}, 11: {ownerSQL, 25}, 13: {ownerPostgres, 4}, -postmaster: {ownerPostgres, 5 + 37}}
+	if got, want := now.since(before), (cpu{Service: 60, SQL: 5, Postgres: 7 + 4}); got != want {
+		t.Errorf("%+v instead of %+v", got, want)
+	}
+}
+
+func TestDistribution(t *testing.T) {
+	t.Parallel()
+	var ms []float64
+	for i := range 200 {
+		ms = append(ms, float64(200-i))
+	}
+	if got, want := distributionOf(ms), (distribution{200, 101, 199, 200}); got != want {
+		t.Errorf("%+v instead of %+v", got, want)
+	}
+}
+
+func TestOrderIn(t *testing.T) {
+	t.Parallel()
+	made := newEvent(&tenant{store: "sto_1"})
+	if got, ok := orderIn(made.Body); !ok || got != made.order {
+		t.Errorf("%q, %v instead of %q in %s", got, ok, made.order, made.Body)
+	}
+	for _, body := range []string{"", "ord_", `{"id":"ord_0123"}`} {
+		if got, ok := orderIn([]byte(body)); ok {
+			t.Errorf("there is %q in %q", got, body)
+		}
+	}
+}

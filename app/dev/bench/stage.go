@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// stage is the setting of one run: its own tenants with webhooks at its own receivers.
+type stage struct {
+	b           *bench
+	certificate tls.Certificate
+	arrivals    *arrivals
+	receivers   []*receiver
+	tenants     []*tenant
+	webhooks    int // created so far
+}
+
+// tenant is a website with one store, one product and webhooks.
+type tenant struct {
+	store    app.StoreID
+	view     app.StoreViewID
+	product  app.ProductID
+	webhooks []webhook
+}
+
+type webhook struct {
+	id     app.SubscriptionID
+	number int
+}
+
+func (b *bench) newStage() (*stage, error) {
+	env := b.infra.Ready.Env
+	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
+	return &stage{b: b, certificate: certificate, arrivals: newArrivals(b.screen.tick)}, err
+}
+
+// spread returns a stage of as many tenants as -stores says, with a receiver for each of them. A
+// tenant has fanOut webhooks, each at another receiver as far as there are enough.
+func (b *bench) spread(ctx context.Context, fanOut int, respond func(i int) func(nth int) int) (*stage, error) {
+	s, err := b.newStage()
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.stores {
+		if _, err := s.newReceiver(respond(i)); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	for i := range b.stores {
+		var at []*receiver
+		for j := range fanOut {
+			at = append(at, s.receivers[(i+j)%len(s.receivers)])
+		}
+		if _, err := s.newTenant(ctx, at...); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// all makes all receivers of a stage respond alike.
+func all(respond func(nth int) int) func(int) func(nth int) int {
+	return func(int) func(nth int) int { return respond }
+}
+
+func (s *stage) close() {
+	for _, r := range s.receivers {
+		r.close()
+	}
+}
+
+func (s *stage) newReceiver(respond func(nth int) int) (*receiver, error) {
+	r, err := newReceiver(s.certificate, s.arrivals, respond)
+	if err == nil {
+		s.receivers = append(s.receivers, r)
+	}
+	return r, err
+}
+
+// newTenant opens a website with a webhook at each of the receivers.
+func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error) {
+	s.b.websites++
+	now, domain, db := time.Now(), fmt.Sprintf("bench-%d.example", s.b.websites), s.b.db
+	_, stores, err := db.CreateWebsite(ctx, now,
+		persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
+		persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
+			Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
+	if err != nil {
+		return nil, err
+	}
+	t := &tenant{store: stores[0]}
+	owner, err := db.CreateUser(ctx, now, persistence.NewUser{
+		Email: "owner@" + domain, Name: "Owner", PasswordHash: "-", Roles: map[app.StoreID]app.Role{t.store: app.RoleOwner},
+	})
+	if err != nil {
+		return nil, err
+	}
+	session, err := db.StartSession(ctx, now, app.Actor{}, app.User{ID: owner}, "", time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	t.view = session.Stores[0].StoreViews[0].ID
+	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
+	product, err := db.CreateProduct(ctx, now, t.store, pizza, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.product = product.ID
+	s.tenants = append(s.tenants, t)
+	return t, s.subscribe(ctx, t, at)
+}
+
+// subscribe creates a webhook of a tenant at each of the receivers.
+func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error {
+	for _, r := range at {
+		s.webhooks++
+		created, err := s.b.db.CreateSubscription(ctx, time.Now(), t.store, app.Actor{}, app.NewSubscription{
+			URL: r.url(s.webhooks), Events: []app.EventType{app.EventOrderCreated},
+			Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
+		}, nil, nil)
+		if err != nil {
+			return err
+		}
+		t.webhooks = append(t.webhooks, webhook{created.ID, s.webhooks})
+	}
+	return nil
+}
+
+// warmUp sends n events, waits for their first attempts and until the processes are idle. Then
+// connections are open, receivers are known and caches are filled. It returns the processes.
+func (s *stage) warmUp(ctx context.Context, worker *harness.Process, n int) (processes, error) {
+	p, err := s.b.processes(worker.PID)
+	if err != nil {
+		return p, err
+	}
+	events := newEvents(s.tenants, n)
+	if _, err := s.b.emitter.commit(ctx, events, nil); err != nil {
+		return p, err
+	}
+	if _, err := s.arrivals.await(ctx, worker, deliveriesOf(events)); err != nil {
+		return p, fmt.Errorf("warm-up: %w", err)
+	}
+	_, err = settle(ctx, p)
+	s.arrivals.reset()
+	return p, err
+}
+
+// subscriptions returns the ids of all webhooks.
+func (s *stage) subscriptions() (ids []string) {
+	for _, t := range s.tenants {
+		for _, w := range t.webhooks {
+			ids = append(ids, string(w.id))
+		}
+	}
+	return ids
+}
+
+// with counts the deliveries of all webhooks that have one of the statuses.
+func (s *stage) with(ctx context.Context, statuses ...app.DeliveryStatus) (n int, err error) {
+	err = s.b.emitter.scan(ctx, &n, `SELECT count(*) FROM deliveries
+		WHERE subscription_id = ANY ($1) AND status = ANY ($2)`, s.subscriptions(), statuses)
+	return n, err
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// streamTick is the shortest time between two commits of a stream: events of a higher rate are
+	// committed several at once.
+	streamTick = 10 * time.Millisecond
+	// streamShortfall is the part of its rate that a stream may fall short of.
+	streamShortfall = 0.05
+	// streamLead is how long a stream runs before its events count.
+	streamLead = 2 * time.Second
+)
+
+// stream commits events at a steady rate, whatever becomes of them.
+type stream struct {
+	cancel  context.CancelFunc
+	stopped sync.WaitGroup
+	rate    float64
+	took    time.Duration
+	events  []sent
+	err     error
+}
+
+// startStream starts a stream. commit commits the n events from the i-th on.
+func startStream(
+	ctx context.Context, rate float64, commit func(ctx context.Context, i, n int) ([]sent, error),
+) *stream {
+	running, cancel := context.WithCancel(ctx)
+	s := &stream{cancel: cancel, rate: rate}
+	s.stopped.Go(func() {
+		tick := time.NewTicker(max(streamTick, time.Duration(float64(time.Second)/rate)))
+		defer tick.Stop()
+		began := time.Now()
+		for s.err == nil {
+			select {
+			case <-running.Done():
+				s.took = time.Since(began)
+				return
+			case <-tick.C:
+			}
+			if due := int(time.Since(began).Seconds()*rate+0.5) - len(s.events); due > 0 {
+				var more []sent
+				more, s.err = commit(context.WithoutCancel(ctx), len(s.events), due)
+				s.events = append(s.events, more...)
+			}
+		}
+	})
+	return s
+}
+
+// stop ends the stream and returns its events. It fails if the stream did not keep its rate: then
+// the emitter was measured.
+func (s *stream) stop() ([]sent, error) {
+	s.cancel()
+	s.stopped.Wait()
+	expected := s.rate*s.took.Seconds() - 1
+	if s.err == nil && float64(len(s.events)) < (1-streamShortfall)*expected {
+		return s.events, fmt.Errorf("only %d of %.0f events were emitted in %s: the emitter is too slow",
+			len(s.events), expected, s.took.Round(time.Millisecond))
+	}
+	return s.events, s.err
+}
+
+// orders starts a stream of orders of the tenants in turn.
+func (s *stage) orders(ctx context.Context, rate float64, of []*tenant) *stream {
+	return startStream(ctx, rate, func(ctx context.Context, i, n int) ([]sent, error) {
+		var placed []sent
+		for j := range n {
+			one, err := s.b.place(ctx, of[(i+j)%len(of)])
+			if err != nil {
+				return placed, err
+			}
+			placed = append(placed, one)
+		}
+		return placed, nil
+	})
+}
+
+// emit starts a stream of events of the tenants in turn, without orders.
+func (s *stage) emit(ctx context.Context, rate float64, of []*tenant) *stream {
+	return startStream(ctx, rate, func(ctx context.Context, i, n int) ([]sent, error) {
+		events := make([]event, n)
+		for j := range n {
+			events[j] = newEvent(of[(i+j)%len(of)])
+		}
+		at, err := s.b.emitter.commit(ctx, events, nil)
+		var committed []sent
+		for _, e := range events {
+			committed = append(committed, sent{e.order, e.to, at})
+		}
+		return committed, err
+	})
+}
+
+// deliveriesIn counts the deliveries of events.
+func deliveriesIn(events []sent) (n int) {
+	for _, e := range events {
+		n += len(e.to.webhooks)
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// startBurst starts the workflow of a burst. A repeated call has no further effect: the relay
+// that takes over a burst starts it again under the same id.
+func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
+	in := BurstInput{ID: claims[0].BurstID, Deliveries: make([]activities.BurstDelivery, len(claims)), Policy: c.policy}
+	for i, claim := range claims {
+		in.Deliveries[i] = activities.BurstDelivery{
+			DeliveryID: claim.ID, StoreID: claim.StoreID, Queue: claim.Queue, EventID: claim.EventID,
+			EventType: claim.EventType, SubscriptionID: claim.SubscriptionID,
+		}
+	}
+	options := client.StartWorkflowOptions{
+		ID:                                       app.BurstWorkflowID(in.ID),
+		TaskQueue:                                BurstTaskQueue,
+		WorkflowTaskTimeout:                      workflowTaskTimeout,
+		WorkflowIDReusePolicy:                    enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		EnableEagerStart:                         true,
+		StaticSummary:                            "first attempts of " + strconv.Itoa(len(claims)) + " deliveries",
+		TypedSearchAttributes:                    burstAttributes(claims),
+	}
+	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
+	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); invalid {
+		// The lists are not registered in this namespace, or no longer. Deliveries matter more.
+		options.TypedSearchAttributes = temporal.SearchAttributes{}
+		_, err = c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
+	}
+	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
+		return nil
+	}
+	return err
+}
+
+// burstAttributes returns the lists by which operators find the deliveries of a burst.
+func burstAttributes(claims []app.Claim) temporal.SearchAttributes {
+	events := make([]string, 0, len(claims))
+	subscriptions, stores := make([]string, 0, len(claims)), make([]string, 0, len(claims))
+	for _, claim := range claims {
+		events = append(events, string(claim.EventID))
+		subscriptions = append(subscriptions, string(claim.SubscriptionID))
+		stores = append(stores, string(claim.StoreID))
+	}
+	return temporal.NewSearchAttributes(
+		attributeEvents.ValueSet(distinct(events)), attributeSubscriptions.ValueSet(distinct(subscriptions)),
+		attributeStores.ValueSet(distinct(stores)),
+	)
+}
+
+func distinct(ids []string) []string {
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}

@@ -1,0 +1,209 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// two is a burst of two claims.
+func two() []app.Claim {
+	first, second := claim, claim
+	first.BurstID, second.BurstID = "bst_1", "bst_1"
+	second.ID, second.EventID = "dlv_2", "evt_2"
+	return []app.Claim{second, first}
+}
+
+var twoDeliveries = []activities.BurstDelivery{
+	{DeliveryID: "dlv_2", StoreID: "sto_1", Queue: "web_1", EventID: "evt_2", EventType: app.EventOrderCreated, SubscriptionID: "whk_1"},
+	{DeliveryID: "dlv_1", StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1"},
+}
+
+// burstEnv runs a burst whose activity is given.
+func burstEnv(t *testing.T, deliver func(context.Context, activities.BurstInput) (activities.BurstResult, error)) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
+	env.RegisterActivityWithOptions(deliver, activity.RegisterOptions{Name: activityDeliverBurst})
+	return env
+}
+
+func runBurst(env *testsuite.TestWorkflowEnvironment) {
+	env.ExecuteWorkflow(workflowBurst, BurstInput{
+		ID: "bst_1", Deliveries: twoDeliveries,
+		Policy: Policy{Schedule: app.DefaultRetrySchedule(), AttemptLimit: 15 * time.Second},
+	})
+}
+
+func burstStateOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (states BurstState) {
+	t.Helper()
+	value, err := env.QueryWorkflow(QueryState)
+	if err == nil {
+		err = value.Get(&states)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states
+}
+
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	failures := 2 // of the activity, for example because the database is away
+	others := []activities.BurstOther{{DeliveryID: "dlv_1", Outcome: activities.OutcomeContinues, Reason: "HTTP 503"}}
+	want := activities.BurstResult{Delivered: 1, Others: others}
+	env := burstEnv(t, func(ctx context.Context, in activities.BurstInput) (activities.BurstResult, error) {
+		if diff := cmp.Diff(activities.BurstInput{Deliveries: twoDeliveries, RetryIn: 30 * time.Second}, in); diff != "" {
+			t.Error(diff)
+		}
+		if !activity.GetInfo(ctx).IsLocalActivity {
+			t.Error("it is no local activity")
+		}
+		if failures > 0 {
+			failures--
+			return activities.BurstResult{}, errors.New("the database is away")
+		}
+		return want, nil
+	})
+	runBurst(env)
+	var got activities.BurstResult
+	if err := env.GetWorkflowResult(&got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	states := BurstState{
+		{"evt_2", "whk_1", "dlv_2", "delivered", "", ""},
+		{"evt_1", "whk_1", "dlv_1", "continues", "HTTP 503", "delivery/evt_1/whk_1"},
+	}
+	if diff := cmp.Diff(states, burstStateOf(t, env)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A burst that is cancelled makes its attempts all the same: others than one delivery depend on it.
+func TestCancelledBurst(t *testing.T) {
+	t.Parallel()
+	env := burstEnv(t, func(context.Context, activities.BurstInput) (activities.BurstResult, error) {
+		return activities.BurstResult{Delivered: 2}, nil
+	})
+	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
+	runBurst(env)
+	if err := env.GetWorkflowError(); err != nil || burstStateOf(t, env)[1].State != "delivered" {
+		t.Errorf("%v, %+v", err, burstStateOf(t, env))
+	}
+}
+
+func TestStateOfABurstInProgress(t *testing.T) {
+	t.Parallel()
+	for _, delivery := range burstState(BurstInput{Deliveries: twoDeliveries}, nil) {
+		if delivery.State != stateAttempting || delivery.WorkflowID != "" {
+			t.Errorf("%+v", delivery)
+		}
+	}
+}
+
+func TestDetailsOfABurst(t *testing.T) {
+	t.Parallel()
+	other := func(outcomes ...activities.Outcome) (others []activities.BurstOther) {
+		for _, outcome := range outcomes {
+			others = append(others, activities.BurstOther{Outcome: outcome})
+		}
+		return others
+	}
+	const continues, dead, cancelled = activities.OutcomeContinues, activities.OutcomeDeadLetter, activities.OutcomeCancelled
+	for want, result := range map[string]activities.BurstResult{
+		"32 delivered": {Delivered: 32},
+		"31 delivered, 1 continues as its own workflow":                 {Delivered: 31, Others: other(continues)},
+		"0 delivered, 2 continue as their own workflows, 1 dead letter": {Others: other(continues, dead, continues)},
+		"1 delivered, 1 dead letter, 1 cancelled":                       {Delivered: 1, Others: other(dead, cancelled)},
+	} {
+		if got := burstDetails(result); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// burstServer is a Temporal client that keeps the starts of bursts and returns one error for each.
+type burstServer struct {
+	client.Client
+
+	options []client.StartWorkflowOptions
+	input   BurstInput
+	errors  []error
+}
+
+func (s *burstServer) ExecuteWorkflow(
+	_ context.Context, o client.StartWorkflowOptions, workflow any, args ...any,
+) (client.WorkflowRun, error) {
+	s.options, s.input = append(s.options, o), args[0].(BurstInput)
+	if workflow != workflowBurst || len(s.errors) < len(s.options) {
+		return nil, nil
+	}
+	return nil, s.errors[len(s.options)-1]
+}
+
+func TestStartOfABurst(t *testing.T) {
+	t.Parallel()
+	s := &burstServer{}
+	if err := NewClient(s, Policy{Retention: time.Hour}, JobPolicy{}).StartClaims(t.Context(), two()); err != nil {
+		t.Fatal(err)
+	}
+	want := BurstInput{ID: "bst_1", Deliveries: twoDeliveries, Policy: Policy{Retention: time.Hour}}
+	if diff := cmp.Diff(want, s.input); diff != "" {
+		t.Error(diff)
+	}
+	o := s.options[0]
+	if o.ID != "burst/bst_1" || o.TaskQueue != "bursts" || !o.EnableEagerStart || o.WorkflowTaskTimeout != 10*time.Second ||
+		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE || o.StaticSummary != "first attempts of 2 deliveries" {
+		t.Errorf("%+v", o)
+	}
+	events, _ := o.TypedSearchAttributes.GetKeywordList(attributeEvents)
+	subscriptions, _ := o.TypedSearchAttributes.GetKeywordList(attributeSubscriptions)
+	stores, _ := o.TypedSearchAttributes.GetKeywordList(attributeStores)
+	got := [][]string{events, subscriptions, stores}
+	if diff := cmp.Diff([][]string{{"evt_1", "evt_2"}, {"whk_1"}, {"sto_1"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A burst that was started before is no error. A namespace that has lost the search attributes
+// gets the burst without them.
+func TestErrorsOfBurstStarts(t *testing.T) {
+	t.Parallel()
+	unknown, again := serviceerror.NewInvalidArgument("no mapping defined"), serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
+	for name, test := range map[string]struct {
+		errors []error
+		want   error
+		starts int
+	}{
+		"started before":       {[]error{again}, nil, 1},
+		"away":                 {[]error{errAway}, errAway, 1},
+		"unknown attributes":   {[]error{unknown, nil}, nil, 2},
+		"invalid in other way": {[]error{unknown, unknown}, unknown, 2},
+	} {
+		s := &burstServer{errors: test.errors}
+		err := NewClient(s, Policy{}, JobPolicy{}).StartClaims(t.Context(), two())
+		if !errors.Is(err, test.want) || len(s.options) != test.starts {
+			t.Errorf("%s: %v after %d starts", name, err, len(s.options))
+		}
+		if test.starts == 2 && s.options[1].TypedSearchAttributes.Size() != 0 {
+			t.Errorf("%s: started with %v", name, s.options[1].TypedSearchAttributes)
+		}
+	}
+}
