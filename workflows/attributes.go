@@ -37,7 +37,8 @@ var ErrNoBursts = errors.New("the search attributes of bursts cannot be register
 // returns once all of them can be used. A worker must not poll before: an unknown attribute fails
 // the workflow task that sets it, and with it repeats the attempt.
 func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
-	return ensureAttributes(ctx, temporal, namespace, attributeStore, attributeSubscription, attributeEventType, attributeState)
+	return ensureAttributes(ctx, temporal, namespace,
+		attributeStore, attributeSubscription, attributeEventType, attributeState)
 }
 
 // EnsureBurstAttributes registers the search attributes of bursts that are missing and returns

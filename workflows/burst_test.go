@@ -27,12 +27,16 @@ func two() []app.Claim {
 }
 
 var twoDeliveries = []activities.BurstDelivery{
-	{DeliveryID: "dlv_2", StoreID: "sto_1", Queue: "web_1", EventID: "evt_2", EventType: app.EventOrderCreated, SubscriptionID: "whk_1"},
-	{DeliveryID: "dlv_1", StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1"},
+	{DeliveryID: "dlv_2", StoreID: "sto_1", Queue: "web_1", EventID: "evt_2", EventType: "order.created",
+		SubscriptionID: "whk_1"},
+	{DeliveryID: "dlv_1", StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", EventType: "order.created",
+		SubscriptionID: "whk_1"},
 }
 
 // burstEnv runs a burst whose activity is given.
-func burstEnv(t *testing.T, deliver func(context.Context, activities.BurstInput) (activities.BurstResult, error)) *testsuite.TestWorkflowEnvironment {
+func burstEnv(
+	t *testing.T, deliver func(context.Context, activities.BurstInput) (activities.BurstResult, error),
+) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
@@ -126,7 +130,8 @@ func TestDetailsOfABurst(t *testing.T) {
 		}
 		return others
 	}
-	const continues, dead, cancelled = activities.OutcomeContinues, activities.OutcomeDeadLetter, activities.OutcomeCancelled
+	const continues, cancelled = activities.OutcomeContinues, activities.OutcomeCancelled
+	const dead = activities.OutcomeDeadLetter
 	for want, result := range map[string]activities.BurstResult{
 		"32 delivered": {Delivered: 32},
 		"31 delivered, 1 continues as its own workflow":                 {Delivered: 31, Others: other(continues)},
@@ -169,8 +174,9 @@ func TestStartOfABurst(t *testing.T) {
 		t.Error(diff)
 	}
 	o := s.options[0]
-	if o.ID != "burst/bst_1" || o.TaskQueue != "bursts" || !o.EnableEagerStart || o.WorkflowTaskTimeout != 10*time.Second ||
-		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE || o.StaticSummary != "first attempts of 2 deliveries" {
+	if o.ID != "burst/bst_1" || o.TaskQueue != "bursts" || !o.EnableEagerStart ||
+		o.WorkflowTaskTimeout != 10*time.Second || o.StaticSummary != "first attempts of 2 deliveries" ||
+		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
 		t.Errorf("%+v", o)
 	}
 	events, _ := o.TypedSearchAttributes.GetKeywordList(attributeEvents)
@@ -186,7 +192,8 @@ func TestStartOfABurst(t *testing.T) {
 // gets the burst without them.
 func TestErrorsOfBurstStarts(t *testing.T) {
 	t.Parallel()
-	unknown, again := serviceerror.NewInvalidArgument("no mapping defined"), serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
+	unknown := serviceerror.NewInvalidArgument("no mapping defined")
+	again := serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
 	for name, test := range map[string]struct {
 		errors []error
 		want   error

@@ -27,21 +27,26 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 }
 
-// The fast lane: a first attempt that succeeds is one eager workflow task with one local
-// activity, six events in all and no search attribute but those of its start. A retry and
-// its replay take the slow lane.
+// The straight path of a delivery, and of a burst: one eager workflow task with one local
+// activity, six events and no search attributes except those of its start. In version 0 of
+// Delivery, a retry and its replay take the slow lane; in version 1, a retry of a quick receiver
+// takes the fast lane.
 func TestLanesInRecordedHistories(t *testing.T) {
 	t.Parallel()
-	fast := events(t, "testdata/delivery_delivered.json")
 	want := []string{
 		"WORKFLOW_EXECUTION_STARTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_COMPLETED",
 		"MARKER_RECORDED", "WORKFLOW_EXECUTION_COMPLETED",
 	}
-	if diff := cmp.Diff(want, fast); diff != "" {
-		t.Error(diff)
+	for _, file := range []string{"delivery_delivered", "delivery_v1_delivered", "burst_delivered", "burst_failed_one"} {
+		if diff := cmp.Diff(want, events(t, "testdata/"+file+".json")); diff != "" {
+			t.Error(file, diff)
+		}
 	}
-	for file, attempts := range map[string]int{"retried": 2, "replayed": 3} {
-		all := events(t, "testdata/delivery_"+file+".json")
+	for file, attempts := range map[string]struct{ slow, fast int }{
+		"delivery_retried": {2, 1}, "delivery_replayed": {3, 1},
+		"delivery_v1_retried": {0, 3}, "delivery_v1_replayed": {1, 3},
+	} {
+		all := events(t, "testdata/"+file+".json")
 		slow, fast := 0, 0
 		for _, event := range all {
 			switch event {
@@ -51,7 +56,7 @@ func TestLanesInRecordedHistories(t *testing.T) {
 				fast++
 			}
 		}
-		if slow != attempts || fast != 1 {
+		if slow != attempts.slow || fast != attempts.fast {
 			t.Errorf("%s: %d attempts in the slow lane and %d in the fast lane", file, slow, fast)
 		}
 	}

@@ -72,3 +72,21 @@ func TestWorkflowOfADelivery(t *testing.T) {
 	must(t, err)
 	check("queued for a replay", claims[0], "")
 }
+
+// A delivery that is cancelled during the first attempt has no retry to come.
+func TestFailureOfACancelledDelivery(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	claims := claimBurst(t, db, open(t, db, "one.example"), 2)
+	must(t, db.EndDelivery(t.Context(), noon, claims[0].ID, app.DeliveryCancelled, app.ReasonDeleted))
+	for _, c := range claims {
+		attempt(t, db, c.ID, 1, app.AttemptRetrying, 0)
+	}
+	const recorded = "SELECT count(*) FROM attempts WHERE status = 'dead_letter' AND next_retry_at IS NULL"
+	if n := count(t, db, recorded); n != 1 {
+		t.Errorf("%d attempts are the last one", n)
+	}
+	if n := count(t, db, "SELECT count(*) FROM attempts WHERE status = 'retrying' AND next_retry_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d attempts have a retry to come", n)
+	}
+}

@@ -28,7 +28,7 @@ import (
 
 var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
 
-// In the middle of a burst everything is killed in turn, at random points, as kill -9 does
+// While many orders are placed, everything is killed in turn, at random points, as kill -9 does
 // it: a worker, the API, Temporal and PostgreSQL. One of ten receivers refuses everything.
 // Afterwards each event has reached its receiver, and none is unaccounted for.
 func TestChaos(t *testing.T) {
@@ -41,6 +41,7 @@ func TestChaos(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	f := newFragileWorld(t)
 	f.settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s"
+	f.settings["COMANDA_BURST"] = "always" // first attempts share workflows whenever several are claimed together
 	f.revive()
 
 	var restaurants []*restaurant
@@ -103,9 +104,14 @@ func TestChaos(t *testing.T) {
 			t.Errorf("%d deliveries to receiver %d are %s", n, i, want)
 		}
 	}
-	var attempts int
+	var attempts, bursts int
 	must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM attempts").Scan(&attempts))
-	t.Logf("%d requests for %d events, %d of them recorded as attempts: %d duplicates", requests, events, attempts, requests-attempts)
+	must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT count(burst_id) FROM deliveries").Scan(&bursts))
+	if bursts == 0 {
+		t.Error("there was no burst")
+	}
+	t.Logf("%d requests for %d events, %d of them recorded as attempts: %d duplicates; %d deliveries of bursts",
+		requests, events, attempts, requests-attempts, bursts)
 }
 
 // allEnded returns an error as long as an event is not delivered or a dead letter.

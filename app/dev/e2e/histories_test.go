@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"net/http"
 	"os"
@@ -20,9 +21,9 @@ import (
 var record = flag.Bool("record", false, "write the histories to workflows/testdata")
 
 // Each way that a delivery can take, as a real server records it, replays with the code
-// as it is. With -record the histories become the ones that the code is held to from then
-// on; workflows that are open for thirty days need the old ones to replay, too, so a change
-// adds files rather than replacing them.
+// as it is. With -record, histories that workflows/testdata does not have yet are added there.
+// Workflows stay open for thirty days, so old histories must replay too: a change of the
+// commands adds files under a new name.
 func TestHistories(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
 	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
@@ -79,7 +80,7 @@ func TestHistories(t *testing.T) {
 				}
 				return errNotYet
 			})
-			replay(t, "delivery_"+name, events)
+			replay(t, "delivery_v1_"+name, events)
 		})
 	}
 }
@@ -103,7 +104,7 @@ func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	keep(t, name, events)
 }
 
-// keep writes a history to workflows/testdata when that is asked for.
+// keep adds a history to workflows/testdata if -record is set.
 func keep(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	if !*record {
@@ -113,5 +114,11 @@ func keep(t *testing.T, name string, events []*history.HistoryEvent) {
 	must(t, err)
 	text = identity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
 	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
-	must(t, os.WriteFile(filepath.Join("..", "..", "..", "workflows", "testdata", name+".json"), append(text, '\n'), 0o644))
+	file, err := os.OpenFile(filepath.Join("..", "..", "..", "workflows", "testdata", name+".json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return
+	}
+	must(t, err)
+	_, err = file.Write(append(text, '\n'))
+	must(t, errors.Join(err, file.Close()))
 }

@@ -13,15 +13,24 @@
 -- $21 is the kind of the jobs that start a watchdog.
 -- $22 is how late the tick of a watchdog may be before the watchdog counts as lost.
 --
--- An attempt that is already recorded changes nothing, and a delivery that was delivered stays so. Only health rows that change are locked,
+-- An attempt that is already recorded changes nothing, and a delivery that was delivered stays so. A delivery that was
+-- cancelled during the attempt has no retry. Only health rows that change are locked,
 -- in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
-	SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
+	SELECT place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
+		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
+		response_headers, response_body, CASE WHEN NOT last THEN next_retry_at END AS next_retry_at,
+		attempted_at, request_url, request_headers
+	FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
 		$9::text[], $10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[],
 		$16::timestamptz[], $19::text[], $20::jsonb[])
 		AS r (place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 			status, status_code, response_time_ms, error, response_headers, response_body, next_retry_at,
 			attempted_at, request_url, request_headers)
+		CROSS JOIN LATERAL (
+			SELECT CASE WHEN status = 'retrying' THEN EXISTS (
+				SELECT FROM deliveries d WHERE d.id = r.delivery_id AND d.status = 'cancelled') ELSE false END AS last
+		) cancelled
 ), attempt AS (
 	INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		status, status_code, response_time_ms, error, response_headers, response_body, next_retry_at,

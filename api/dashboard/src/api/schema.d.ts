@@ -2566,7 +2566,7 @@ export interface components {
             /** @enum {string} */
             status: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
             webhookId: string;
-            /** @description of the workflow that makes it, or made it; none while it is queued */
+            /** @description id of the workflow that makes or made it; absent while it is queued */
             workflowId?: string;
             /** @description page of that workflow in Temporal's UI; only of a single delivery, if the UI's address is set and Temporal keeps the workflow */
             workflowUrl?: string;
