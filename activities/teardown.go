@@ -57,9 +57,9 @@ type TeardownResult struct {
 	More      bool           `json:"more"` // there may be more behind Last
 }
 
-// CancelBatch cancels one batch. It can be repeated: who has ended is no longer open, and
-// asking a workflow twice is asking it once.
-func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput) (TeardownResult, error) {
+// CancelBatch cancels one batch. It can be repeated: a delivery that has ended is no longer open, and a second request
+// to a workflow has no effect. It calls alive before each delivery.
+func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput, alive func()) (TeardownResult, error) {
 	queued, err := t.store.CancelQueued(ctx, t.now(), in.StoreID, in.SubscriptionID, teardownQueued)
 	if err != nil {
 		return TeardownResult{}, err
@@ -70,6 +70,7 @@ func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput) (TeardownR
 	}
 	result := TeardownResult{Cancelled: queued + len(open), Last: in.After, More: queued == teardownQueued || len(open) == teardownBatch}
 	for _, delivery := range open {
+		alive()
 		found, err := t.cancel(ctx, delivery, in.SubscriptionID)
 		if err == nil && !found {
 			err = t.store.EndDelivery(ctx, t.now(), delivery.ID, app.DeliveryCancelled, app.ReasonDeleted)

@@ -69,14 +69,15 @@ func TestCancelBatch(t *testing.T) {
 		}
 	}
 	teardown := NewTeardown(l, l.cancel, time.Now)
-	pauses := 0
+	pauses, heartbeats := 0, 0
 	teardown.pause = func(context.Context) { pauses++ }
-	if _, err := teardown.CancelBatch(t.Context(), TeardownInput{}); err == nil {
+	alive := func() { heartbeats++ }
+	if _, err := teardown.CancelBatch(t.Context(), TeardownInput{}, alive); err == nil {
 		t.Error("succeeded without Temporal")
 	}
 	var got []TeardownResult
 	for in := (TeardownInput{}); ; {
-		result, err := teardown.CancelBatch(t.Context(), in)
+		result, err := teardown.CancelBatch(t.Context(), in, alive)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +95,8 @@ func TestCancelBatch(t *testing.T) {
 			t.Errorf("%s was asked %d times", id, times)
 		}
 	}
-	if len(l.ended) != 50 || l.queued != 0 || pauses != 150 {
-		t.Errorf("%d ended without a workflow, %d still queued, %d pauses", len(l.ended), l.queued, pauses)
+	if len(l.ended) != 50 || l.queued != 0 || pauses != 150 || heartbeats != 151 {
+		t.Errorf("%d ended without a workflow, %d still queued, %d pauses, %d heartbeats",
+			len(l.ended), l.queued, pauses, heartbeats)
 	}
 }

@@ -20,6 +20,9 @@ const (
 
 	// teardownLimit is for one batch: a hundred requests and their pauses.
 	teardownLimit = 5 * time.Minute
+	// teardownHeartbeat is the time after which a batch of a worker that died is repeated. Workers of the previous
+	// release send no heartbeats; their batches take a few seconds.
+	teardownHeartbeat = 20 * time.Second
 	// teardownPause is between two passes: longer than what was under way at the deletion
 	// can take to show, be it an attempt or a relay's round.
 	teardownPause = time.Minute
@@ -30,7 +33,7 @@ const (
 // Teardown cancels what is left to deliver to a deleted subscription, the job's subject:
 // pass after pass until one finds nothing.
 func Teardown(ctx workflow.Context, in JobInput) error {
-	ctx = withJobOptions(ctx, teardownLimit)
+	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, teardownLimit), teardownHeartbeat)
 	total := 0
 	for pass := 1; ; pass++ {
 		found, err := teardownPass(ctx, in, &total)
@@ -70,8 +73,12 @@ func teardownPass(ctx workflow.Context, in JobInput, total *int) (found int, err
 
 // HandleTeardown makes the workers do the job teardown.
 func (w *Workers) HandleTeardown(t *activities.Teardown) {
-	for _, queue := range []worker.Worker{w.jobs, w.slow} { // the second for those that began when it was there
-		queue.RegisterActivityWithOptions(t.CancelBatch, activity.RegisterOptions{Name: activityCancelBatch})
+	cancel := func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
+		return t.CancelBatch(ctx, in, func() { activity.RecordHeartbeat(ctx) })
+	}
+	// The slow lane serves batches that an earlier release has scheduled there.
+	for _, queue := range []worker.Worker{w.jobs, w.slow} {
+		queue.RegisterActivityWithOptions(cancel, activity.RegisterOptions{Name: activityCancelBatch})
 	}
 }
 

@@ -28,8 +28,9 @@ func runTeardown(
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.TeardownInput,
 	) (activities.TeardownResult, error) {
-		if queue := activity.GetInfo(ctx).TaskQueue; queue != JobTaskQueue {
-			t.Errorf("on the queue %s", queue)
+		info := activity.GetInfo(ctx)
+		if info.TaskQueue != JobTaskQueue || info.HeartbeatTimeout != teardownHeartbeat {
+			t.Errorf("on the queue %s, with a heartbeat timeout of %s", info.TaskQueue, info.HeartbeatTimeout)
 		}
 		at := env.Now().Sub(start)
 		calls = append(calls, fmt.Sprintf("%s %s after %q at %s", in.StoreID, in.SubscriptionID, in.After, at))
