@@ -75,6 +75,8 @@ func (m *memory) RecordTest(ctx context.Context, attempt app.MadeAttempt) error 
 }
 
 func (m *memory) EndDelivery(_ context.Context, _ time.Time, _ app.DeliveryID, status app.DeliveryStatus, reason string) error {
+	m.Lock()
+	defer m.Unlock()
 	m.ended = append(m.ended, string(status)+": "+reason)
 	return nil
 }
