@@ -55,6 +55,9 @@ func TestMetrics(t *testing.T) {
 	workflows.NewReconciler(nil, nil, time.Minute, time.Now, metrics, zerolog.Nop())
 	burstGauge(metrics)
 	activities.NewMails(nil, nil, "", time.Now, metrics)
+	if _, err := admitBursts(t.Context(), Config{Burst: burstOff}, nil, metrics, zerolog.Nop()); err != nil {
+		t.Fatal(err)
+	}
 	server := api.New(api.Config{DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute, RefreshTTL: time.Hour, Metrics: metrics})
 	defer server.Close()
 	server.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/auth/me", nil))
@@ -78,6 +81,7 @@ func TestMetrics(t *testing.T) {
 		`comanda_deliveries_total{outcome="dead_letter"} 0`,
 		`comanda_delivery_attempts_total{outcome="failed"} 0`,
 		`comanda_backlog_readable 1`,
+		`comanda_bursts_enabled 0`,
 		`comanda_queue_age_seconds{queue="events"} 0`,
 		`temporal_request_total{namespace="default",operation="StartWorkflowExecution"} 2`,
 		`temporal_request_total{namespace="default",operation="StartWorkflowExecution",status_code="UNAVAILABLE"} 1`,

@@ -2,16 +2,20 @@ package e2e
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
@@ -199,6 +203,39 @@ func TestKillDuringABurst(t *testing.T) {
 	d := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
 	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
 		t.Errorf("%v POSTs, %+v", posts, d)
+	}
+}
+
+// A namespace that has fewer than three free lists of keywords works without bursts.
+func TestNamespaceWithoutRoomForBursts(t *testing.T) {
+	const name = "no-room"
+	_, err := the.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	must(t, err)
+	eventually(t, "the namespace takes a search attribute", func() error {
+		_, err := the.temporal.OperatorService().AddSearchAttributes(t.Context(), &operatorservice.AddSearchAttributesRequest{
+			Namespace:        name,
+			SearchAttributes: map[string]enums.IndexedValueType{"Colours": enums.INDEXED_VALUE_TYPE_KEYWORD_LIST},
+		})
+		return err
+	})
+	restaurants, _, process := burst(t, map[string]string{"TEMPORAL_NAMESPACE": name}, nil, nil)
+	for _, r := range restaurants {
+		d := r.delivery("delivered", withStatus(app.DeliveryDelivered))
+		if want := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID); d.WorkflowID != want {
+			t.Errorf("%s instead of %s", d.WorkflowID, want)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, process.Admin+"/metrics", nil)
+	must(t, err)
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	defer response.Body.Close()
+	metrics, err := io.ReadAll(response.Body)
+	must(t, err)
+	if !strings.Contains(string(metrics), "\ncomanda_bursts_enabled 0\n") {
+		t.Error("the metric does not show that bursts are off")
 	}
 }
 

@@ -1,0 +1,74 @@
+package boot
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+)
+
+// namespace is a Temporal client that adds search attributes, or refuses to.
+type namespace struct {
+	client.Client
+	operatorservice.OperatorServiceClient
+
+	refusal error
+}
+
+func (n namespace) OperatorService() operatorservice.OperatorServiceClient { return n }
+
+func (n namespace) ListSearchAttributes(
+	context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption,
+) (*operatorservice.ListSearchAttributesResponse, error) {
+	return &operatorservice.ListSearchAttributesResponse{}, nil
+}
+
+func (n namespace) AddSearchAttributes(
+	context.Context, *operatorservice.AddSearchAttributesRequest, ...grpc.CallOption,
+) (*operatorservice.AddSearchAttributesResponse, error) {
+	return nil, n.refusal
+}
+
+func (n namespace) CountWorkflow(
+	context.Context, *workflowservice.CountWorkflowExecutionsRequest,
+) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	return nil, nil
+}
+
+// A worker whose namespace has no room for the search attributes of bursts starts with bursts
+// off. It says so in its log and in a metric.
+func TestBurstsNeedSearchAttributes(t *testing.T) {
+	t.Parallel()
+	full := serviceerror.NewInvalidArgument("cannot have more than 3 search attribute of type KeywordList.")
+	for _, test := range []struct {
+		set, want burst
+		refusal   error
+		logged    string
+		enabled   float64
+	}{
+		{burstAuto, burstAuto, nil, "", 1},
+		{burstAlways, burstAlways, nil, "", 1},
+		{burstOff, burstOff, nil, "", 0},
+		{burstAuto, burstOff, full, "bursts are off", 0},
+	} {
+		var log bytes.Buffer
+		metrics := prometheus.NewRegistry()
+		got, err := admitBursts(t.Context(), Config{Burst: test.set}, namespace{refusal: test.refusal}, metrics, zerolog.New(&log))
+		if err != nil || got != test.want || !strings.Contains(log.String(), test.logged) || (log.Len() == 0) != (test.logged == "") {
+			t.Errorf("%q becomes %q, %v; logged %s", test.set, got, err, log.String())
+		}
+		families, err := metrics.Gather()
+		if err != nil || families[0].GetName() != "comanda_bursts_enabled" ||
+			families[0].GetMetric()[0].GetGauge().GetValue() != test.enabled {
+			t.Errorf("%q: %v, %v", test.set, families, err)
+		}
+	}
+}
