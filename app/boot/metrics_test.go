@@ -53,7 +53,6 @@ func TestMetrics(t *testing.T) {
 	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
 	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics, zerolog.Nop())
 	workflows.NewReconciler(nil, nil, time.Minute, time.Now, metrics, zerolog.Nop())
-	burstGauge(metrics)
 	activities.NewMails(nil, nil, "", time.Now, metrics)
 	if _, err := admitBursts(t.Context(), Config{Burst: burstOff}, nil, metrics, zerolog.Nop()); err != nil {
 		t.Fatal(err)
