@@ -15,13 +15,16 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// ReconcileStore finds deliveries that should have progressed.
+// ReconcileStore finds deliveries that should have progressed, and jobs whose workflows may be lost.
 type ReconcileStore interface {
 	// Overdue returns deliveries that should have progressed more than after before now and that
 	// no worker has checked during the last minute, or since after before now if that is later.
 	// Those whose last check is oldest come first. It counts as their check. It returns no
 	// deliveries while another worker is in this call.
 	Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error)
+	// EnqueueLostJobs enqueues the jobs of work that is unfinished more than after ago again, and
+	// returns their number.
+	EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (int, error)
 	// Repaired records that these deliveries have workflows of their own.
 	Repaired(ctx context.Context, claims []app.Claim) error
 }
@@ -50,8 +53,8 @@ const (
 var repairs = []Standing{StandingClosed, StandingUnknown, StandingDeadLetter, StandingStuck}
 
 // Reconciler compares deliveries that should have progressed with their workflows, and starts
-// workflows again that were terminated, lost by a restore, or never started. Every worker runs
-// one; they share the deliveries.
+// workflows again that were terminated, lost by a restore, or never started. It also enqueues the
+// jobs of unfinished work again. Every worker runs a reconciler; they share the deliveries.
 type Reconciler struct {
 	store     ReconcileStore
 	workflows DeliveryWorkflows
@@ -103,8 +106,15 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// pass checks batches until none is left.
+// pass enqueues lost jobs and checks batches of deliveries until none is left.
 func (r *Reconciler) pass(ctx context.Context) {
+	n, err := r.store.EnqueueLostJobs(ctx, r.now(), r.after)
+	if err != nil && ctx.Err() == nil {
+		r.log.Error().Err(err).Msg("the reconciler cannot enqueue lost jobs; it tries again")
+	}
+	if n > 0 { // most of them run; a replay in bulk takes hours
+		r.log.Debug().Int("jobs", n).Msg("the jobs of unfinished work are enqueued again")
+	}
 	for ctx.Err() == nil {
 		now := r.now()
 		batch, err := r.store.Overdue(ctx, now, r.after, reconcileBatch)

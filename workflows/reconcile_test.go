@@ -25,6 +25,7 @@ type overdueList struct {
 	all      []app.Overdue
 	checked  map[app.DeliveryID]time.Time
 	repaired []app.Claim
+	jobs     []time.Duration // ages from which jobs are enqueued again
 	err      error
 }
 
@@ -45,6 +46,13 @@ func (l *overdueList) Overdue(
 		b.Claims = append(b.Claims, row)
 	}
 	return b, l.err
+}
+
+func (l *overdueList) EnqueueLostJobs(_ context.Context, _ time.Time, after time.Duration) (int, error) {
+	l.Lock()
+	defer l.Unlock()
+	l.jobs = append(l.jobs, after)
+	return len(l.jobs), l.err
 }
 
 func (l *overdueList) Repaired(_ context.Context, claims []app.Claim) error {
@@ -241,6 +249,9 @@ func TestReconcilerInterval(t *testing.T) {
 			r.Run(ctx)
 			if n := strings.Count(log.String(), "cannot read overdue deliveries"); n != passes {
 				t.Errorf("after %s: %d passes in 90 s, want %d", after, n, passes)
+			}
+			if diff := cmp.Diff(slices.Repeat([]time.Duration{after}, passes), list.jobs); diff != "" {
+				t.Error("lost jobs:", diff)
 			}
 		})
 	}

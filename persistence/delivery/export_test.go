@@ -39,6 +39,7 @@ var Statements = map[string]struct {
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Overdue":        {overdueStatement, 4},
+	"EnqueueLost":    {enqueueLostStatement, 7},
 	"PlanUsage":      {planUsageStatement, 2},
 	"ExpectStarts":   {expectedStartsStatement, 6},
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	_ "embed" // for the statement
 	"time"
 
 	"github.com/uptrace/bun"
@@ -20,6 +21,18 @@ func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID
 		) SELECT pg_notify(?5, '') FROM job`,
 		app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time, outboxChannel).Exec(ctx)
 	return err
+}
+
+//go:embed queries/enqueue_lost.sql
+var enqueueLostStatement string
+
+// EnqueueLostJobs enqueues the jobs of work that is unfinished more than after ago, and of mails that nobody has tried
+// to send for Policy.MailOverdue, in case their workflows are lost. A job whose workflow runs has no effect. It returns
+// the number of these jobs. Webhooks have watchdogs in a similar way, see [Queue.RecordAttempt].
+func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
+	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
+		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs).Scan(&n)
+	return n, pg.Classify(err)
 }
 
 // ClaimJobs claims jobs, the oldest first, at most limit of them. A job that is not passed to

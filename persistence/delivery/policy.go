@@ -40,6 +40,13 @@ type Policy struct {
 	// lost, and the next failed attempt enqueues another one.
 	WatchOverdue time.Duration
 
+	// MailOverdue is how long nobody may have tried to send a mail before its workflow counts as lost. Tries are at most an
+	// hour apart.
+	MailOverdue time.Duration
+
+	// LostJobs is the largest number of jobs of each kind that one statement enqueues again.
+	LostJobs int
+
 	// BacklogSubscriptions is the largest number of subscriptions with waiting deliveries that one
 	// reading of the backlog visits. It bounds the cost of the metric.
 	BacklogSubscriptions int
@@ -74,6 +81,8 @@ func DefaultPolicy() Policy {
 		Record:               GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
 		SlowMemory:           time.Minute,
 		WatchOverdue:         time.Hour,
+		MailOverdue:          2 * time.Hour,
+		LostJobs:             1000,
 		BacklogSubscriptions: 10_000,
 	}
 }

@@ -140,3 +140,11 @@ func (r *restaurant) usePlan(plan app.Plan, starts int) {
 		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`, r.store, app.PlanWindow(time.Now(), planWindow), starts)
 	must(r.t, err)
 }
+
+// plan returns the plan of the website.
+func (r *restaurant) plan() (plan app.Plan) {
+	r.t.Helper()
+	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(),
+		"SELECT w.plan FROM stores s JOIN websites w ON w.id = s.website_id WHERE s.id = $1", r.store).Scan(&plan))
+	return plan
+}

@@ -1,0 +1,74 @@
+package delivery_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// takeJobs finishes all jobs without doing them, as if their workflows were lost, and returns their kinds and subjects.
+func takeJobs(t *testing.T, db *persistencetest.Database, now time.Time) (jobs []string) {
+	t.Helper()
+	claimed, err := db.ClaimJobs(t.Context(), now, time.Minute, 100)
+	must(t, err)
+	for _, job := range claimed {
+		jobs = append(jobs, string(job.Kind)+"/"+job.Subject)
+		must(t, db.FinishJobs(t.Context(), []app.JobID{job.ID}))
+	}
+	slices.Sort(jobs)
+	return jobs
+}
+
+// The job of unfinished work is enqueued again, once; that of finished work is not.
+func TestLostJobsAreEnqueuedAgain(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	deleted, finished := r.Subscribe(t, db, 0, app.EventOrderCreated), r.Subscribe(t, db, 0, app.EventOrderCompleted)
+	kept := r.Subscribe(t, db, 1, app.EventOrderCreated)
+	r.deadLetters(t, db, 2)
+	for _, s := range []app.Subscription{deleted, finished} {
+		must(t, db.DeleteSubscription(t.Context(), noon, store, owner, s.ID, 0))
+	}
+	replay := orderReplay(t, db, r.Stores[1], allOf(kept.ID))
+	r.Invite(t, mailing(t, db), "a-token")
+	mail := app.MailID("")
+	must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM mails").Scan(&mail))
+	takeJobs(t, db, noon.Add(24*time.Hour))
+
+	const after = 3 * time.Minute
+	teardown, replaying, mailed := "teardown/"+string(deleted.ID), "replay/"+string(replay.ID), "mail/"+string(mail)
+	for _, step := range []struct {
+		at   time.Time
+		want []string
+	}{
+		{noon.Add(after - time.Second), nil},
+		{noon.Add(after), []string{teardown}},
+		{later.Add(after), []string{replaying, teardown}},
+		{noon.Add(2*time.Hour - time.Second), []string{replaying, teardown}},
+		{noon.Add(2 * time.Hour), []string{mailed, replaying, teardown}},
+	} {
+		for _, want := range []int{len(step.want), 0} { // a job that waits is not enqueued twice
+			if n, err := db.EnqueueLostJobs(t.Context(), step.at, after); n != want || err != nil {
+				t.Errorf("at %s: %d jobs are enqueued again, want %d; %v", step.at, n, want, err)
+			}
+		}
+		if diff := cmp.Diff(step.want, takeJobs(t, db, step.at)); diff != "" {
+			t.Errorf("at %s: %s", step.at, diff)
+		}
+	}
+
+	change(t, db, "UPDATE deliveries SET status = 'cancelled'")
+	change(t, db, "UPDATE mails SET status = 'sent', ended_at = created_at, secret = NULL")
+	_, err := db.CancelBulkReplay(t.Context(), later, r.Stores[1], replay.ID, "")
+	must(t, err)
+	if n, err := db.EnqueueLostJobs(t.Context(), noon.Add(3*time.Hour), after); n != 0 || err != nil {
+		t.Errorf("%d jobs of finished work, %v", n, err)
+	}
+}

@@ -1,0 +1,1 @@
+DROP INDEX mails_queued, replays_running, subscriptions_deleted;
