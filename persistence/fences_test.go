@@ -102,6 +102,8 @@ func TestWhoCrossesStores(t *testing.T) {
 		"CreateWebsite",               // platform
 		"delivery.ContinueBulkReplay", // takes slots of the plan, which is the website's
 		"delivery.Dispatch",           // relay
+		"delivery.Repaired",           // reconciliation
+		"delivery.EnqueueLostJobs",    // reconciliation
 		"delivery.PlanUsage",          // a plan belongs to the website
 		"delivery.Replay",             // takes a slot of the website's plan
 		"Elsewhere",                   // the probe behind STORE_MISMATCH
