@@ -222,8 +222,11 @@ func (r *burstRun) settle(ctx context.Context, place int) settled {
 		s.reason = "the webhook has too many attempts in progress"
 	case flight.Outcome != OutcomeFailed:
 		return s
-	case flight.retryAt.IsZero():
+	case flight.status == app.AttemptDeadLetter:
 		s.outcome = OutcomeDeadLetter
+		return s
+	case flight.status == app.AttemptFailed: // the next attempt is already made
+		s.outcome = OutcomeContinues
 		return s
 	default:
 		claim.Attempts, claim.Place, claim.NextRetryAt, claim.Quick = 1, 1, &flight.retryAt, flight.Quick

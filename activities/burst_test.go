@@ -203,11 +203,12 @@ func TestBurstWithoutRetries(t *testing.T) {
 	}
 }
 
-// A burst that runs again, here on another worker, makes the attempts that are not recorded,
-// and starts the workflows of recorded failures.
+// A burst that runs again, for example on another worker, makes only attempts that are not
+// recorded, and starts the workflows of recorded failures. Rows that have changed in the meantime
+// decide.
 func TestBurstAfterACrash(t *testing.T) {
 	t.Parallel()
-	c := newCrowd(t, 4, ok)
+	c := newCrowd(t, 6, ok)
 	recorded := func(status app.AttemptStatus, code int) func(*app.Outgoing) {
 		return func(o *app.Outgoing) {
 			o.Recorded = &app.Attempt{
@@ -217,8 +218,14 @@ func TestBurstAfterACrash(t *testing.T) {
 	}
 	c.queue.change("dlv_0", recorded(app.AttemptDelivered, 200))
 	c.queue.change("dlv_1", recorded(app.AttemptRetrying, 503))
-	c.check(t, BurstResult{Delivered: 3, Others: []BurstOther{continues("dlv_1", "HTTP 503")}}, c.failed(1))
-	if c.posts.Load() != 2 {
+	c.queue.change("dlv_2", recorded(app.AttemptFailed, 503))
+	c.queue.change("dlv_3", recorded(app.AttemptDeadLetter, 503))
+	c.queue.change("dlv_4", func(o *app.Outgoing) { o.Active = false })
+	c.check(t, BurstResult{Delivered: 2, Others: []BurstOther{
+		continues("dlv_1", "HTTP 503"), continues("dlv_2", "HTTP 503"),
+		{"dlv_3", OutcomeDeadLetter, "HTTP 503"}, {"dlv_4", OutcomeDeadLetter, app.ReasonInactive},
+	}}, c.failed(1))
+	if c.posts.Load() != 1 {
 		t.Errorf("%d POSTs", c.posts.Load())
 	}
 }

@@ -261,7 +261,7 @@ func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attemp
 // resultOf returns the result of a recorded attempt. retryIn is the delay of the next attempt
 // in the schedule.
 func resultOf(recorded app.Attempt, retryIn time.Duration) attempted {
-	result := attempted{DeliverResult: DeliverResult{
+	result := attempted{status: recorded.Status, DeliverResult: DeliverResult{
 		Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick(),
 	}}
 	if recorded.Status != app.AttemptDelivered {

@@ -6,13 +6,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // attempted is the end of one attempt.
 type attempted struct {
 	DeliverResult
 
-	retryAt time.Time // when the next attempt is due; zero = there is none
+	status  app.AttemptStatus // as recorded; "" = no attempt was made
+	retryAt time.Time         // with AttemptRetrying only: when the next attempt is due
 }
 
 // flights are the attempts in flight in this process. They join a try of an attempt to an

@@ -35,8 +35,8 @@ type BurstedDelivery struct {
 // Burst makes the first attempts of many deliveries. Deliveries that they do not deliver
 // continue as workflows of type Delivery, which the activity starts.
 //
-// A cancellation does not interrupt it: other deliveries than the one that an operator means
-// would be affected.
+// A cancellation does not interrupt it: an operator means at most one of its deliveries, and
+// cancels that by its webhook.
 func Burst(ctx workflow.Context, in BurstInput) (activities.BurstResult, error) {
 	var result *activities.BurstResult
 	err := workflow.SetQueryHandler(ctx, QueryState, func() (BurstState, error) { return burstState(in, result), nil })

@@ -100,7 +100,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// A burst that is cancelled makes its attempts all the same: others than one delivery depend on it.
+// A cancelled burst still makes its attempts: an operator means at most one of its deliveries.
 func TestCancelledBurst(t *testing.T) {
 	t.Parallel()
 	env := burstEnv(t, func(context.Context, activities.BurstInput) (activities.BurstResult, error) {

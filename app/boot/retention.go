@@ -18,7 +18,9 @@ const (
 
 // followRetention returns a function that returns how long Temporal keeps a closed workflow, 0
 // until that is known. It is read in the background, because the API works without Temporal.
-func followRetention(ctx context.Context, group *errgroup.Group, config Config, client *workflows.Client) func() time.Duration {
+func followRetention(
+	ctx context.Context, group *errgroup.Group, config Config, client *workflows.Client,
+) func() time.Duration {
 	var current atomic.Int64
 	if config.TemporalUIURL != "" { // only links need it
 		group.Go(func() error {

@@ -259,7 +259,8 @@ func TestUpdateDuringTheStartDelay(t *testing.T) {
 		t.Errorf("the retry is %s early", early)
 	}
 	events := completed(t, own)
-	if first := events[1].EventTime.AsTime(); !first.Before(d.NextRetryAt.Time) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
+	first := events[1].EventTime.AsTime()
+	if !first.Before(d.NextRetryAt.Time) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
 		t.Errorf("the first workflow task was not early: at %s of %s, then %s", first, d.NextRetryAt, events[4].EventType)
 	}
 	replay(t, "delivery_dispatched_early", events)
