@@ -83,7 +83,7 @@ func TestRestoredDatabases(t *testing.T) {
 type scene struct {
 	t      *testing.T
 	groups map[string]*group
-	heal   func() // lets all receivers deliver
+	heal   func()          // lets all receivers deliver
 	bulk   *app.BulkReplay // of the group "bulk", if its job is lost
 }
 
