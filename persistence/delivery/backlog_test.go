@@ -50,7 +50,7 @@ func TestBacklogKnowsPlans(t *testing.T) {
 	r := open(t, db, "one.example")
 	setPlan(t, db, noon, r.Website, app.PlanStarter)
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	emit(t, db, 10, r.Stores[0])
+	emit(t, db, app.EventOrderCreated, 10, r.Stores[0])
 	_, err := db.Dispatch(t.Context(), noon, 100)
 	must(t, err)
 	seed(t, db, "UPDATE deliveries SET scheduled_for = '2026-03-14 10:00Z'")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -24,77 +25,92 @@ var (
 	unclaimStatement string
 )
 
+// claimReads is how many parts of the queues a claim reads while it finds nothing that it may claim.
+const claimReads = 4
+
 // Claim makes queued deliveries pending, at most as many as the limits allow. Websites take turns, then their webhooks.
 // It reads a bounded part of the queues, however much is queued.
 //
-// Claim is the only place that enforces plans (contract §4, Plan rate). One statement claims deliveries whose plan has
-// no limit. The limited queues follow in a transaction that locks them and counts its claims; a queue that another
+// Claim is the only place that enforces plans (contract §4, Plan rate). If no queue with a limited plan waits, one
+// statement claims. Otherwise a transaction locks the limited queues first and counts its claims; a queue that another
 // relay has locked is left to that relay.
 //
 // A claim is not flushed to disk: if the server loses it, the delivery is queued again, and starting its workflow twice
-// has no effect. An error may come with claims that were made.
+// has no effect.
 func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error) {
 	now = app.At(now).Time
-	found, err := q.claim(ctx, q.pg.System().DB, now, limits, nil)
-	if err != nil || len(found.limited) == 0 {
-		return found.Claimed, pg.Classify(err)
+	if limits.Batch <= 0 && limits.SlowBatch <= 0 {
+		return app.Claimed{More: true}, nil
 	}
-	limited, err := q.claimLimited(ctx, now, limits.Without(found.Claims), found.limited)
-	found.Claims = append(found.Claims, limited.Claims...)
-	found.More = found.More || limited.More
-	found.Waited = max(found.Waited, limited.Waited)
-	return found.Claimed, err
+	var found claimed
+	for range claimReads {
+		var err error
+		found, err = q.claim(ctx, q.pg.System().DB, now, limits, nil)
+		if err == nil && len(found.limited) > 0 {
+			found, err = q.claimLimited(ctx, now, limits, found.limited)
+		}
+		if err != nil {
+			return app.Claimed{}, pg.Classify(err)
+		}
+		if len(found.Claims) > 0 || !found.unread {
+			break
+		}
+	}
+	return found.Claimed, nil
 }
 
-// claimLimited claims from queues that a plan limits.
-func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.ClaimLimits, queues []string) (app.Claimed, error) {
+// claimLimited claims from all queues, if some of them are limited by a plan and have starts left.
+func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.ClaimLimits,
+	queues []string,
+) (claimed, error) {
 	var found claimed
 	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
-		found = claimed{}
 		locked, err := lockQueues(ctx, tx, queues)
-		if err != nil || len(locked) == 0 {
+		if err != nil {
 			return err
 		}
 		if found, err = q.claim(ctx, tx.Tx, now, limits, locked); err != nil {
 			return err
 		}
-		return q.countStarts(ctx, tx, app.PlanWindow(now, q.planWindow), found.Claims)
+		counted := slices.DeleteFunc(slices.Clone(found.Claims), func(c app.Claim) bool {
+			return !slices.Contains(locked, c.Queue)
+		})
+		return q.countStarts(ctx, tx, app.PlanWindow(now, q.planWindow), counted)
 	})
-	if err != nil {
-		return app.Claimed{}, err
-	}
-	return found.Claimed, nil
+	return found, err
 }
 
 // claimed is the result of one claim statement.
 type claimed struct {
 	app.Claimed
-	limited []string // queues with a limited plan in which a delivery waits and may start
+	limited []string // limited queues in which a delivery waits, and whose plan lets one start
+	unread  bool     // queues or subscriptions were not read that the next claim reads
 }
 
-// claim runs the statement for the locked queues, or without any for the queues that no plan limits.
-func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits app.ClaimLimits, locked []string) (claimed, error) {
+// claim runs the statement. Without locked queues (nil) it claims nothing if a limited queue has starts left.
+func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits app.ClaimLimits,
+	locked []string,
+) (claimed, error) {
 	p := q.policy
 	turn := q.turns.current()
-	rows, err := db.QueryContext(ctx, claimStatement, now, now.Add(limits.Lease), turn.queue, p.ClaimQueues, p.ClaimSubscriptions,
-		locked, app.PlanWindow(now, q.planWindow), planNames, planLimits, limits.Batch, burstBatch(limits), limits.SlowBatch,
-		limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace, limits.Burst, limits.BurstAfter,
-		turn.queues, turn.subscriptions)
+	rows, err := db.QueryContext(ctx, claimStatement, now, now.Add(limits.Lease), turn.queue, p.ClaimQueues,
+		p.ClaimSubscriptions, locked, app.PlanWindow(now, q.planWindow), planNames, planLimits, limits.Batch,
+		burstBatch(limits), limits.SlowBatch, limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace,
+		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues)
 	if err != nil {
 		return claimed{}, err
 	}
 	defer rows.Close()
 	var found claimed
 	if rows.Next() { // the first row is about the queues
-		found, turn, err = scanQueues(rows)
-		if err != nil {
+		if found, turn, err = scanQueues(rows); err != nil {
 			return claimed{}, err
 		}
 	}
 	if found.Claims, err = scanClaims(rows, 6); err != nil {
 		return claimed{}, err
 	}
-	if locked == nil {
+	if len(found.limited) == 0 {
 		q.turns.advance(turn)
 	}
 	return found, nil
@@ -119,6 +135,7 @@ func scanQueues(rows *sql.Rows) (found claimed, next turn, err error) {
 	err = rows.Scan(append([]any{&waited, &found.More, pgdialect.Array(&found.limited), &last,
 		pgdialect.Array(&next.queues), pgdialect.Array(&next.subscriptions)}, none...)...)
 	found.Waited, next.queue = time.Duration(waited)*time.Millisecond, last.String
+	found.unread = last.Valid || len(next.queues) > 0
 	return found, next, err
 }
 
@@ -135,8 +152,8 @@ func scanClaims(rows *sql.Rows, others int) ([]app.Claim, error) {
 		for i := range columns {
 			columns[i] = new(any)
 		}
-		err := rows.Scan(append(columns, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Place,
-			&c.Generation, &c.Queue, &c.Replay, &burst, &c.Quick, &c.Healthy)...)
+		err := rows.Scan(append(columns, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts,
+			&c.Place, &c.Generation, &c.Queue, &c.Replay, &burst, &c.Quick, &c.Healthy)...)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +168,7 @@ func scanClaims(rows *sql.Rows, others int) ([]app.Claim, error) {
 // again.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	rows, err := q.pg.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
-		limits.Batch, app.PlanWindow(now, q.planWindow), limits.Lease)
+		limits.Batch, app.PlanWindow(now, q.planWindow))
 	if err != nil {
 		return nil, pg.Classify(err)
 	}

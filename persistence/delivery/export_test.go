@@ -34,8 +34,8 @@ var Statements = map[string]struct {
 	Args int
 }{
 	"Dispatch":       {dispatchStatement, 2},
-	"Claim":          {claimStatement, 21},
-	"ClaimAbandoned": {claimAbandonedStatement, 5},
+	"Claim":          {claimStatement, 22},
+	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Overdue":        {overdueStatement, 4},
@@ -135,4 +135,10 @@ func (q *Queue) FlushReads(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// RecordWith records attempts with another statement of the same parameters.
+func (q *Queue) RecordWith(ctx context.Context, statement string, records ...app.MadeAttempt) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, statement, columnsOf(records).args(q.policy)...)
+	return err
 }

@@ -3,9 +3,14 @@ package delivery_test
 import (
 	"os"
 	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
@@ -33,3 +38,97 @@ func open(t *testing.T, db *persistencetest.Database, domain string) restaurant 
 var owner = app.Actor{Realm: app.RealmTenant, ID: "usr_1", Address: "192.0.2.1", RequestID: "req_1"}
 
 func asIs(o app.Order) any { return o }
+
+// all is claim limits that hold nothing back.
+var all = batches(100_000)
+
+// batches is claim limits that hold nothing back but the size of a claim.
+func batches(n int) app.ClaimLimits {
+	return app.ClaimLimits{
+		Batch: n, SlowBatch: n, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute,
+	}
+}
+
+func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website app.WebsiteID, plan app.Plan) {
+	t.Helper()
+	_, err := db.ChangeWebsite(t.Context(), now, app.Actor{}, website, app.WebsiteChange{Plan: &plan})
+	must(t, err)
+}
+
+// emit writes events of noon, spread over the stores. Their ids continue after those of earlier events.
+func emit(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
+	t.Helper()
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % cardinality($2::text[])], $3, '{}', $4
+		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`,
+		events, stores, kind, noon)
+}
+
+// enqueue emits events and queues their deliveries.
+func enqueue(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
+	t.Helper()
+	emit(t, db, kind, events, stores...)
+	_, err := db.Dispatch(t.Context(), noon, 100_000)
+	must(t, err)
+}
+
+// claimOnce makes one claim.
+func claimOnce(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimLimits) []app.Claim {
+	t.Helper()
+	found, err := q.Claim(t.Context(), now, limits)
+	must(t, err)
+	return found.Claims
+}
+
+// claimAll claims until there is nothing left that may start, and returns the claims in their order.
+func claimAll(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimLimits) (claims []app.Claim) {
+	t.Helper()
+	for {
+		found := claimOnce(t, q, now, limits)
+		if len(found) == 0 {
+			return claims
+		}
+		claims = append(claims, found...)
+	}
+}
+
+// deliver ends the pending deliveries.
+func deliver(t *testing.T, db *persistencetest.Database) {
+	t.Helper()
+	change(t, db, "UPDATE deliveries SET status = 'delivered', attempts = attempts + 1, ended_at = $1 WHERE status = 'pending'",
+		noon)
+}
+
+// withPolicy opens a queue with another policy.
+func withPolicy(t *testing.T, db *persistencetest.Database, change func(*delivery.Policy)) *delivery.Queue {
+	t.Helper()
+	pools, err := pg.Open(pg.Config{URL: db.URL, MaxConns: 4})
+	must(t, err)
+	policy := delivery.DefaultPolicy()
+	change(&policy)
+	queue := delivery.New(pools, delivery.Config{Sealer: persistencetest.Keyring().Sealer(), Policy: policy})
+	t.Cleanup(func() {
+		queue.Close()
+		pools.Close()
+	})
+	return queue
+}
+
+// perSubscription counts claims by subscription.
+func perSubscription(claims []app.Claim) map[app.SubscriptionID]int {
+	counts := map[app.SubscriptionID]int{}
+	for _, c := range claims {
+		counts[c.SubscriptionID]++
+	}
+	return counts
+}
+
+// changeAsOwner changes rows that no method changes.
+func changeAsOwner(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
+	t.Helper()
+	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	_, err = owner.Exec(t.Context(), statement, args...)
+	must(t, err)
+}

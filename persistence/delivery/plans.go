@@ -31,14 +31,15 @@ var planNames, planLimits = func() (names []string, limits []*int64) {
 	return names, limits
 }()
 
-// lockQueues locks those of the queues that nobody else has locked.
+// lockQueues locks those of the queues that nobody else has locked, and returns them, not nil.
 func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, error) {
-	rows, err := tx.Tx.QueryContext(ctx, "SELECT queue FROM unnest($1::text[]) queue WHERE pg_try_advisory_xact_lock(plan_lock(queue))", queues)
+	rows, err := tx.Tx.QueryContext(ctx,
+		"SELECT queue FROM unnest($1::text[]) queue WHERE pg_try_advisory_xact_lock(plan_lock(queue))", queues)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var locked []string
+	locked := []string{}
 	for rows.Next() {
 		var queue string
 		if err := rows.Scan(&queue); err != nil {
@@ -50,8 +51,8 @@ func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, erro
 }
 
 // countStarts counts claims in a window of their queues, which tx has locked. The columns taken, replays and last_at
-// count slots, which the previous release gives: to it, each start is a slot. Windows before the previous one go; another
-// server's clock may still be in that.
+// count slots, which the previous release gives: to it, each start is a slot. Windows before the previous one go;
+// another server's clock may still be in that.
 func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
 	if len(claims) == 0 {
 		return nil
@@ -75,33 +76,50 @@ func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, cl
 	return err
 }
 
-// SetPlan gives a website another plan in the caller's transaction. The next claim applies it. NOT_FOUND if there is no
-// such website.
+// SetPlan gives a website another plan in the caller's transaction. The next claim applies it. NOT_FOUND if there is
+// no such website.
 func (q *Queue) SetPlan(ctx context.Context, tx bun.Tx, website app.WebsiteID, plan app.Plan) error {
 	var id app.WebsiteID
 	return tx.NewRaw("UPDATE websites SET plan = ?1 WHERE id = ?0 RETURNING id", website, plan).Scan(ctx, &id)
 }
 
-// PlanUsage returns how much of its plan the website of a store has used, or a sandbox of its own. NOT_FOUND if there is
-// no such store.
+// PlanUsage returns how much of its plan the website of a store has used, or a sandbox of its own. NOT_FOUND if there
+// is no such store.
 func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (app.PlanUsage, error) {
 	window := app.PlanWindow(now, q.planWindow)
 	usage := app.PlanUsage{WindowStart: app.At(window), WindowEnd: app.At(window.Add(q.planWindow))}
+	var customers, replays int
 	err := q.pg.System().DB.QueryRowContext(ctx, planUsageStatement, store, window).
-		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued)
+		Scan(&usage.Plan, &usage.Taken, &usage.ReplaysTaken, &usage.Queued, &customers, &replays)
 	if err != nil {
 		return app.PlanUsage{}, pg.Classify(err)
 	}
 	if usage.Limit = usage.Plan.Limit(); usage.Limit == nil {
 		return usage, nil
 	}
-	free := max(0, *usage.Limit-usage.Taken)
-	if last := q.startOf(window, *usage.Limit, free, usage.Queued); last.After(window) {
+	if last := q.lastStart(window, usage, customers, replays); usage.Queued > 0 && last.After(window) {
 		at := app.At(last)
 		usage.LastScheduledFor = &at
 	}
-	usage.Queued = max(0, usage.Queued-free)
+	usage.Queued = max(0, usage.Queued-max(0, *usage.Limit-usage.Taken))
 	return usage, nil
+}
+
+// lastStart returns the start of the window in which the last of the queued deliveries is expected to start. Replays
+// take half of a window, and customer.* events four fifths of it if nothing else waits.
+func (q *Queue) lastStart(window time.Time, usage app.PlanUsage, customers, replays int) time.Time {
+	limit, free := *usage.Limit, *usage.Limit-usage.Taken
+	last := q.startOf(window, limit, free, usage.Queued)
+	freeForReplays := min(free, 2*(limit/2-usage.ReplaysTaken))
+	if start := q.startOf(window, limit, freeForReplays, 2*replays); start.After(last) {
+		last = start
+	}
+	if 4*customers > usage.Queued-customers {
+		if start := q.startOf(window, limit-limit/5, free-limit/5, usage.Queued); start.After(last) {
+			last = start
+		}
+	}
+	return last
 }
 
 // startOf returns the start of the window in which a place of a queue falls, counted from 1, if free deliveries can
@@ -114,8 +132,8 @@ func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
 	return window.Add(time.Duration((behind+limit-1)/limit) * q.planWindow)
 }
 
-// ExpectStarts replaces the ScheduledFor of queued deliveries of a store by an estimate: the start of the window in which
-// their place in the queue falls (contract §4, Plan rate). Without a limit, and in the present window, it stays.
+// ExpectStarts replaces the ScheduledFor of queued deliveries of a store by an estimate: the start of the window in
+// which their place in the queue falls (contract §4, Plan rate). Without a limit, and in the present window, it stays.
 func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.StoreID, deliveries []app.Delivery) error {
 	places := map[app.DeliveryID]*app.Delivery{}
 	var ids []app.DeliveryID
@@ -128,7 +146,8 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 		return nil
 	}
 	window := app.PlanWindow(now, q.planWindow)
-	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits, q.policy.EstimatedPlaces)
+	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits,
+		q.policy.EstimatedPlaces)
 	if err != nil {
 		return pg.Classify(err)
 	}

@@ -4,30 +4,11 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
-
-// all is limits that hold nothing back.
-var all = app.ClaimLimits{Batch: 100_000, SlowBatch: 100_000, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute}
-
-func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website app.WebsiteID, plan app.Plan) {
-	t.Helper()
-	_, err := db.ChangeWebsite(t.Context(), now, app.Actor{}, website, app.WebsiteChange{Plan: &plan})
-	must(t, err)
-}
-
-// emit writes events, spread over the stores. Their ids go on from those before.
-func emit(t *testing.T, db *persistencetest.Database, events int, stores ...app.StoreID) {
-	t.Helper()
-	_, err := db.System().DB.ExecContext(t.Context(), `INSERT INTO outbox (id, store_id, type, body, occurred_at)
-		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % cardinality($2::text[])], 'order.created', '{}', now()
-		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`, events, stores)
-	must(t, err)
-}
 
 // However many deliveries there have been and however many wait, no table is read whole.
 func TestPlansAndRelaysReadByIndex(t *testing.T) {

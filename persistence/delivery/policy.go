@@ -11,9 +11,13 @@ type Policy struct {
 	// Claim limits one claim; the relay reduces the batches to what its starters can take.
 	Claim app.ClaimLimits
 
-	// ClaimQueues and ClaimSubscriptions are how many queues, and subscriptions of each, one claim reads. The next claim
-	// goes on behind them.
+	// ClaimQueues and ClaimSubscriptions are how many queues, and subscriptions of all of them, one claim reads. The next
+	// claim begins behind them.
 	ClaimQueues, ClaimSubscriptions int
+
+	// VisitQueues is how many queues one claim visits to find so many, if those are passed over whose plan allows no more
+	// starts in this window. A visit costs some microseconds.
+	VisitQueues int
 
 	// Recent is the age up to which attempts prove that a receiver responds. A receiver that hangs loses its places
 	// within that time.
@@ -72,7 +76,7 @@ func DefaultPolicy() Policy {
 			Unproven: 8, Quick: 200, Slow: 50,
 			Lease: 10 * time.Second, // as long as a start may take
 		},
-		ClaimQueues: 64, ClaimSubscriptions: 128,
+		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		Recent: 5 * time.Second, SlowPace: 2,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
@@ -87,6 +91,6 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// eraseBatch is the number of rows that one transaction of an erasure looks at. PostgreSQL plans the statements for that
-// many rows, regardless of the size of the table.
+// eraseBatch is the number of rows that one transaction of an erasure looks at. PostgreSQL plans the statements for
+// that many rows, regardless of the size of the table.
 const eraseBatch = 500

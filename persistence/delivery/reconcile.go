@@ -36,7 +36,8 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 			return err
 		}
 		return tx.Tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT FROM deliveries
-			WHERE status IN ('pending', 'retrying') AND coalesce(check_at, next_retry_at, started_at) <= $1::timestamptz - $2::interval
+			WHERE status IN ('pending', 'retrying')
+				AND coalesce(check_at, next_retry_at, started_at) <= $1::timestamptz - $2::interval
 			LIMIT $3) due`, now, after, app.BacklogLimit).Scan(&batch.Left)
 	})
 	return batch, err
@@ -45,11 +46,14 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 // Repaired notes that deliveries have been handed to workflows of their own: no burst is responsible for them any more.
 func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
 	ids, _ := claimKeys(claims)
-	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE deliveries SET burst_id = NULL WHERE id = ANY ($1) AND burst_id IS NOT NULL`, ids)
+	_, err := q.pg.System().DB.ExecContext(ctx,
+		"UPDATE deliveries SET burst_id = NULL WHERE id = ANY ($1) AND burst_id IS NOT NULL", ids)
 	return pg.Classify(err)
 }
 
-func (q *Queue) overdue(ctx context.Context, tx bun.Tx, now time.Time, after time.Duration, limit int) ([]app.Overdue, error) {
+func (q *Queue) overdue(
+	ctx context.Context, tx bun.Tx, now time.Time, after time.Duration, limit int,
+) ([]app.Overdue, error) {
 	rows, err := tx.Tx.QueryContext(ctx, overdueStatement, now, after, min(q.policy.CheckEvery, after), limit)
 	if err != nil {
 		return nil, err
@@ -59,8 +63,8 @@ func (q *Queue) overdue(ctx context.Context, tx bun.Tx, now time.Time, after tim
 	for rows.Next() {
 		o := app.Overdue{Claim: app.Claim{Repair: true}}
 		var next sql.NullTime
-		err := rows.Scan(&o.ID, &o.StoreID, &o.EventID, &o.SubscriptionID, &o.EventType, &o.Attempts, &o.Place, &o.Generation,
-			&o.Queue, &o.Replay, &o.BurstID, &o.Status, &next, &o.Quick)
+		err := rows.Scan(&o.ID, &o.StoreID, &o.EventID, &o.SubscriptionID, &o.EventType, &o.Attempts, &o.Place,
+			&o.Generation, &o.Queue, &o.Replay, &o.BurstID, &o.Status, &next, &o.Quick)
 		if err != nil {
 			return nil, err
 		}

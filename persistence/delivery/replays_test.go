@@ -279,33 +279,3 @@ func TestBulkReplayEndsEarly(t *testing.T) {
 		t.Errorf("one too many: %v", err)
 	}
 }
-
-// On a limited plan a bulk replay takes the slots of replays: half of each window.
-func TestBulkReplayTakesSlots(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	store, s := r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID
-	backlog(t, db, store, 600, noon.Add(-24*time.Hour))
-	change(t, db, "UPDATE deliveries SET subscription_id = $1, status = 'dead_letter'", s)
-	change(t, db, "UPDATE websites SET plan = 'STARTER'")
-	in := allOf(s)
-	in.From = app.At(noon.Add(-48 * time.Hour))
-	replay := orderReplay(t, db, store, in)
-	if got := step(t, db, store, replay.ID, 1000); got.Status != app.ReplayCompleted || got.Replayed != 600 {
-		t.Errorf("%+v", got)
-	}
-	var got []int
-	rows, err := db.System().DB.QueryContext(t.Context(), "SELECT count(*) FROM deliveries WHERE status = 'queued' GROUP BY date_trunc('hour', scheduled_for) ORDER BY date_trunc('hour', scheduled_for)")
-	must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var n int
-		must(t, rows.Scan(&n))
-		got = append(got, n)
-	}
-	must(t, rows.Err())
-	if diff := cmp.Diff([]int{250, 250, 100}, got); diff != "" {
-		t.Error(diff)
-	}
-}

@@ -7,27 +7,53 @@ ALTER TABLE deliveries
     ADD generation    int NOT NULL DEFAULT 0,          -- counts its claims
     ADD schedule_base int NOT NULL DEFAULT 0,          -- attempts made before the current schedule began
     ADD burst_id      text,                            -- the burst that made, or makes, its first attempt
+    ADD counted_in    timestamptz,                     -- window whose starts count its claim; null = no plan limits it
     ADD check_at      timestamptz;                     -- when the reconciler looks at it next
 
 -- Owners are bound by forced row-level security, so the backfill lifts it for this transaction.
 ALTER TABLE deliveries NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE attempts NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE stores NO FORCE ROW LEVEL SECURITY;
 UPDATE deliveries d SET
     queue = CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END,
-    class = CASE WHEN d.replays > 0 THEN 2 WHEN d.event_type LIKE 'customer.%' THEN 1 ELSE 0 END
+    class = CASE WHEN d.replays > 0 THEN 2 WHEN d.event_type LIKE 'customer.%' THEN 1 ELSE 0 END,
+    schedule_base = CASE WHEN d.replays = 0 THEN 0 WHEN d.status = 'retrying' THEN
+        -- The schedule before the replay ended with such an attempt.
+        (SELECT coalesce(max(a.number), 0) FROM attempts a
+            WHERE a.delivery_id = d.id AND a.status IN ('delivered', 'dead_letter'))
+        ELSE d.attempts END
 FROM stores s WHERE s.id = d.store_id AND d.status IN ('queued', 'pending', 'retrying');
 ALTER TABLE deliveries FORCE ROW LEVEL SECURITY;
+ALTER TABLE attempts FORCE ROW LEVEL SECURITY;
 ALTER TABLE stores FORCE ROW LEVEL SECURITY;
 
--- The previous release queues deliveries without naming the queue.
+-- The previous release does not write the new columns. It names no queue, begins a replay's schedule without a base, and
+-- does not count its claims.
 CREATE FUNCTION enter_queue() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue FROM stores s WHERE s.id = NEW.store_id;
-    NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
+    IF NEW.queue IS NULL THEN
+        SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue
+            FROM stores s WHERE s.id = NEW.store_id;
+        NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.replays > OLD.replays THEN
+        NEW.class := 2;
+        NEW.schedule_base := NEW.attempts;
+        NEW.burst_id := NULL;
+        NEW.check_at := NULL;
+    END IF;
+    IF TG_OP = 'UPDATE' AND OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation THEN
+        NEW.generation := NEW.generation + 1;
+        NEW.counted_in := NULL;
+    END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER enter_queue BEFORE INSERT OR UPDATE OF status ON deliveries
+CREATE TRIGGER enter_queue BEFORE INSERT ON deliveries
     FOR EACH ROW WHEN (NEW.queue IS NULL) EXECUTE FUNCTION enter_queue();
+CREATE TRIGGER reenter_queue BEFORE UPDATE OF status ON deliveries
+    FOR EACH ROW WHEN (NEW.queue IS NULL OR NEW.replays > OLD.replays
+        OR OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation)
+    EXECUTE FUNCTION enter_queue();
 
 -- What claims read: the waiting queues, the subscriptions of each, the oldest events of these.
 CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE status = 'queued';

@@ -53,7 +53,8 @@ func Open(config Config) (*DB, error) {
 		// Statistics lag behind a growing table. Until they are updated, the planner would
 		// prefer to read the whole table.
 		c.RuntimeParams["enable_seqscan"] = "off"
-		// PostgreSQL overestimates the cost of recursive statements, and would compile them for a second.
+		// A plan that has to read a table nevertheless counts as so expensive that PostgreSQL would
+		// compile it, for longer than it runs, with each execution.
 		c.RuntimeParams["jit"] = "off"
 		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
 		sqldb.SetMaxOpenConns(config.MaxConns)

@@ -1,11 +1,12 @@
--- Claims queued deliveries: makes them pending under a lease. Websites take turns, then their webhooks. It never reads
--- more of a queue than its limits say, however much is queued.
+-- Claims queued deliveries: makes them pending under a lease. Websites take turns, then their webhooks. The limits
+-- bound how much of the queues it reads, however much is queued.
 --
--- A queue that a plan limits is claimed only if $6 names it: the transaction has locked it then, and counts the claims.
--- Without $6, the first row names the limited queues with starts left. Every other row is a claim.
+-- A queue that a plan limits is claimed only if $6 names it: the transaction has locked it then, and counts its claims.
+-- Without $6, nothing is claimed if such a queue has starts left. The first row names these queues and says where the
+-- next claim begins. Every other row is a claim, in the order in which they should start.
 --   $1 now                            $2 end of the lease
---   $3 queue to begin after           $4 most queues
---   $5 most subscriptions of a queue  $6 locked queues, or null
+--   $3 queue to begin after           $4 most queues with starts left
+--   $5 most subscriptions             $6 locked queues, or null
 --   $7 start of the plan's window     $8, $9 names and limits of the plans; null is unlimited
 --   $10 claims of healthy, quick subscriptions  $11 the same if they are bursts  $12 claims of the others
 --   $13 pending deliveries of a subscription that has not responded lately
@@ -13,66 +14,64 @@
 --   $16 how long a response counts as lately      $17 deliveries a second of a slow subscription
 --   $18 largest burst, 0 for none     $19 waiting time from which claims become bursts
 --   $20, $21 queues and the subscription of each to begin after
-WITH RECURSIVE later (queue, n) AS (
-    (SELECT queue, 1 FROM deliveries WHERE status = 'queued' AND queue > $3 ORDER BY queue LIMIT 1)
+--   $22 most queues, those without starts left included
+WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_started) AS (
+    SELECT $3::text, false, 0, 0, NULL::bigint, NULL::bigint, NULL::bigint
     UNION ALL
-    SELECT d.queue, later.n + 1 FROM later CROSS JOIN LATERAL (
-        SELECT queue FROM deliveries WHERE status = 'queued' AND queue > later.queue ORDER BY queue LIMIT 1) d
-    WHERE later.n < $4
-), earlier (queue, n) AS (
-    (SELECT queue, 1 FROM deliveries WHERE status = 'queued' AND queue <= $3 ORDER BY queue LIMIT 1)
-    UNION ALL
-    SELECT d.queue, earlier.n + 1 FROM earlier CROSS JOIN LATERAL (
-        SELECT queue FROM deliveries WHERE status = 'queued' AND queue > earlier.queue AND queue <= $3 ORDER BY queue LIMIT 1) d
-    WHERE earlier.n < $4 - (SELECT count(*) FROM later)
-), waiting AS (
-    SELECT queue, row_number() OVER (ORDER BY half, n) AS turn FROM (
-        SELECT 1 AS half, queue, n FROM later WHERE $6::text[] IS NULL
-        UNION ALL SELECT 2, queue, n FROM earlier WHERE $6::text[] IS NULL
-        UNION ALL SELECT 3, queue, n FROM unnest($6::text[]) WITH ORDINALITY AS locked (queue, n)
-    ) q
-), planned AS MATERIALIZED (
-    SELECT w.queue, w.turn, p.most, coalesce(s.started, 0) AS started,
-        p.most - coalesce(s.started, 0) AS free, p.most / 2 - coalesce(s.replays_started, 0) AS free_for_replays,
-        coalesce((SELECT c.subscription_id FROM unnest($20::text[], $21::text[]) AS c (queue, subscription_id)
-            WHERE c.queue = w.queue), '') AS after
-    FROM waiting w
-        LEFT JOIN websites ON websites.id = w.queue -- the queue of a sandbox is a store
-        CROSS JOIN LATERAL (
-            SELECT ($9::bigint[])[array_position($8::text[], coalesce(websites.plan, 'STARTER'))] AS most OFFSET 0) p
-        LEFT JOIN plan_windows s ON s.queue = w.queue AND s.starts_at = $7 AND p.most IS NOT NULL
+    SELECT d.queue, d.wrapped, v.n + 1, v.opened + CASE WHEN p.started >= p.most THEN 0 ELSE 1 END,
+        p.most, p.started, p.replays_started
+    FROM visited v CROSS JOIN LATERAL (
+        (SELECT queue, false AS wrapped FROM deliveries
+            WHERE status = 'queued' AND NOT v.wrapped AND queue > v.queue ORDER BY queue LIMIT 1)
+        UNION ALL
+        (SELECT queue, true FROM deliveries
+            WHERE status = 'queued' AND NOT v.wrapped AND queue <= $3 ORDER BY queue LIMIT 1)
+        UNION ALL
+        (SELECT queue, true FROM deliveries
+            WHERE status = 'queued' AND v.wrapped AND queue > v.queue AND queue <= $3 ORDER BY queue LIMIT 1)
+        LIMIT 1
+    ) d CROSS JOIN LATERAL (
+        SELECT plan.most, coalesce(w.started, 0) AS started, coalesce(w.replays_started, 0) AS replays_started
+        FROM (SELECT ($9::bigint[])[array_position($8::text[], coalesce(
+                (SELECT plan FROM websites WHERE id = d.queue), 'STARTER'))] AS most OFFSET 0) plan -- or a sandbox
+            LEFT JOIN plan_windows w ON w.queue = d.queue AND w.starts_at = $7 AND plan.most IS NOT NULL
+    ) p
+    WHERE v.n < $22::int AND v.opened < least($4::int, greatest($10::int, $11::int, $12::int))
+), open AS MATERIALIZED (
+    SELECT queue, most, started, most - started AS free, most / 2 - replays_started AS free_for_replays
+    FROM visited WHERE n > 0 AND (most IS NULL OR started < most)
 ), served AS MATERIALIZED (
-    SELECT *, CASE WHEN most IS NOT NULL THEN
-            (SELECT count(*) FROM (SELECT FROM deliveries d WHERE d.status = 'queued' AND d.queue = planned.queue
-                LIMIT greatest(0, planned.free) + 1) d) > free
-        ELSE false END AS scarce
-    FROM planned WHERE CASE WHEN $6::text[] IS NULL THEN most IS NULL ELSE most IS NULL OR free > 0 END
-), known AS MATERIALIZED (
-    SELECT q.queue, q.most IS NOT NULL AS limited, s.subscription_id, s.n, h.*
+    SELECT o.*, greatest(1, $5::int / count(*) OVER ()) AS subscriptions, coalesce(c.subscription_id, '') AS after,
+        CASE WHEN most IS NULL THEN false ELSE
+            (SELECT count(*) FROM (SELECT FROM deliveries d WHERE d.status = 'queued' AND d.queue = o.queue
+                LIMIT o.free + 1) d) > free END AS scarce
+    FROM open o LEFT JOIN unnest($20::text[], $21::text[]) AS c (queue, subscription_id) USING (queue)
+    WHERE CASE WHEN $6::text[] IS NULL THEN NOT EXISTS (SELECT FROM open WHERE most IS NOT NULL)
+        ELSE o.most IS NULL OR o.queue = ANY ($6) END
+), listed AS MATERIALIZED (
+    SELECT q.queue, q.most IS NOT NULL AS limited, s.subscription_id, s.n = q.subscriptions AS cut, random() AS lot
     FROM served q CROSS JOIN LATERAL (
-        WITH RECURSIVE later (subscription_id, n) AS (
-            (SELECT subscription_id, 1::bigint FROM deliveries
-                WHERE status = 'queued' AND queue = q.queue AND subscription_id > q.after ORDER BY subscription_id LIMIT 1)
+        WITH RECURSIVE next (subscription_id, wrapped, n) AS (
+            SELECT q.after, false, 0
             UNION ALL
-            SELECT d.subscription_id, later.n + 1 FROM later CROSS JOIN LATERAL (
-                SELECT subscription_id FROM deliveries
-                WHERE status = 'queued' AND queue = q.queue AND subscription_id > later.subscription_id
-                ORDER BY subscription_id LIMIT 1) d
-            WHERE later.n < $5
-        ), earlier (subscription_id, n) AS (
-            (SELECT subscription_id, 1 + (SELECT count(*) FROM later) FROM deliveries
-                WHERE status = 'queued' AND queue = q.queue AND subscription_id <= q.after AND (SELECT count(*) FROM later) < $5
-                ORDER BY subscription_id LIMIT 1)
-            UNION ALL
-            SELECT d.subscription_id, earlier.n + 1 FROM earlier CROSS JOIN LATERAL (
-                SELECT subscription_id FROM deliveries
-                WHERE status = 'queued' AND queue = q.queue AND subscription_id > earlier.subscription_id
-                    AND subscription_id <= q.after
-                ORDER BY subscription_id LIMIT 1) d
-            WHERE earlier.n < $5
+            SELECT d.subscription_id, d.wrapped, p.n + 1 FROM next p CROSS JOIN LATERAL (
+                (SELECT subscription_id, false AS wrapped FROM deliveries WHERE status = 'queued' AND queue = q.queue
+                    AND NOT p.wrapped AND subscription_id > p.subscription_id ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                (SELECT subscription_id, true FROM deliveries WHERE status = 'queued' AND queue = q.queue
+                    AND NOT p.wrapped AND subscription_id <= q.after ORDER BY subscription_id LIMIT 1)
+                UNION ALL
+                (SELECT subscription_id, true FROM deliveries WHERE status = 'queued' AND queue = q.queue
+                    AND p.wrapped AND subscription_id > p.subscription_id AND subscription_id <= q.after
+                    ORDER BY subscription_id LIMIT 1)
+                LIMIT 1
+            ) d WHERE p.n < q.subscriptions
         )
-        SELECT * FROM later UNION ALL SELECT * FROM earlier
-    ) s CROSS JOIN LATERAL (
+        SELECT subscription_id, n FROM next WHERE n > 0
+    ) s
+), known AS MATERIALIZED (
+    SELECT s.*, h.*, row_number() OVER (PARTITION BY s.queue, h.prompt) = 1 AS first
+    FROM listed s CROSS JOIN LATERAL (
         SELECT h.store_id, h.healthy, h.quick, h.healthy AND h.quick AS prompt,
             CASE WHEN h.healthy AND h.quick THEN $14::bigint ELSE $15::bigint END AS most,
             CASE WHEN h.healthy AND h.quick THEN greatest($10::bigint, $11::bigint) ELSE $12::bigint END AS batch
@@ -80,18 +79,18 @@ WITH RECURSIVE later (queue, n) AS (
         WHERE subscriptions.id = s.subscription_id AND subscriptions.deleted_at IS NULL OFFSET 0
     ) h
 ), subscription AS MATERIALIZED (
-    SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, room.places
-    FROM (SELECT *, CASE WHEN limited THEN batch
-            -- Twice the even share of the subscription in that of its queue, and two: others may have less.
-            ELSE 2 + 2 * batch / (count(*) OVER (PARTITION BY prompt, queue) * (SELECT count(*) FROM served)) END AS wanted
-        FROM known) s CROSS JOIN LATERAL (
+    -- wanted is twice the share of the batch, since others may have less. Of each class, reach deliveries are read.
+    SELECT s.*, room.places, least(s.wanted, room.places) AS reach
+    FROM (SELECT *, 2 + 2 * batch / (count(*) FILTER (WHERE first) OVER (PARTITION BY prompt)
+            * count(*) OVER (PARTITION BY queue, prompt)) AS wanted FROM known) s CROSS JOIN LATERAL (
         -- A subscription that hangs has few pending deliveries before that is known; one that responds has many.
-        SELECT least(s.wanted, least(s.most, $13 + (SELECT count(*) FROM (
+        SELECT least(least(s.most, $13::bigint + (SELECT count(*) FROM (
                 SELECT FROM attempts a
                 WHERE a.subscription_id = s.subscription_id AND a.attempted_at > $1::timestamptz - $16::interval
-                ORDER BY a.attempted_at DESC LIMIT greatest(0, pending.n + s.wanted - $13)) lately)) - pending.n,
+                ORDER BY a.attempted_at DESC
+                LIMIT greatest(0, least(pending.n + s.wanted + 1, s.most) - $13::bigint)) lately)) - pending.n,
             -- A large batch to a slow subscription times out and retries together: pace it.
-            CASE WHEN NOT s.quick THEN greatest(0, $17 - pending.young + (SELECT count(*) FROM (
+            CASE WHEN NOT s.quick THEN greatest(0, $17::bigint - pending.young + (SELECT count(*) FROM (
                 SELECT FROM attempts a
                 WHERE a.subscription_id = s.subscription_id AND a.attempted_at > $1::timestamptz - $16::interval
                 LIMIT 2 * s.most) lately) / 2) END) AS places
@@ -101,90 +100,112 @@ WITH RECURSIVE later (queue, n) AS (
         OFFSET 0
     ) room
 ), candidate AS MATERIALIZED (
-    -- Of each subscription and class the oldest events. place interleaves the classes, so that none waits for another.
-    SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, s.places, d.class, d.event_id, d.scheduled_for, d.rank,
-        row_number() OVER (PARTITION BY s.subscription_id ORDER BY d.rank, d.class) AS place
+    -- The oldest events of each subscription and class. Events behind a cut one were not read.
+    SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, s.places, s.lot, d.*,
+        d.rank = s.reach AS last, d.rank = s.reach AND s.reach < s.places AS cut,
+        row_number() OVER (PARTITION BY s.queue, d.class = 2 ORDER BY d.event_id, s.subscription_id) AS nth
     FROM subscription s CROSS JOIN LATERAL (
         (SELECT class, event_id, scheduled_for, row_number() OVER (ORDER BY event_id) AS rank FROM deliveries
             WHERE status = 'queued' AND queue = s.queue AND subscription_id = s.subscription_id AND class = 0
-            ORDER BY event_id LIMIT greatest(0, s.places))
+            ORDER BY event_id LIMIT greatest(0, s.reach))
         UNION ALL
         (SELECT class, event_id, scheduled_for, row_number() OVER (ORDER BY event_id) FROM deliveries
             WHERE status = 'queued' AND queue = s.queue AND subscription_id = s.subscription_id AND class = 1
-            ORDER BY event_id LIMIT greatest(0, s.places))
+            ORDER BY event_id LIMIT greatest(0, s.reach))
         UNION ALL
         (SELECT class, event_id, scheduled_for, row_number() OVER (ORDER BY event_id) FROM deliveries
             WHERE status = 'queued' AND queue = s.queue AND subscription_id = s.subscription_id AND class = 2
-            ORDER BY event_id LIMIT greatest(0, s.places))
+            ORDER BY event_id LIMIT greatest(0, s.reach))
     ) d
+), permitted AS (
+    -- Replays take at most half of a window. place interleaves the classes, so that none waits for another; customer.*
+    -- events, class 1, have turns of their own in a limited queue.
+    SELECT c.queue, c.subscription_id, c.healthy, c.quick, c.prompt, c.places, c.lot, c.class, c.event_id,
+        c.scheduled_for, c.last, c.cut, q.most, q.started, q.free, q.scarce,
+        row_number() OVER (PARTITION BY c.subscription_id, q.most IS NOT NULL AND c.class = 1
+            ORDER BY CASE WHEN q.scarce THEN c.event_id END, c.rank, c.class) AS place
+    FROM candidate c JOIN served q USING (queue)
+    WHERE q.most IS NULL OR c.class <> 2 OR c.nth <= q.free_for_replays
 ), aged AS (
-    -- Replays take at most half of a window. age is the place among the customer.* events of a queue, or among the others.
-    SELECT c.*, q.most, q.free, q.started, q.scarce,
-        row_number() OVER (PARTITION BY c.queue, c.class = 1 ORDER BY c.event_id, c.subscription_id) AS age,
-        count(*) FILTER (WHERE c.class = 1) OVER (PARTITION BY c.queue) AS customers,
-        count(*) FILTER (WHERE c.class <> 1) OVER (PARTITION BY c.queue) AS others
-    FROM (SELECT *, row_number() OVER (PARTITION BY queue, class = 2 ORDER BY event_id, subscription_id) AS age_of_kind
-        FROM candidate) c JOIN served q USING (queue)
-    WHERE q.most IS NULL OR c.class <> 2 OR c.age_of_kind <= q.free_for_replays
+    -- age is the place among the customer.* events of a queue, or among the others: by the age of the events if the
+    -- plan allows fewer starts than deliveries are waiting, in turns otherwise.
+    SELECT *, row_number() OVER (PARTITION BY queue, class = 1
+            ORDER BY CASE WHEN scarce THEN 0 ELSE place END, CASE WHEN scarce THEN event_id END, lot) AS age,
+        count(*) FILTER (WHERE class = 1) OVER whole AS customers,
+        count(*) FILTER (WHERE class <> 1) OVER whole AS others,
+        coalesce(bool_or(cut) FILTER (WHERE class = 1) OVER whole, false) AS customers_cut,
+        coalesce(bool_or(cut) FILTER (WHERE class <> 1) OVER whole, false) AS others_cut
+    FROM (SELECT *, min(event_id) FILTER (WHERE cut) OVER (PARTITION BY queue, class = 1) AS read_to
+        FROM permitted WHERE place <= places) c
+    WHERE NOT scarce OR read_to IS NULL OR event_id <= read_to
+    WINDOW whole AS (PARTITION BY queue)
 ), positioned AS (
-    -- The starts of a window are numbered. Each fifth is for a customer.* event, the others are not, as long as both wait.
-    -- before is how many of the other kind start earlier then.
+    -- The starts of a window are numbered. Each fifth is for a customer.* event, the others are not, as long as both
+    -- wait. before is how many of the other kind start earlier then.
     SELECT *, age + CASE WHEN class = 1 THEN least(others, before) ELSE least(customers, before) END AS position,
-        class <> 1 OR others >= before AS regular
+        CASE WHEN class = 1 THEN others ELSE customers END >= before AS regular
     FROM (SELECT *, CASE WHEN class = 1 THEN 5 * (started / 5 + age) - started - age
             ELSE (b + (b - 1) / 4) / 5 - started / 5 END AS before
         FROM (SELECT *, age + started - started / 5 AS b FROM aged) a) a
 ), fitting AS (
     -- customer.* events alone do not use up a window: a fifth of it is left to the others.
-    SELECT *, row_number() OVER (PARTITION BY subscription_id ORDER BY CASE WHEN scarce THEN position ELSE place END) AS nth
-    FROM positioned WHERE most IS NULL OR position <= free AND (regular OR started + position <= most - most / 5)
+    SELECT *, row_number() OVER (PARTITION BY subscription_id
+            ORDER BY CASE WHEN most IS NULL THEN place ELSE position END) AS nth
+    FROM positioned WHERE most IS NULL OR position <= free AND (regular
+        OR CASE WHEN class = 1 THEN NOT others_cut AND started + position <= most - most / 5 ELSE NOT customers_cut END)
 ), ready AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY queue, prompt
-        ORDER BY CASE WHEN scarce THEN position ELSE place END, event_id) AS turn
+        ORDER BY CASE WHEN most IS NULL THEN place ELSE position END, lot) AS turn
     FROM fitting WHERE nth <= places
 ), oldest AS MATERIALIZED (
-    SELECT coalesce(max($1::timestamptz - CASE WHEN most IS NULL THEN scheduled_for ELSE greatest(scheduled_for, $7) END)
-        FILTER (WHERE prompt AND class <> 2), '0') AS waited FROM ready
+    SELECT *, $18::bigint > 1 AND waited >= $19::interval AS bursting
+    FROM (SELECT coalesce(max($1::timestamptz
+            - CASE WHEN most IS NULL THEN scheduled_for ELSE greatest(scheduled_for, $7) END)
+        FILTER (WHERE prompt AND class <> 2), '0') AS waited FROM ready) o
 ), batch AS (
-    (SELECT * FROM ready WHERE prompt ORDER BY turn, event_id
-        LIMIT (SELECT CASE WHEN $18 > 1 AND waited >= $19::interval THEN $11::bigint ELSE $10::bigint END FROM oldest))
+    (SELECT * FROM ready WHERE prompt ORDER BY turn, lot
+        LIMIT (SELECT CASE WHEN bursting THEN $11::bigint ELSE $10::bigint END FROM oldest))
     UNION ALL
-    (SELECT * FROM ready WHERE NOT prompt ORDER BY turn, event_id LIMIT $12)
+    (SELECT * FROM ready WHERE NOT prompt ORDER BY turn, lot LIMIT $12::bigint)
 ), taken AS MATERIALIZED (
     -- Another relay may want the same: it finds others when it looks again.
-    SELECT d.id, b.healthy, b.quick, b.prompt AND b.class <> 2 AS may_burst,
-        row_number() OVER (PARTITION BY b.prompt AND b.class <> 2 ORDER BY b.turn, b.event_id) - 1 AS nth
-    FROM batch b CROSS JOIN LATERAL (
+    SELECT d.id, b.healthy, b.quick, b.most IS NOT NULL AS limited, row_number() OVER (ORDER BY b.turn, b.lot) AS nth,
+        CASE WHEN oldest.bursting AND b.prompt AND b.class <> 2 THEN (row_number() OVER (
+            PARTITION BY b.prompt AND b.class <> 2 ORDER BY b.turn, b.lot) - 1) / $18::bigint END AS burst
+    FROM oldest, batch b CROSS JOIN LATERAL (
         SELECT d.id FROM deliveries d
         WHERE d.status = 'queued' AND d.queue = b.queue AND d.subscription_id = b.subscription_id
             AND d.class = b.class AND d.event_id = b.event_id
         FOR UPDATE SKIP LOCKED
     ) d
 ), burst AS MATERIALIZED (
-    SELECT n, 'bst_' || uuidv7_hex($1, n) AS id
-    FROM oldest, generate_series(0, (SELECT count(*) FROM taken WHERE may_burst) / greatest($18, 1)) n
-    WHERE $18 > 1 AND waited >= $19::interval AND (SELECT count(*) FROM taken WHERE may_burst) > 1
+    SELECT burst AS n, 'bst_' || uuidv7_hex($1, burst) AS id FROM taken GROUP BY burst HAVING count(*) > 1
 ), claimed AS (
     UPDATE deliveries d SET status = 'pending', lease_until = $2, generation = d.generation + 1, check_at = NULL,
-        burst_id = burst.id
-    FROM taken LEFT JOIN burst ON taken.may_burst AND burst.n = taken.nth / greatest($18, 1),
-        set_config('synchronous_commit', 'off', true)
+        burst_id = burst.id, counted_in = CASE WHEN taken.limited THEN $7::timestamptz END
+    FROM taken LEFT JOIN burst ON burst.n = taken.burst, set_config('synchronous_commit', 'off', true)
     WHERE d.id = taken.id
-    RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base AS place,
-        d.generation, d.queue, d.class = 2 AS replay, d.burst_id, taken.quick, taken.healthy
+    RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts,
+        d.attempts - d.schedule_base AS place, d.generation, d.queue, d.class = 2 AS replay, d.burst_id,
+        taken.quick, taken.healthy, taken.nth
+), unread AS (
+    -- The queue behind which others wait that were not visited.
+    SELECT queue FROM visited
+    WHERE n > 0 AND (n = $22::int OR opened >= least($4::int, greatest($10::int, $11::int, $12::int))) LIMIT 1
 )
 SELECT (extract(epoch FROM oldest.waited) * 1000)::bigint AS waited_ms,
-    (SELECT count(*) FROM ready) > (SELECT count(*) FROM taken) OR EXISTS (
-        SELECT FROM subscription s LEFT JOIN (SELECT subscription_id, max(rank) AS read FROM candidate GROUP BY 1) c
-            USING (subscription_id)
-        WHERE s.places <= coalesce(c.read, 0)) AS more,
-    (SELECT array_agg(queue) FROM planned WHERE $6::text[] IS NULL AND free > 0) AS limited,
-    (SELECT queue FROM planned WHERE turn = $4) AS last_queue,
-    (SELECT array_agg(queue ORDER BY queue) FROM known WHERE n = $5) AS cut_queues,
-    (SELECT array_agg(subscription_id ORDER BY queue) FROM known WHERE n = $5) AS cut_subscriptions,
-    NULL AS id, NULL, NULL, NULL, NULL, NULL::int, NULL::int, NULL::int, NULL, NULL::boolean, NULL, NULL::boolean, NULL::boolean
+    (SELECT count(*) FROM ready) > (SELECT count(*) FROM taken)
+        OR EXISTS (SELECT FROM fitting WHERE last OR place = places)
+        OR EXISTS (SELECT FROM subscription WHERE places <= 0) OR EXISTS (SELECT FROM listed WHERE cut)
+        OR EXISTS (SELECT FROM unread) AS more,
+    (SELECT array_agg(queue) FROM open WHERE $6::text[] IS NULL AND most IS NOT NULL) AS limited,
+    (SELECT queue FROM unread) AS last_queue,
+    (SELECT array_agg(queue ORDER BY queue) FROM listed WHERE cut) AS cut_queues,
+    (SELECT array_agg(subscription_id ORDER BY queue) FROM listed WHERE cut) AS cut_subscriptions,
+    NULL AS id, NULL, NULL, NULL, NULL, NULL::int, NULL::int, NULL::int, NULL, NULL::boolean, NULL,
+    NULL::boolean, NULL::boolean
 FROM oldest
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, id, store_id, event_id, subscription_id, event_type,
+(SELECT NULL, NULL, NULL, NULL, NULL, NULL, id, store_id, event_id, subscription_id, event_type,
     attempts, place, generation, queue, replay, burst_id, quick, healthy
-FROM claimed
+FROM claimed ORDER BY nth)

@@ -1,5 +1,5 @@
--- Notes that workflows run. A claim that has been followed by another, or whose attempt is recorded, needs no mark. Rows
--- that a recorder has locked are skipped: they are about to need none either, and waiting could deadlock.
+-- Notes that workflows run. A claim that has been followed by another, or whose attempt is recorded, needs no mark.
+-- Rows that a recorder has locked are skipped: they are about to need none either, and waiting could deadlock.
 --   $1 now   $2 deliveries   $3 generations of their claims
 WITH running AS MATERIALIZED (
     SELECT d.id FROM unnest($2::text[], $3::int[]) AS c (id, generation) CROSS JOIN LATERAL (
@@ -7,4 +7,5 @@ WITH running AS MATERIALIZED (
         WHERE d.id = c.id AND d.generation = c.generation AND d.status = 'pending' AND d.started_at IS NULL
         FOR UPDATE SKIP LOCKED) d
 )
-UPDATE deliveries d SET started_at = $1 FROM running, set_config('synchronous_commit', 'off', true) WHERE d.id = running.id
+UPDATE deliveries d SET started_at = $1 FROM running, set_config('synchronous_commit', 'off', true)
+WHERE d.id = running.id

@@ -13,9 +13,9 @@
 -- $21 is the kind of the jobs that start a watchdog.
 -- $22 is how late the tick of a watchdog may be before the watchdog counts as lost.
 --
--- An attempt that is already recorded changes nothing, and a delivery that was delivered stays so. A delivery that was
--- cancelled during the attempt has no retry. Only health rows that change are locked,
--- in the order of their ids, so that two batches cannot deadlock.
+-- An attempt that is already recorded changes nothing. A late attempt does not reopen a delivery that has ended, and one
+-- that was delivered stays so. A delivery that was cancelled during the attempt has no retry. Only health rows that
+-- change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
@@ -50,7 +50,11 @@ WITH r AS MATERIALIZED (
 		reason = CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END,
 		attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
 		ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END, check_at = NULL
-	FROM fresh f WHERE d.id = f.delivery_id AND d.status <> 'cancelled' AND (d.status <> 'delivered' OR f.status = 'delivered')
+	FROM fresh f WHERE d.id = f.delivery_id AND CASE d.status
+		WHEN 'cancelled' THEN false
+		WHEN 'delivered' THEN f.status = 'delivered'
+		WHEN 'dead_letter' THEN f.status <> 'retrying'
+		ELSE true END
 	RETURNING d.id
 ), outcome AS (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,

@@ -1,0 +1,241 @@
+package delivery_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// late is how late a delivery must be in these tests.
+const late = 3 * time.Minute
+
+// overdue takes the overdue deliveries of a time, at most so many.
+func overdue(t *testing.T, db *persistencetest.Database, now time.Time, limit int) app.OverdueBatch {
+	t.Helper()
+	batch, err := db.Overdue(t.Context(), now, late, limit)
+	must(t, err)
+	return batch
+}
+
+func idsOf(claims []app.Overdue) (ids []app.DeliveryID) {
+	for _, c := range claims {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// Pending deliveries are overdue some time after their start, retrying ones after their next attempt was due. Others
+// are never overdue.
+func TestOverdueDeliveries(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 12, r.Stores[0])
+	claims := claimOnce(t, db.Queue, noon, all)
+	for i, state := range []string{
+		"started_at = '2026-03-14 12:00Z'", // overdue from 12:03 on
+		"started_at = '2026-03-14 12:05Z'",
+		"started_at = NULL", // the lease matters
+		"status = 'retrying', started_at = '2026-03-14 09:00Z', next_retry_at = '2026-03-14 12:01Z'",
+		"status = 'retrying', started_at = '2026-03-14 09:00Z', next_retry_at = '2026-03-14 18:00Z'",
+		"status = 'dead_letter', started_at = '2026-03-14 09:00Z', ended_at = '2026-03-14 10:00Z'",
+		"status = 'delivered', started_at = '2026-03-14 09:00Z', ended_at = '2026-03-14 10:00Z'",
+		"status = 'cancelled', started_at = '2026-03-14 09:00Z', ended_at = '2026-03-14 10:00Z'",
+		"status = 'queued', lease_until = NULL, started_at = NULL, replays = replays + 1",
+	} {
+		change(t, db, "UPDATE deliveries SET "+state+" WHERE id = $1", claims[i].ID)
+	}
+	for _, step := range []struct {
+		at   time.Duration // after noon
+		want []int
+	}{
+		{late - time.Millisecond, nil},
+		{late, []int{0}},
+		{late + 59*time.Second, nil},
+		{late + time.Minute, []int{0, 3}},
+		{late + 90*time.Second, nil},
+		{late + 5*time.Minute, []int{0, 3, 1}}, // by the time of the last check, or when they became late
+		{late + 5*time.Minute, nil},
+	} {
+		var want []app.DeliveryID
+		for _, i := range step.want {
+			want = append(want, claims[i].ID)
+		}
+		got := idsOf(overdue(t, db, noon.Add(step.at), 10).Claims)
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("after %s: %s", step.at, diff)
+		}
+	}
+}
+
+// An overdue delivery carries what its repair needs.
+func TestOverdueDeliveriesSayWhereTheyStand(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 1)
+	first := claim(t, db)[0]
+	attempt(t, db, first.ID, 1, app.AttemptRetrying, 0)
+	change(t, db, "UPDATE deliveries SET burst_id = 'bst_1'")
+	got := overdue(t, db, noon.Add(2*time.Hour), 2)
+	due := noon.Add(time.Hour + 30*time.Second)
+	want := app.OverdueBatch{Claims: []app.Overdue{{Status: app.DeliveryRetrying, Claim: app.Claim{
+		ID: first.ID, Generation: 1, StoreID: r.Stores[0], Queue: string(r.Website), EventID: first.EventID,
+		SubscriptionID: s.ID, EventType: app.EventOrderCreated, Attempts: 1, Place: 1, NextRetryAt: &due, Repair: true,
+		Quick: true, BurstID: "bst_1",
+	}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	must(t, db.Repaired(t.Context(), []app.Claim{first}))
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE burst_id IS NOT NULL"); n != 0 {
+		t.Error("a repaired delivery still belongs to its burst")
+	}
+}
+
+// Of more overdue deliveries than a batch holds, those come first that became late first, or were checked longest ago.
+// Left counts the others, each once a minute.
+func TestOverdueDeliveriesComeInTurn(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 10, r.Stores[0])
+	claims := claimOnce(t, db.Queue, noon, all)
+	for i, c := range claims { // in the order of their claims
+		change(t, db, "UPDATE deliveries SET started_at = $2 WHERE id = $1", c.ID, noon.Add(time.Duration(i)*time.Second))
+	}
+	now := noon.Add(time.Hour)
+	for _, step := range []struct {
+		at             time.Duration // later
+		from, to, left int           // of the claims
+	}{
+		{0, 0, 4, 6}, {time.Second, 4, 8, 2}, {2 * time.Second, 8, 10, 0}, {3 * time.Second, 0, 0, 0},
+		{time.Minute, 0, 4, 0}, {time.Minute + 2*time.Second, 4, 8, 2},
+	} {
+		got := overdue(t, db, now.Add(step.at), 4)
+		var want []app.DeliveryID
+		for _, c := range claims[step.from:step.to] {
+			want = append(want, c.ID)
+		}
+		ids := idsOf(got.Claims)
+		slices.Sort(ids)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, ids); diff != "" || got.Left != step.left {
+			t.Errorf("after %s: %d left, want %d; %s", step.at, got.Left, step.left, diff)
+		}
+	}
+}
+
+// Only one relay takes overdue deliveries at a time. Concurrent ones never take the same.
+func TestOneRelayTakesOverdueDeliveries(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 200, r.Stores[0])
+	must(t, db.MarkStarted(t.Context(), noon, claimOnce(t, db.Queue, noon, all)))
+	now := noon.Add(time.Hour)
+	tx, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('reconcile', 0))")
+	must(t, err)
+	if got := overdue(t, db, now, 10); len(got.Claims) != 0 || got.Left != 0 {
+		t.Errorf("while another relay takes some: %+v", got)
+	}
+	must(t, tx.Rollback())
+	var lock sync.Mutex
+	seen := map[app.DeliveryID]int{}
+	var relays sync.WaitGroup
+	for range 4 {
+		relays.Go(func() {
+			for range 20 {
+				batch, err := db.Overdue(t.Context(), now, late, 10)
+				if err != nil {
+					t.Error(err)
+				}
+				lock.Lock()
+				for _, c := range batch.Claims {
+					seen[c.ID]++
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	relays.Wait()
+	for got := overdue(t, db, now, 10); len(got.Claims) > 0; got = overdue(t, db, now, 10) {
+		for _, c := range got.Claims {
+			seen[c.ID]++
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s was taken %d times", id, n)
+		}
+	}
+	if len(seen) != 200 {
+		t.Errorf("%d of 200 were taken", len(seen))
+	}
+}
+
+// Pending deliveries that are stuck fill the places of their subscription, until the reconciler finds them.
+func TestStuckDeliveriesAreFound(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 20, r.Stores[0])
+	few := batches(100)
+	few.Unproven = 8
+	stuck := claimOnce(t, db.Queue, noon, few)
+	must(t, db.MarkStarted(t.Context(), noon, stuck))
+	now := noon.Add(10 * time.Minute)
+	if claims := claimOnce(t, db.Queue, now, few); len(stuck) != 8 || len(claims) != 0 {
+		t.Fatalf("%d are claimed beside %d stuck ones", len(claims), len(stuck))
+	}
+	if taken, err := db.ClaimAbandoned(t.Context(), now, few); err != nil || len(taken) != 0 {
+		t.Errorf("%d started deliveries are taken over, %v", len(taken), err)
+	}
+	if got := overdue(t, db, now, 100); len(got.Claims) != 8 {
+		t.Fatalf("%d of 8 are overdue", len(got.Claims))
+	}
+	for _, c := range stuck { // their workflows go on
+		attempt(t, db, c.ID, 1, app.AttemptRetrying, 0)
+	}
+	if claims := claimOnce(t, db.Queue, now, few); len(claims) != 12 {
+		t.Errorf("%d of 12 are claimed once none is pending", len(claims))
+	}
+	// An attempt is progress: the next check is due when the next attempt is late.
+	if got := overdue(t, db, noon.Add(time.Hour+30*time.Second), 100); len(got.Claims) != 0 {
+		t.Errorf("%d are overdue before their next attempt is", len(got.Claims))
+	}
+	if got := overdue(t, db, noon.Add(time.Hour+30*time.Second+late), 100); len(got.Claims) != 8 {
+		t.Errorf("%d of 8 are overdue after their next attempt was", len(got.Claims))
+	}
+}
+
+// The previous release writes no time of the next check.
+func TestDeliveriesOfThePreviousReleaseAreOverdue(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
+	for _, c := range claimOnce(t, db.Queue, noon, all) {
+		previous(t, db, "mark", noon, []app.DeliveryID{c.ID})
+	}
+	if got := overdue(t, db, noon.Add(late), 10); len(got.Claims) != 2 {
+		t.Errorf("%d of 2 are overdue", len(got.Claims))
+	}
+}
