@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // text is something that was kept or shown, and where.
@@ -106,10 +109,18 @@ func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
 // histories are all workflows with all that is known of them.
 func (c *canaries) histories() (all []text) {
 	ctx := c.t.Context()
-	eventually(c.t, "both deliveries are visible", func() error {
-		count, err := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: fmt.Sprintf("WorkflowType = 'Delivery' AND ComandaStoreId = %q", c.store)})
-		if err == nil && count.Count != 2 {
-			err = fmt.Errorf("%d", count.Count)
+	eventually(c.t, "the workflows of both deliveries are visible", func() error {
+		deliveries, err := the.db.Deliveries(ctx, c.store, app.DeliveryFilter{}, "", 10)
+		if err == nil && len(deliveries) != 2 {
+			err = fmt.Errorf("%d deliveries", len(deliveries))
+		}
+		for _, d := range deliveries { // which may share a burst
+			query := fmt.Sprintf("WorkflowId = %q", d.WorkflowID)
+			count, failed := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+			if failed == nil && count.Count == 0 {
+				failed = fmt.Errorf("no %s", d.WorkflowID)
+			}
+			err = errors.Join(err, failed)
 		}
 		return err
 	})
