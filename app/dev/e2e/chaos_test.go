@@ -21,8 +21,8 @@ import (
 var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
 
 // TestChaos places many orders while everything is killed in turn, at random points: a worker, the API, Temporal and
-// PostgreSQL. A tenth of the receivers refuse everything. Afterwards each event has reached its receivers. Only attempts
-// that were in flight when a worker was killed have been made twice.
+// PostgreSQL. A tenth of the receivers refuse everything. Afterwards each event has reached its receivers. Only
+// attempts that were in flight when a worker was killed have been made twice.
 func TestChaos(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestChaos(t *testing.T) {
 				events, rounds = 1000, 3
 			}
 			c := newChaos(t, bursts)
-			c.killAll(events, rounds)
+			c.during(events, c.kills(rounds)...)
 			eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), events) })
 			c.check(events)
 		})
@@ -88,8 +88,8 @@ func newChaos(t *testing.T, bursts string) *chaos {
 	return c
 }
 
-// killAll places orders, and kills each part so many times while they are delivered.
-func (c *chaos) killAll(events, rounds int) {
+// during places orders, and disturbs the world while they are delivered, at random points.
+func (c *chaos) during(events int, disturbances ...func()) {
 	c.t.Helper()
 	var placing sync.WaitGroup
 	defer placing.Wait()
@@ -100,20 +100,29 @@ func (c *chaos) killAll(events, rounds int) {
 			}
 		})
 	}
-	victims := slices.Repeat([]string{"worker", "API", "Temporal", "PostgreSQL"}, rounds)
-	c.random.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
 	all := events * chaosHooks
-	for i, victim := range victims {
+	for i, disturb := range disturbances {
 		// Somewhere in its own part of the deliveries.
-		at := (i*all + c.random.IntN(all)) * 9 / 10 / len(victims)
+		at := (i*all + c.random.IntN(all)) * 9 / 10 / len(disturbances)
 		eventually(c.t, fmt.Sprintf("%d events have arrived", at), func() error { return atLeast(at, c.arrived()) })
-		c.kill(victim)
-		if victim == "worker" {
-			c.countInFlight()
-		}
-		c.t.Logf("killed the %s after %d of %d", victim, c.arrived(), all)
-		c.revive()
+		disturb()
 	}
+}
+
+// kills returns functions that kill each part so many times, in a random order.
+func (c *chaos) kills(rounds int) (kills []func()) {
+	for _, victim := range slices.Repeat([]string{"worker", "API", "Temporal", "PostgreSQL"}, rounds) {
+		kills = append(kills, func() {
+			c.kill(victim)
+			if victim == "worker" {
+				c.countInFlight()
+			}
+			c.t.Logf("killed the %s after %d deliveries", victim, c.arrived())
+			c.revive()
+		})
+	}
+	c.random.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
+	return kills
 }
 
 // arrived returns how many deliveries have reached their receivers.
@@ -133,7 +142,8 @@ func (c *chaos) surplus() map[posted]int {
 			n[posted{id, one.id}]++
 		}
 	}
-	rows, err := the.db.System().DB.QueryContext(c.t.Context(), "SELECT subscription_id, event_id, count(*) FROM attempts GROUP BY 1, 2")
+	rows, err := the.db.System().DB.QueryContext(c.t.Context(),
+		"SELECT subscription_id, event_id, count(*) FROM attempts GROUP BY 1, 2")
 	must(c.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -190,7 +200,8 @@ func (c *chaos) check(events int) {
 	for of, n := range c.surplus() {
 		duplicates, inFlight = duplicates+n, inFlight+c.inFlight[of]
 		if n < 0 || n > c.inFlight[of] || n > c.workerKills {
-			c.t.Errorf("%d duplicates of %v, of which %d attempts were in flight at %d kills", n, of, c.inFlight[of], c.workerKills)
+			c.t.Errorf("%d duplicates of %v, of which %d attempts were in flight at %d kills",
+				n, of, c.inFlight[of], c.workerKills)
 		}
 	}
 	bursts := count(c.t, "SELECT count(burst_id) FROM deliveries")
@@ -205,10 +216,12 @@ func (c *chaos) check(events int) {
 func allEnded(ctx context.Context, events int) error {
 	var undispatched, ended, open int
 	err := the.db.System().DB.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
-			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')), count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
+			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')),
+			count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
 		FROM deliveries`).Scan(&undispatched, &ended, &open)
 	if err == nil && (undispatched > 0 || open > 0 || ended != events) {
-		err = fmt.Errorf("%d of %d events have ended; %d wait for a relay, %d deliveries are open", ended, events, undispatched, open)
+		err = fmt.Errorf("%d of %d events have ended; %d wait for a relay, %d deliveries are open",
+			ended, events, undispatched, open)
 	}
 	return err
 }

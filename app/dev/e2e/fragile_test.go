@@ -72,12 +72,14 @@ func (f *fragileWorld) revive() {
 	var err error
 	if f.postgres == nil {
 		f.postgres, err = localpg.Start(ctx, localpg.Options{
-			Dir: filepath.Join(f.dir, "postgres"), Port: f.port + 11, Durable: true, Settings: map[string]string{"max_connections": "300"},
+			Dir: filepath.Join(f.dir, "postgres"), Port: f.port + 11, Durable: true,
+			Settings: map[string]string{"max_connections": "300"},
 		})
 		must(f.t, err)
 	}
 	if the.infra == nil || the.infra.Ended() {
-		the.infra, err = the.programs.StartInfraOn(ctx, f.port, filepath.Join(f.dir, "data"), map[string]string{"DATABASE_URL": f.postgres.URL("postgres")})
+		settings := map[string]string{"DATABASE_URL": f.postgres.URL("postgres")}
+		the.infra, err = the.programs.StartInfraOn(ctx, f.port, filepath.Join(f.dir, "data"), settings)
 		must(f.t, err)
 	}
 	if the.db == nil {

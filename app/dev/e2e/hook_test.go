@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,6 +27,7 @@ func slogDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 type hook struct {
 	url    string
 	answer func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1
+	secret atomic.Pointer[string]                              // of the signatures; nil = hookSecret
 
 	lock     sync.Mutex
 	received []received
@@ -63,7 +65,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	one := received{at: time.Now(), id: r.Header.Get("X-Webhook-Id"), body: string(body), flaw: err}
 	if err == nil {
-		one.flaw = verify(r, body, one.at)
+		one.flaw = verify(r, body, one.at, h.signedWith())
 	}
 	h.lock.Lock()
 	h.received = append(h.received, one)
@@ -73,8 +75,16 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answer(n, w, r)
 }
 
+// signedWith returns the secret of the signatures.
+func (h *hook) signedWith() string {
+	if changed := h.secret.Load(); changed != nil {
+		return *changed
+	}
+	return hookSecret
+}
+
 // verify follows the spec, Signing and verification, without any code of ours.
-func verify(r *http.Request, body []byte, now time.Time) error {
+func verify(r *http.Request, body []byte, now time.Time, secret string) error {
 	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
 	if err != nil {
 		return err
@@ -82,7 +92,7 @@ func verify(r *http.Request, body []byte, now time.Time) error {
 	if math.Abs(float64(now.Unix()-timestamp)) > 300 {
 		return fmt.Errorf("timestamp %d is too far from now", timestamp)
 	}
-	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.%s", timestamp, body)
 	if want := hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(want), []byte(r.Header.Get("X-Webhook-Signature"))) {
 		return fmt.Errorf("signature %q, want %q", r.Header.Get("X-Webhook-Signature"), want)

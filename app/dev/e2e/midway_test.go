@@ -127,7 +127,8 @@ func (r *restaurant) changePlan(plan app.Plan) {
 	must(r.t, err)
 	defer db.Close()
 	var website app.WebsiteID
-	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(), "SELECT website_id FROM stores WHERE id = $1", r.store).Scan(&website))
+	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(),
+		"SELECT website_id FROM stores WHERE id = $1", r.store).Scan(&website))
 	_, err = db.ChangeWebsite(r.t.Context(), time.Now(), app.Actor{}, website, app.WebsiteChange{Plan: &plan})
 	must(r.t, err)
 }
@@ -136,8 +137,10 @@ func (r *restaurant) changePlan(plan app.Plan) {
 func (r *restaurant) usePlan(plan app.Plan, starts int) {
 	r.t.Helper()
 	r.changePlan(plan)
-	_, err := the.db.System().DB.ExecContext(r.t.Context(), `INSERT INTO plan_windows (queue, starts_at, started, taken, replays, last_at)
-		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`, r.store, app.PlanWindow(time.Now(), planWindow), starts)
+	_, err := the.db.System().DB.ExecContext(r.t.Context(), `
+		INSERT INTO plan_windows (queue, starts_at, started, taken, replays, last_at)
+		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`,
+		r.store, app.PlanWindow(time.Now(), planWindow), starts)
 	must(r.t, err)
 }
 

@@ -183,7 +183,8 @@ func (g *group) requests() (n int) {
 func (g *group) terminate() (n int) {
 	g.t.Helper()
 	for _, d := range g.list() {
-		err := the.temporal.TerminateWorkflow(g.t.Context(), app.DeliveryWorkflowID(d.EventID, d.SubscriptionID), "", "test")
+		id := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID)
+		err := the.temporal.TerminateWorkflow(g.t.Context(), id, "", "test")
 		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 			continue
 		}

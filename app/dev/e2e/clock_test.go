@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestClockStepsOfTheDatabase steps the clock of PostgreSQL by a minute, forward and back, while many orders are
+// delivered. Each attempt is made once. It needs libfaketime.
+func TestClockStepsOfTheDatabase(t *testing.T) {
+	if !*long {
+		t.Skip("needs libfaketime: -long")
+	}
+	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
+	must(t, err)
+	if len(libraries) == 0 {
+		t.Fatal("libfaketime is missing: apt-get install libfaketime")
+	}
+	for _, bursts := range []string{"always", "off"} {
+		t.Run("bursts "+bursts, func(t *testing.T) {
+			clock := newClock(t)
+			t.Setenv("LD_PRELOAD", libraries[0]) // Go programs read the clock without the C library
+			t.Setenv("FAKETIME_TIMESTAMP_FILE", clock.file)
+			t.Setenv("FAKETIME_CACHE_DURATION", "1")
+			t.Setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+			c := newChaos(t, bursts)
+			const events = 300
+			var steps []func()
+			for _, offset := range []time.Duration{time.Minute, 0, -time.Minute, 0, -time.Minute, time.Minute} {
+				steps = append(steps, func() { clock.set(t, offset) })
+			}
+			c.during(events, steps...)
+			eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), events) })
+			c.check(events)
+		})
+	}
+}
+
+// clock is the clock of PostgreSQL.
+type clock struct{ file string }
+
+func newClock(t *testing.T) clock {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "comanda-clock-*")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
+	c := clock{filepath.Join(dir, "offset")}
+	c.write(t, 0)
+	return c
+}
+
+func (c clock) write(t *testing.T, offset time.Duration) {
+	t.Helper()
+	must(t, os.WriteFile(c.file, fmt.Appendf(nil, "%+d\n", int(offset.Seconds())), 0o644))
+}
+
+// set steps the clock, and returns when PostgreSQL shows the new time.
+func (c clock) set(t *testing.T, offset time.Duration) {
+	t.Helper()
+	c.write(t, offset)
+	eventually(t, "the clock is set", func() error {
+		var now time.Time
+		must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now))
+		if off := now.Sub(time.Now()); math.Abs((off - offset).Seconds()) > 5 {
+			return fmt.Errorf("it is off by %s, not by %s", off, offset)
+		}
+		return nil
+	})
+	t.Logf("the clock of PostgreSQL is off by %s", offset)
+}
