@@ -6,7 +6,8 @@ WITH unfinished AS MATERIALIZED (
     (SELECT s.store_id, $4::text AS kind, s.id AS subject FROM subscriptions s
         WHERE s.deleted_at <= $1::timestamptz - $2::interval AND EXISTS (
             SELECT FROM deliveries d
-            WHERE d.subscription_id = s.id AND d.status IN ('queued', 'retrying', 'dead_letter') AND d.store_id = s.store_id)
+            WHERE d.subscription_id = s.id AND d.store_id = s.store_id
+                AND d.status IN ('queued', 'retrying', 'dead_letter'))
         ORDER BY s.deleted_at DESC LIMIT $7)
     UNION ALL
     (SELECT store_id, $5, id FROM replays WHERE status = 'running' AND created_at <= $1::timestamptz - $2::interval
