@@ -49,8 +49,9 @@ func TestTerminatedWorkflows(t *testing.T) {
 	groups["replayed"].replayDeadLetters()
 	groups["replayed"].awaitRequests(attempts + 1)
 	terminated["replayed"] = groups["replayed"].terminate()
+	// On a busy machine, retries can be made before their workflows are terminated.
 	if terminated["queued"] != 0 || terminated["first attempt"] != 20 || terminated["dead letter"] != 20 ||
-		terminated["replayed"] != 20 || terminated["retrying"] == 0 {
+		terminated["replayed"] != 20 {
 		t.Errorf("terminated %v", terminated)
 	}
 
