@@ -1,12 +1,15 @@
-# The production program in an image that holds nothing else but certificates.
-FROM golang:1.26 AS build
+# An image with only the production program and CA certificates.
+# The build runs on the builder's platform and compiles for the image's.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+ARG TARGETOS TARGETARCH
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN GOWORK=off go mod download
-# With .git, from which the program takes the version that it names.
+# Includes .git, from which the build takes the version of the program.
 COPY . .
-# The Temporal server is part of app/dev only, a module of its own.
-RUN GOWORK=off CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /comanda ./app/cmd/comanda
+# GOWORK=off excludes the module app/dev, which contains the Temporal server.
+RUN GOWORK=off CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+	go build -trimpath -ldflags="-s -w" -o /comanda ./app/cmd/comanda
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

@@ -7,31 +7,31 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Lane is the path that a worker gives to one attempt.
+// Lane is the group of worker slots in which an attempt runs.
 type Lane string
 
-// The lanes. A workflow of the previous release names no lane and does not understand a refusal,
-// so its attempts are neither refused nor counted.
+// The lanes. Workflows of the previous release set no lane and cannot handle OutcomeBusy, so their attempts are neither
+// limited nor counted.
 const (
-	LaneFast Lane = "fast" // thousands of places: the first attempts and retries of quick receivers
-	LaneSlow Lane = "slow" // a few hundred places: all other attempts
+	LaneFast Lane = "fast" // thousands of slots: first attempts and retries of quick receivers
+	LaneSlow Lane = "slow" // a few hundred slots: all other attempts
 )
 
-// BulkheadPolicy limits the attempts that one subscription may have in flight on one worker, so
-// that a receiver that hangs cannot fill a lane.
+// BulkheadPolicy limits the concurrent attempts of one subscription on one worker, so that a hanging receiver cannot
+// occupy all slots of a lane.
 type BulkheadPolicy struct {
 	Fast int // places in the fast lane
 	Slow int // places in the slow lane
-	// MinWait is the shortest wait of an attempt that the slow lane refuses.
+	// MinWait is the minimum wait of an attempt for which the slow lane has no place.
 	MinWait time.Duration
-	// Waits up to MaxWait follow the pace of the receiver. A longer wait would be too long for a
-	// receiver that recovers. Beyond MaxWait, the waits of two refused attempts therefore differ by
-	// at most WakeEvery, which bounds the wake-ups: each costs a timer and a workflow task.
+	// Waits up to MaxWait follow the pace of the receiver. Longer waits would delay deliveries after the receiver has
+	// recovered. Therefore, beyond MaxWait, the waits of two consecutive attempts differ by at most WakeEvery. This
+	// limits the rate of wake-ups, each of which costs a timer and a workflow task.
 	MaxWait   time.Duration
 	WakeEvery time.Duration
 }
 
-// places returns how many attempts may be in flight in a lane; 0 = no limit.
+// places returns the maximum number of concurrent attempts of one subscription in a lane; 0 = unlimited.
 func (p BulkheadPolicy) places(lane Lane) int {
 	switch lane {
 	case LaneFast:
@@ -45,20 +45,20 @@ func (p BulkheadPolicy) places(lane Lane) int {
 // occupancy is the use of one lane by one subscription.
 type occupancy struct {
 	inFlight int
-	typical  time.Duration // moving average of the time that an attempt holds its place
-	turn     time.Time     // of the attempt that is refused next
+	typical  time.Duration // moving average of the time for which an attempt holds its place
+	turn     time.Time     // time at which the next refused attempt should try again
 }
 
-// admit decides on one more attempt and returns the new occupancy. A refused attempt of the slow
-// lane gets a turn behind all attempts that were refused before, at the pace at which places
-// become free: a queue then causes one wake-up per attempt instead of one every few seconds.
+// admit decides whether another attempt may start and returns the new occupancy. An attempt refused by the slow lane
+// gets a wait behind all attempts refused before, at the pace at which places become free. A queue then causes one
+// wake-up per attempt instead of one every few seconds.
 func (o occupancy) admit(p BulkheadPolicy, lane Lane, now time.Time) (_ occupancy, admitted bool, wait time.Duration) {
 	if o.inFlight < p.places(lane) {
 		o.inFlight++
 		return o, true, 0
 	}
 	if lane == LaneFast {
-		return o, false, 0 // it takes the slow lane
+		return o, false, 0 // the attempt moves to the slow lane
 	}
 	if earliest := now.Add(p.MinWait); o.turn.Before(earliest) {
 		o.turn = earliest
@@ -72,9 +72,9 @@ func (o occupancy) admit(p BulkheadPolicy, lane Lane, now time.Time) (_ occupanc
 	return o, false, wait
 }
 
-// leave returns the occupancy after the end of an attempt that held its place for some time.
+// leave returns the occupancy after an attempt ended that held its place for the given time.
 func (o occupancy) leave(held time.Duration) occupancy {
-	const weight = 8 // attempts that the average remembers
+	const weight = 8 // number of attempts in the moving average
 	o.inFlight--
 	o.typical += (held - o.typical) / weight
 	return o
@@ -83,11 +83,11 @@ func (o occupancy) leave(held time.Duration) occupancy {
 // bulkhead holds the places of all subscriptions. It is safe for concurrent use.
 type bulkhead struct {
 	policy  BulkheadPolicy
-	typical time.Duration // assumed until a subscription's attempts have ended
+	typical time.Duration // assumed before the first attempt of a subscription has ended
 	now     func() time.Time
 
 	mu    sync.Mutex
-	lanes map[laneOf]occupancy // of subscriptions with attempts in flight
+	lanes map[laneOf]occupancy // only subscriptions with running attempts
 }
 
 type laneOf struct {
@@ -99,8 +99,8 @@ func newBulkhead(policy BulkheadPolicy, typical time.Duration, now func() time.T
 	return &bulkhead{policy: policy, typical: typical, now: now, lanes: map[laneOf]occupancy{}}
 }
 
-// enter takes a place and returns the function that gives it back. Without a free place, it
-// returns nil and the time to wait, which is 0 in the fast lane.
+// enter takes a place and returns the function that releases it. If no place is free, it returns nil and the time to
+// wait, which is 0 in the fast lane.
 func (b *bulkhead) enter(subscription app.SubscriptionID, lane Lane) (leave func(), wait time.Duration) {
 	if b.policy.places(lane) == 0 {
 		return func() {}, 0
@@ -120,8 +120,8 @@ func (b *bulkhead) enter(subscription app.SubscriptionID, lane Lane) (leave func
 	return func() { b.leave(key, now) }, 0
 }
 
-// leave gives back a place that was taken at a time. The last one also ends the queue: an empty
-// lane shows that the receiver is faster than the turns assumed.
+// leave releases a place that was taken at entered. If no attempt remains, it forgets the computed waits, because the
+// receiver is faster than they assumed.
 func (b *bulkhead) leave(key laneOf, entered time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

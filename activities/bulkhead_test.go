@@ -40,22 +40,25 @@ func TestAdmit(t *testing.T) {
 		"the fast lane, full":      {LaneFast, 3, time.Time{}, false, 0, time.Time{}},
 		"the fast lane, overtaken": {LaneFast, 4, time.Time{}, false, 0, time.Time{}},
 	} {
-		before := occupancy{inFlight: test.inFlight, typical: typical, turn: test.turn}
-		after, admitted, wait := before.admit(testPolicy, test.lane, eventAt)
-		want := before
-		want.turn = test.next
-		if test.admitted {
-			want.inFlight++
-		}
-		if admitted != test.admitted || wait != test.wait || after != want {
-			t.Errorf("%s: %v, %s, %+v", name, admitted, wait, after)
-		}
+		t.Run(name, func(t *testing.T) {
+			before := occupancy{inFlight: test.inFlight, typical: typical, turn: test.turn}
+			after, admitted, wait := before.admit(testPolicy, test.lane, eventAt)
+			want := before
+			want.turn = test.next
+			if test.admitted {
+				want.inFlight++
+			}
+			if admitted != test.admitted || wait != test.wait || after != want {
+				t.Errorf("%s: admitted %v, wait %s, occupancy %+v, want %v, %s, %+v",
+					name, admitted, wait, after, test.admitted, test.wait, want)
+			}
+		})
 	}
 }
 
-// A long queue wakes up at most every 50 ms, however many attempts are refused together, and
-// those at its head as fast as places become free.
-func TestAQueueIsWokenUpInTurn(t *testing.T) {
+// In a long queue, at most one attempt per 50 ms is woken up, regardless of the number of refused attempts. The first
+// attempts of the queue are woken up at the pace at which places become free.
+func TestAdmitSpacesWaits(t *testing.T) {
 	t.Parallel()
 	policy := DefaultDeliveryPolicy(10 * time.Second).Bulkhead
 	queue := occupancy{inFlight: policy.Slow, typical: 10 * time.Second}
@@ -64,23 +67,23 @@ func TestAQueueIsWokenUpInTurn(t *testing.T) {
 		var wait time.Duration
 		queue, _, wait = queue.admit(policy, LaneSlow, eventAt)
 		if i == 0 && wait != policy.MinWait || i > 0 && wait < last+policy.WakeEvery {
-			t.Fatalf("attempt %d waits for %s, the one before it for %s", i, wait, last)
+			t.Fatalf("wait of attempt %d: %s, previous wait %s, want at least %s more", i, wait, last, policy.WakeEvery)
 		}
 		last = wait
 	}
 	if last > 90*time.Minute {
-		t.Errorf("the last of 100,000 waits for %s", last)
+		t.Errorf("wait of the last of 100,000 attempts: %s, want at most 90m", last)
 	}
 }
 
-func TestThePaceFollowsTheReceiver(t *testing.T) {
+func TestLeaveFollowsReceiverPace(t *testing.T) {
 	t.Parallel()
 	lane := occupancy{inFlight: 100, typical: 10 * time.Second}
 	for range 50 {
 		lane = lane.leave(time.Second)
 	}
 	if lane.inFlight != 50 || lane.typical < time.Second || lane.typical > 1100*time.Millisecond {
-		t.Errorf("%+v", lane)
+		t.Errorf("occupancy %+v, want 50 in flight and a typical duration of 1s to 1.1s", lane)
 	}
 }
 
@@ -94,7 +97,7 @@ func TestBulkheadUnderLoad(t *testing.T) {
 			leave, wait := b.enter("whk_1", LaneSlow)
 			if leave == nil {
 				if wait < testPolicy.MinWait {
-					t.Errorf("a wait of %s", wait)
+					t.Errorf("wait %s, want at least %s", wait, testPolicy.MinWait)
 				}
 				return
 			}
@@ -108,12 +111,13 @@ func TestBulkheadUnderLoad(t *testing.T) {
 	}
 	attempts.Wait()
 	if most.Load() != 0 || entered.Load() == 0 || len(b.lanes) != 0 {
-		t.Errorf("%d in flight, %d entered, kept %v", most.Load(), entered.Load(), b.lanes)
+		t.Errorf("%d in flight, %d entered, lanes %v, want 0 in flight and no lanes",
+			most.Load(), entered.Load(), b.lanes)
 	}
 }
 
-// A receiver that hangs takes its own places only, and those only while it hangs.
-func TestBusy(t *testing.T) {
+// A hanging receiver occupies only places of its subscription, and only while it hangs.
+func TestDeliverBusy(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}, 10), make(chan struct{})
 	e, url := receiver(t, time.Minute, func(_ http.ResponseWriter, r *http.Request) {
@@ -131,7 +135,7 @@ func TestBusy(t *testing.T) {
 	deliver := func(attempt int, lane Lane) DeliverResult {
 		got, err := d.Deliver(t.Context(), DeliverInput{Attempt: attempt, Lane: lane})
 		if err != nil {
-			t.Error(err)
+			t.Errorf("Deliver: %v", err)
 		}
 		return got
 	}
@@ -139,36 +143,37 @@ func TestBusy(t *testing.T) {
 	begin := func(attempt int, lane Lane) {
 		ended.Go(func() {
 			if got := deliver(attempt, lane); got.Outcome != OutcomeDelivered {
-				t.Errorf("%s: %+v", lane, got)
+				t.Errorf("lane %q: %+v, want %s", lane, got, OutcomeDelivered)
 			}
 		})
 	}
-	for attempt, lane := range []Lane{LaneSlow, LaneFast, ""} { // each has places of its own
+	for attempt, lane := range []Lane{LaneSlow, LaneFast, ""} { // each lane has its own places
 		begin(attempt, lane)
 		<-arrived
 	}
-	begin(0, LaneSlow) // joins the attempt in flight
-	begin(3, "")       // is not refused
+	begin(0, LaneSlow) // waits for the running attempt
+	begin(3, "")       // is not limited
 	<-arrived
 	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeBusy, Wait: 3 * time.Second}, deliver(4, LaneSlow)); diff != "" {
-		t.Error(diff)
+		t.Errorf("busy in the slow lane (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(DeliverResult{Outcome: OutcomeBusy}, deliver(4, LaneFast)); diff != "" {
-		t.Error(diff)
+		t.Errorf("busy in the fast lane (-want +got):\n%s", diff)
 	}
 	store.set(healthy)
 	if got := deliver(5, LaneSlow); got.Outcome != OutcomeDelivered {
-		t.Errorf("another subscription: %+v", got)
+		t.Errorf("another subscription: %+v, want %s", got, OutcomeDelivered)
 	}
 	store.set(hanging)
 	close(release)
 	ended.Wait()
 	if got := deliver(4, LaneSlow); got.Outcome != OutcomeDelivered || len(d.bulkhead.lanes) != 0 {
-		t.Errorf("afterwards: %+v, kept %v", got, d.bulkhead.lanes)
+		t.Errorf("after the receiver recovered: %+v, lanes %v, want %s and no lanes",
+			got, d.bulkhead.lanes, OutcomeDelivered)
 	}
 }
 
-// A result is quick if the receiver responded, with any status, before it counts as slow.
+// A result is quick if the receiver responded with any status in less than app.SlowResponse.
 func TestQuick(t *testing.T) {
 	t.Parallel()
 	for want, recorded := range map[bool][]app.Attempt{
@@ -183,7 +188,7 @@ func TestQuick(t *testing.T) {
 	} {
 		for _, attempt := range recorded {
 			if got := resultOf(attempt, 0).Quick; got != want {
-				t.Errorf("%+v: %v", attempt, got)
+				t.Errorf("%+v: quick %v, want %v", attempt, got, want)
 			}
 		}
 	}

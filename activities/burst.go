@@ -13,12 +13,12 @@ import (
 
 // BurstStore loads the deliveries of a burst.
 type BurstStore interface {
-	// OutgoingAll loads what an attempt of that number needs of each delivery, in the same order.
-	// A delivery that is gone is nil.
+	// OutgoingAll loads the inputs of the attempts with this number, in the order of deliveries. The result is nil for
+	// a delivery whose row has been erased.
 	OutgoingAll(ctx context.Context, deliveries []app.DeliveryID, number int) ([]*app.Outgoing, error)
 }
 
-// DeliveryStarter starts the workflow of one delivery. A repeated call has no further effect.
+// DeliveryStarter starts the workflow of one delivery. It is idempotent.
 type DeliveryStarter interface {
 	StartDelivery(ctx context.Context, claim app.Claim) error
 }
@@ -31,11 +31,11 @@ type Bursts struct {
 	policy     BurstPolicy
 	after      func(time.Duration) <-chan time.Time
 
-	running  sync.WaitGroup // attempts in flight, also of bursts that have ended
-	starting chan struct{}  // holds one for each workflow that is being started
+	running  sync.WaitGroup // running attempts, including those of bursts that have ended
+	starting chan struct{}  // contains an element for each workflow that is being started
 }
 
-// NewBursts returns bursts whose attempts deliveries makes. starter starts the workflows of
+// NewBursts returns the activity of bursts. It makes attempts through deliveries. starter starts the workflows of
 // deliveries that a burst does not finish.
 func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter, policy BurstPolicy) *Bursts {
 	return &Bursts{
@@ -47,7 +47,7 @@ func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter
 // BurstInput names the deliveries of a burst.
 type BurstInput struct {
 	Deliveries []BurstDelivery `json:"deliveries"`
-	RetryIn    time.Duration   `json:"retryIn"` // until the second attempt of a delivery; 0 = there is none
+	RetryIn    time.Duration   `json:"retryIn"` // delay of the second attempt; 0 = no second attempt
 }
 
 // BurstDelivery names a delivery whose first attempt a burst makes.
@@ -60,11 +60,11 @@ type BurstDelivery struct {
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
 }
 
-// OutcomeContinues is the outcome of a delivery that has got a workflow of its own.
+// OutcomeContinues is the outcome of a delivery that continues as its own workflow.
 const OutcomeContinues Outcome = "continues"
 
-// BurstResult is the result of a burst for its workflow. Most deliveries are delivered, so it
-// names only the others.
+// BurstResult is the result of a burst for its workflow. To keep it small, it lists only the deliveries that were not
+// delivered.
 type BurstResult struct {
 	Delivered int          `json:"delivered"`
 	Others    []BurstOther `json:"others,omitempty"` // in the order of the input
@@ -77,21 +77,22 @@ type BurstOther struct {
 	Reason     string         `json:"reason,omitempty"`
 }
 
-// firstAttempt is the number of the attempts that a burst makes.
+// firstAttempt is the number of all attempts in a burst.
 const firstAttempt = 1
 
-// DeliverBurst makes the first attempts of deliveries concurrently. It returns when each of them
-// is recorded or has a workflow of its own. Attempts that take long continue in the background.
+// DeliverBurst makes the first attempts of deliveries concurrently. It returns when each attempt has been recorded or
+// its delivery has its own workflow. Attempts that take long continue in the background.
 //
-// Like Deliver, it can be repeated: recorded attempts are not made again, and attempts in
-// flight are joined. An error is a failure on our side that concerns the burst.
+// Like [Deliveries.Deliver], it can be repeated: it does not repeat recorded attempts, and it waits for running ones.
+// An error is internal, and Temporal repeats the activity.
 func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, error) {
-	// Attempts that have begun are finished, see Deliver.
+	// Cancellation does not interrupt attempts, see Deliver.
 	ctx = context.WithoutCancel(ctx)
 	n := len(in.Deliveries)
 	run := &burstRun{
 		Bursts: b, in: in, began: b.deliveries.now(),
-		flights: make([]*flight, n), left: make([]atomic.Bool, n), settled: make(chan settled, 2*n), // each may also leave
+		flights: make([]*flight, n), left: make([]atomic.Bool, n),
+		settled: make(chan settled, 2*n), // a delivery can settle twice: it leaves the burst, and its attempt ends
 	}
 	if err := run.start(ctx); err != nil {
 		return BurstResult{}, err
@@ -99,8 +100,8 @@ func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, 
 	return run.await(ctx)
 }
 
-// Wait waits for the attempts that continue after their bursts, until ctx ends. No burst may
-// begin meanwhile.
+// Wait waits until the attempts that continue after their bursts have ended. It returns the error of ctx if ctx is done
+// first. No burst may start during the call.
 func (b *Bursts) Wait(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
@@ -122,27 +123,29 @@ type burstRun struct {
 	in      BurstInput
 	began   time.Time
 	flights []*flight
-	left    []atomic.Bool // the attempt takes long: its delivery gets a workflow of its own
+	left    []atomic.Bool // the attempt takes long, and its delivery continues as its own workflow
 	settled chan settled
 }
 
-// settled is the end of one delivery within a burst: it is recorded or has a workflow of its
-// own, unless there is an error.
+// settled is the end of one delivery within a burst: its attempt has been recorded, or it has its own workflow, unless
+// err is set.
 type settled struct {
-	place   int // in the input
+	place   int // index in the input
 	outcome Outcome
 	reason  string
 	err     error
 }
 
-// start begins the attempts. It enters the flights before it loads their data: an attempt in
-// flight could otherwise be recorded between the two, and be made again.
+// start starts the attempts. It enters the flights before it loads the inputs. Otherwise, a running attempt could be
+// recorded between the two steps, and would be made again. If the inputs cannot be loaded, unrecorded attempts are kept
+// for the next run.
 func (r *burstRun) start(ctx context.Context) error {
 	mine := make([]int, 0, len(r.flights))
 	for i := range r.flights {
 		var own bool
 		if r.flights[i], own = r.deliveries.flights.enter(r.key(i)); own {
 			mine = append(mine, i)
+			r.deliveries.unrecorded.extend(r.key(i), r.began)
 		}
 	}
 	loaded, err := r.load(ctx, mine)
@@ -167,7 +170,9 @@ func (r *burstRun) start(ctx context.Context) error {
 				attempt := func() (attempted, error) { return r.attempt(ctx, i, outgoing[i]) }
 				r.deliveries.flights.run(r.key(i), r.flights[i], attempt)
 			}
-			r.settled <- r.settle(ctx, i)
+			if s, ok := r.settle(ctx, i); ok {
+				r.settled <- s
+			}
 		})
 	}
 	return nil
@@ -177,7 +182,7 @@ func (r *burstRun) key(place int) string {
 	return attemptKey(r.in.Deliveries[place].DeliveryID, firstAttempt)
 }
 
-// load loads the data of the deliveries at these places.
+// load loads the inputs of the deliveries at these places.
 func (r *burstRun) load(ctx context.Context, places []int) ([]*app.Outgoing, error) {
 	if len(places) == 0 {
 		return nil, nil
@@ -191,7 +196,7 @@ func (r *burstRun) load(ctx context.Context, places []int) ([]*app.Outgoing, err
 	return r.store.OutgoingAll(ctx, ids, firstAttempt)
 }
 
-// attempt makes one attempt, unless an earlier run has made it.
+// attempt makes and records one attempt. It only records the attempt if an earlier run has already made it.
 func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoing) (attempted, error) {
 	flight := r.flights[place]
 	if made, ok := r.deliveries.unrecorded.find(r.key(place)); ok {
@@ -207,39 +212,40 @@ func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoin
 	return r.deliveries.deliverLoaded(ctx, in, *outgoing, flight)
 }
 
-// settle waits for an attempt and starts the workflow of its delivery if that has not ended.
-func (r *burstRun) settle(ctx context.Context, place int) settled {
+// settle waits for the end of an attempt. It starts the workflow of the delivery if the delivery has not ended. ok is
+// false if the delivery has left the burst and continues: then only the start of its workflow settles it.
+func (r *burstRun) settle(ctx context.Context, place int) (_ settled, ok bool) {
 	flight, claim := r.flights[place], r.claim(place)
 	<-flight.done
 	s := settled{place: place, outcome: flight.Outcome, reason: flight.Reason}
 	switch {
-	case errors.Is(flight.err, errUnreadable): // holds only this delivery
+	case errors.Is(flight.err, errUnreadable): // must not block the other deliveries of the burst
 		s.reason = errUnreadable.Error()
 	case flight.err != nil:
 		s.err = flight.err
-		return s
+		return s, true
 	case flight.Outcome == OutcomeBusy:
 		s.reason = "the webhook has too many attempts in progress"
 	case flight.Outcome != OutcomeFailed:
-		return s
+		return s, true
 	case flight.status == app.AttemptDeadLetter:
 		s.outcome = OutcomeDeadLetter
-		return s
+		return s, true
 	case flight.status == app.AttemptFailed: // the next attempt is already made
 		s.outcome = OutcomeContinues
-		return s
+		return s, true
 	default:
 		claim.Attempts, claim.Place, claim.NextRetryAt, claim.Quick = 1, 1, &flight.retryAt, flight.Quick
 	}
-	s.outcome = OutcomeContinues
-	if !r.left[place].Load() {
-		s.err = r.startDelivery(ctx, claim)
+	if r.left[place].Load() {
+		return settled{}, false
 	}
-	return s
+	s.outcome = OutcomeContinues
+	s.err = r.startDelivery(ctx, claim)
+	return s, true
 }
 
-// claim returns the claim with which a delivery begins in a workflow of its own. Its attempts
-// take the slow lane.
+// claim returns the claim with which the workflow of a delivery starts. It lets the first attempt use the slow lane.
 func (r *burstRun) claim(place int) app.Claim {
 	d := r.in.Deliveries[place]
 	return app.Claim{
@@ -248,7 +254,8 @@ func (r *burstRun) claim(place int) app.Claim {
 	}
 }
 
-// startDelivery starts a workflow. Only a few start concurrently: many starts delay others.
+// startDelivery starts a workflow. The number of concurrent starts is limited, because many starts delay other
+// subscriptions.
 func (r *burstRun) startDelivery(ctx context.Context, claim app.Claim) error {
 	r.starting <- struct{}{}
 	defer func() { <-r.starting }()
@@ -257,7 +264,7 @@ func (r *burstRun) startDelivery(ctx context.Context, claim app.Claim) error {
 	return r.starter.StartDelivery(ctx, claim)
 }
 
-// await collects the ends of all deliveries. Attempts that take long leave the burst.
+// await waits until all deliveries have settled. Deliveries whose attempts take long leave the burst.
 func (r *burstRun) await(ctx context.Context) (BurstResult, error) {
 	ends := make([]*settled, len(r.flights))
 	leave := r.after(r.policy.Leave)
@@ -279,21 +286,22 @@ func (r *burstRun) await(ctx context.Context) (BurstResult, error) {
 	return r.result(ends)
 }
 
-// leave starts the workflow of a delivery whose attempt takes long. The workflow begins after
-// the attempt must have been recorded, so that it finds the record. Without one, this process
-// has died, and the workflow makes the attempt.
+// leave starts the workflow of a delivery whose attempt takes long. Its first attempt is due after the time limit of
+// the running attempt, so that it finds the record. If there is no record, this process has died, and the workflow
+// makes the attempt.
 func (r *burstRun) leave(ctx context.Context, place int) {
 	r.left[place].Store(true)
 	claim, due := r.claim(place), r.began.Add(r.deliveries.policy.AttemptLimit())
 	claim.NextRetryAt, claim.Quick = &due, true
 	r.running.Go(func() {
 		r.settled <- settled{
-			place: place, outcome: OutcomeContinues, reason: "the receiver takes long", err: r.startDelivery(ctx, claim),
+			place: place, outcome: OutcomeContinues, reason: "the receiver takes long",
+			err: r.startDelivery(ctx, claim),
 		}
 	})
 }
 
-// result returns the ends of all deliveries, or the first error.
+// result returns the result of the burst. It returns an error if any delivery could not be handled.
 func (r *burstRun) result(ends []*settled) (BurstResult, error) {
 	var result BurstResult
 	var first error

@@ -17,12 +17,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// queue is a Store of many deliveries, each with one attempt.
+// queue is a Store with many deliveries, each with at most one attempt.
 type queue struct {
 	memory
 
 	deliveries map[app.DeliveryID]app.Outgoing
-	away       bool // the database
+	away       bool // the database is unreachable
 }
 
 func (q *queue) OutgoingAll(_ context.Context, ids []app.DeliveryID, number int) ([]*app.Outgoing, error) {
@@ -72,31 +72,35 @@ func (q *queue) change(id app.DeliveryID, change func(*app.Outgoing)) {
 	q.deliveries[id] = outgoing
 }
 
-var errAway = errors.New("the database is away")
+var errAway = errors.New("the database is unreachable")
 
-// starts is a DeliveryStarter that keeps what it is given.
+// starts is a DeliveryStarter that records the claims.
 type starts struct {
 	sync.Mutex
 	claims []app.Claim
 	err    error
+	hold   func() // called before each start
 }
 
 func (s *starts) StartDelivery(_ context.Context, claim app.Claim) error {
+	if s.hold != nil {
+		s.hold()
+	}
 	s.Lock()
 	defer s.Unlock()
 	s.claims = append(s.claims, claim)
 	return s.err
 }
 
-// crowd is a burst of n deliveries to receivers that share a handler. The event of a delivery
-// is named like the delivery.
+// crowd is a burst of n deliveries to receivers that share a handler. The event of a delivery has the same id as the
+// delivery.
 type crowd struct {
 	*Bursts
 
 	queue  *queue
 	starts *starts
 	in     BurstInput
-	leave  chan time.Time // makes the attempts in flight leave the burst
+	leave  chan time.Time // makes the running attempts leave the burst
 	posts  atomic.Int32
 }
 
@@ -124,14 +128,14 @@ func newCrowd(t *testing.T, n int, handle http.HandlerFunc) *crowd {
 	return c
 }
 
-// worker returns the bursts of another process with the same database and Temporal.
+// worker returns the bursts of another process with the same database and the same Temporal server.
 func (c *crowd) worker(e *Egress) *Bursts {
 	b := NewBursts(newDeliveries(e, c.queue), c.queue, c.starts, DefaultBurstPolicy())
 	b.after = func(time.Duration) <-chan time.Time { return c.leave }
 	return b
 }
 
-// check delivers the burst and compares the result and the workflows that were started.
+// check delivers the burst and compares the result and the started workflows.
 func (c *crowd) check(t *testing.T, want BurstResult, started ...app.Claim) {
 	t.Helper()
 	got, err := c.DeliverBurst(t.Context(), c.in)
@@ -140,11 +144,11 @@ func (c *crowd) check(t *testing.T, want BurstResult, started ...app.Claim) {
 	}
 	slices.SortFunc(c.starts.claims, func(a, b app.Claim) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	if diff := cmp.Diff(want, got) + cmp.Diff(started, c.starts.claims); diff != "" {
-		t.Error(diff)
+		t.Errorf("result and started workflows (-want +got):\n%s", diff)
 	}
 }
 
-// claim is the claim of the delivery with that number.
+// claim returns the claim of delivery i.
 func (c *crowd) claim(i int) app.Claim {
 	d := c.in.Deliveries[i]
 	return app.Claim{
@@ -153,7 +157,7 @@ func (c *crowd) claim(i int) app.Claim {
 	}
 }
 
-// failed is the same after a failed first attempt.
+// failed returns the claim of delivery i after a failed first attempt.
 func (c *crowd) failed(i int) app.Claim {
 	claim, next := c.claim(i), eventAt.Add(time.Second+time.Minute)
 	claim.Attempts, claim.Place, claim.NextRetryAt, claim.Quick = 1, 1, &next, true
@@ -166,7 +170,7 @@ func continues(id app.DeliveryID, reason string) BurstOther {
 
 func ok(http.ResponseWriter, *http.Request) {}
 
-// fail fails the deliveries with these names and delivers the others.
+// fail is a handler that responds with 503 to the deliveries with these ids and with 204 to the others.
 func fail(names ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if slices.Contains(names, r.Header.Get("X-Webhook-Id")) {
@@ -188,25 +192,24 @@ func TestBurst(t *testing.T) {
 		continues("dlv_8", errUnreadable.Error()), {"dlv_9", OutcomeCancelled, "no longer kept"},
 	}}, c.failed(3), c.failed(5), c.claim(8))
 	if c.posts.Load() != 28 || len(c.queue.made) != 28 {
-		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+		t.Errorf("%d POSTs, %d records, want 28 of each", c.posts.Load(), len(c.queue.made))
 	}
 }
 
-// A schedule without retries leaves dead letters without a workflow.
+// Without retries in the schedule, a failed attempt is a dead letter, for which no workflow is started.
 func TestBurstWithoutRetries(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2, fail("dlv_1"))
 	c.in.RetryIn = 0
 	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{{"dlv_1", OutcomeDeadLetter, "HTTP 503"}}})
 	if status := c.queue.deliveries["dlv_1"].Recorded.Status; status != app.AttemptDeadLetter {
-		t.Errorf("recorded as %s", status)
+		t.Errorf("recorded status %s, want %s", status, app.AttemptDeadLetter)
 	}
 }
 
-// A burst that runs again, for example on another worker, makes only attempts that are not
-// recorded, and starts the workflows of recorded failures. Rows that have changed in the meantime
-// decide.
-func TestBurstAfterACrash(t *testing.T) {
+// A repeated burst, for example on another worker, makes only attempts that are not recorded, and starts the workflows
+// of recorded failures. It uses the current rows.
+func TestBurstIsRepeatable(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 6, ok)
 	recorded := func(status app.AttemptStatus, code int) func(*app.Outgoing) {
@@ -226,13 +229,12 @@ func TestBurstAfterACrash(t *testing.T) {
 		{"dlv_3", OutcomeDeadLetter, "HTTP 503"}, {"dlv_4", OutcomeDeadLetter, app.ReasonInactive},
 	}}, c.failed(1))
 	if c.posts.Load() != 1 {
-		t.Errorf("%d POSTs", c.posts.Load())
+		t.Errorf("%d POSTs, want 1", c.posts.Load())
 	}
 }
 
-// An attempt that takes long continues without its burst. The workflow of its delivery begins
-// when the attempt must have been recorded.
-func TestAttemptLeavesItsBurst(t *testing.T) {
+// A delivery whose attempt takes long leaves the burst. Its workflow starts after the time limit of the attempt.
+func TestSlowAttemptLeavesBurst(t *testing.T) {
 	t.Parallel()
 	arrived, release := make(chan struct{}), make(chan struct{})
 	c := newCrowd(t, 3, func(_ http.ResponseWriter, r *http.Request) {
@@ -247,7 +249,7 @@ func TestAttemptLeavesItsBurst(t *testing.T) {
 	}()
 	got, err := c.DeliverBurst(t.Context(), c.in)
 	if err != nil || got.Delivered+len(got.Others) != 3 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("result %+v, %v, want 3 deliveries", got, err)
 	}
 	c.starts.Lock()
 	left := slices.IndexFunc(c.starts.claims, func(claim app.Claim) bool { return claim.ID == "dlv_1" })
@@ -255,30 +257,30 @@ func TestAttemptLeavesItsBurst(t *testing.T) {
 	due := eventAt.Add(time.Second + c.deliveries.policy.AttemptLimit())
 	want.NextRetryAt, want.Quick = &due, true
 	if diff := cmp.Diff(want, c.starts.claims[left]); diff != "" {
-		t.Error(diff)
+		t.Errorf("claim of the delivery that left (-want +got):\n%s", diff)
 	}
 	c.starts.Unlock()
 
-	// The worker that stops waits for the attempt. Its own workflow joins it.
+	// The stopping worker waits for the attempt. The delivery's workflow joins it.
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	if err := c.Wait(ended); !errors.Is(err, context.Canceled) {
-		t.Errorf("waits no longer: %v", err)
+		t.Errorf("Wait during the attempt: %v, want %v", err, context.Canceled)
 	}
 	var joined sync.WaitGroup
 	joined.Go(func() {
 		got, err := c.deliveries.Deliver(t.Context(), DeliverInput{DeliveryID: "dlv_1", Attempt: 1, Lane: LaneFast})
 		if err != nil || got.Outcome != OutcomeDelivered {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("Deliver during the attempt: %+v, %v, want %s", got, err, OutcomeDelivered)
 		}
 	})
 	close(release)
 	if err := c.Wait(t.Context()); err != nil {
-		t.Error(err)
+		t.Errorf("Wait after the attempt: %v", err)
 	}
 	joined.Wait()
 	if c.posts.Load() != 3 || len(c.queue.made) != 3 {
-		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+		t.Errorf("%d POSTs, %d records, want 3 of each", c.posts.Load(), len(c.queue.made))
 	}
 }
 
@@ -295,15 +297,15 @@ func (a arrivals) handle(_ http.ResponseWriter, r *http.Request) {
 	<-a.release
 }
 
-// A burst that runs again in the same process joins the attempts in flight.
-func TestRunsOfOneBurstAreOnePOSTEach(t *testing.T) {
+// A burst that is repeated in the same process joins the running attempts.
+func TestConcurrentRunsOfBurstShareAttempts(t *testing.T) {
 	t.Parallel()
 	held := newArrivals()
 	c := newCrowd(t, 3, held.handle)
 	var runs sync.WaitGroup
 	run := func() {
 		if got, err := c.DeliverBurst(t.Context(), c.in); err != nil || got.Delivered != 3 {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("result %+v, %v, want 3 delivered", got, err)
 		}
 	}
 	runs.Go(run)
@@ -314,79 +316,12 @@ func TestRunsOfOneBurstAreOnePOSTEach(t *testing.T) {
 	close(held.release)
 	runs.Wait()
 	if c.posts.Load() != 3 || len(c.queue.made) != 3 {
-		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
+		t.Errorf("%d POSTs, %d records, want 3 of each", c.posts.Load(), len(c.queue.made))
 	}
 }
 
-// While the database is away, the burst fails. The next run makes no POST again.
-func TestBurstWithoutDatabase(t *testing.T) {
-	t.Parallel()
-	held := newArrivals()
-	c := newCrowd(t, 2, held.handle)
-	setAway := func(away bool) {
-		c.queue.Lock()
-		defer c.queue.Unlock()
-		c.queue.away = away
-	}
-	setAway(true)
-	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, errAway) {
-		t.Errorf("loading: %+v, %v", got, err)
-	}
-	setAway(false)
-	go func() {
-		<-held.arrived
-		<-held.arrived
-		setAway(true)
-		close(held.release)
-	}()
-	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, errAway) {
-		t.Errorf("recording: %+v, %v", got, err)
-	}
-	setAway(false)
-	c.check(t, BurstResult{Delivered: 2})
-	if c.posts.Load() != 2 || len(c.queue.made) != 2 || len(c.deliveries.unrecorded.attempts) != 0 {
-		t.Errorf("%d POSTs, %d records", c.posts.Load(), len(c.queue.made))
-	}
-}
-
-// The burst has not ended before the workflow of a failed delivery is started.
-func TestBurstWithoutTemporal(t *testing.T) {
-	t.Parallel()
-	c := newCrowd(t, 2, fail("dlv_1"))
-	c.starts.err = errors.New("Temporal is away")
-	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, c.starts.err) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	c.starts.err, c.starts.claims = nil, nil
-	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{continues("dlv_1", "HTTP 503")}}, c.failed(1))
-	if c.posts.Load() != 2 {
-		t.Errorf("%d POSTs", c.posts.Load())
-	}
-}
-
-// Nor before the workflow of a delivery that leaves is started.
-func TestLeavingWithoutTemporal(t *testing.T) {
-	t.Parallel()
-	held := newArrivals()
-	c := newCrowd(t, 1, held.handle)
-	c.starts.err = errors.New("Temporal is away")
-	go func() {
-		<-held.arrived
-		c.leave <- time.Time{}
-	}()
-	if got, err := c.DeliverBurst(t.Context(), c.in); !errors.Is(err, c.starts.err) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	close(held.release)
-	if err := c.Wait(t.Context()); err != nil {
-		t.Error(err)
-	}
-	c.starts.claims = nil
-	c.check(t, BurstResult{Delivered: 1})
-}
-
-// A delivery whose webhook has too many attempts in the fast lane gets its own workflow.
-func TestBusyWebhookInABurst(t *testing.T) {
+// A delivery whose webhook has too many running attempts in the fast lane continues as its own workflow.
+func TestBusyWebhookInBurst(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2, ok)
 	c.deliveries.bulkhead.policy.Fast = 1
@@ -395,31 +330,33 @@ func TestBusyWebhookInABurst(t *testing.T) {
 	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{continues("dlv_1", reason)}}, c.claim(1))
 }
 
-// A receiver verifies both secrets during a rotation, as in deliveries outside bursts.
-func TestRotatedSecretInABurst(t *testing.T) {
+// During the overlap of a rotation, attempts in bursts are signed with both secrets.
+func TestRotatedSecretInBurst(t *testing.T) {
 	t.Parallel()
 	signatures := make(chan string, 1)
-	c := newCrowd(t, 1, func(_ http.ResponseWriter, r *http.Request) { signatures <- r.Header.Get("Webhook-Signature") })
+	c := newCrowd(
+		t, 1, func(_ http.ResponseWriter, r *http.Request) { signatures <- r.Header.Get("Webhook-Signature") },
+	)
 	c.queue.change("dlv_0", func(o *app.Outgoing) {
 		o.PreviousSecret, o.Secret = o.Secret, app.NewSecret(strings.Repeat("n", 32))
 	})
 	c.check(t, BurstResult{Delivered: 1})
 	if got := <-signatures; strings.Count(got, "v1,") != 2 {
-		t.Errorf("signed with %q", got)
+		t.Errorf("webhook-signature %q, want two signatures", got)
 	}
 }
 
-// A panic fails its attempt and does not end the process.
-func TestPanicOfAnAttempt(t *testing.T) {
+// A panic becomes the error of its attempt and does not end the process.
+func TestFlightRecoversPanic(t *testing.T) {
 	t.Parallel()
 	var f flights
 	flight, mine := f.enter("dlv_1/1")
 	if !mine {
-		t.Fatal("nobody makes the attempt")
+		t.Fatal("enter returned mine = false for the first caller")
 	}
 	f.run("dlv_1/1", flight, func() (attempted, error) { panic("a defect") })
 	<-flight.done
 	if flight.err == nil || !strings.Contains(flight.err.Error(), "a defect") || len(f.byKey) > 0 {
-		t.Errorf("%v, %v", flight.err, f.byKey)
+		t.Errorf("error %v, flights %v, want the panic and no flights", flight.err, f.byKey)
 	}
 }

@@ -1,12 +1,13 @@
-// Package activities holds what workflows do to the outside world. A receiver's refusal
-// is data here; an error means that we failed, and is tried again without using up one
-// of the delivery's attempts.
+// Package activities contains the side effects of workflows: HTTP requests to receivers, mails and database access. A
+// failure of a receiver is a result. An error is an internal failure: Temporal retries the activity, which does not use
+// up an attempt of the delivery.
 package activities
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,19 +20,24 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// UserAgent is how the service introduces itself to receivers (spec, Delivery request).
+// UserAgent is the value of the header User-Agent in requests to receivers (spec, Delivery request).
 const UserAgent = "Comanda-Webhooks/1.0"
 
-// Store is what deliveries need of the database.
+// Store contains deliveries and attempts.
 type Store interface {
+	// Outgoing loads the input of an attempt. It returns NOT_FOUND if the delivery's row has been erased.
 	Outgoing(ctx context.Context, id app.DeliveryID, number int) (app.Outgoing, error)
+	// RecordAttempt records an attempt. fresh is false if an attempt with this number was already recorded.
 	RecordAttempt(ctx context.Context, attempt app.MadeAttempt) (fresh bool, err error)
+	// EndDelivery ends a delivery without an attempt.
 	EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error
+	// OutgoingTest loads the input of a test. It returns NOT_FOUND if the subscription does not exist.
 	OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error)
+	// RecordTest records the attempt of a test.
 	RecordTest(ctx context.Context, attempt app.MadeAttempt) error
 }
 
-// Deliveries makes the attempts of deliveries.
+// Deliveries makes and records the attempts of deliveries. It is safe for concurrent use.
 type Deliveries struct {
 	store   Store
 	egress  *Egress
@@ -41,53 +47,53 @@ type Deliveries struct {
 	log     zerolog.Logger
 
 	flights    flights
-	tests      singleflight.Group // joins a try of a test to an earlier one that still runs
+	tests      singleflight.Group // a repeated activity waits for the running execution of the same test
 	unrecorded unrecorded
 	bulkhead   *bulkhead
 }
 
-// NewDeliveries makes attempts within a policy. It registers their metrics.
+// NewDeliveries returns the activity of attempts with the limits of a policy. It registers their metrics.
 func NewDeliveries(
 	store Store, egress *Egress, policy DeliveryPolicy, now func() time.Time,
 	metrics prometheus.Registerer, log zerolog.Logger,
 ) *Deliveries {
 	return &Deliveries{
 		store: store, egress: egress, policy: policy, now: now, metrics: newAttemptMetrics(metrics),
-		// A missing key fails many attempts, each of them repeatedly.
+		// If a secret key is missing, many attempts fail repeatedly.
 		log:      log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
 		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, now),
 	}
 }
 
-// DeliverInput names one attempt.
+// DeliverInput identifies one attempt.
 type DeliverInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
-	Attempt    int            `json:"attempt"` // from 1, counting on over replays
-	RetryIn    time.Duration  `json:"retryIn"` // until the next attempt if this one fails; 0 = there is none
+	Attempt    int            `json:"attempt"` // from 1; continues across replays
+	RetryIn    time.Duration  `json:"retryIn"` // delay of the next attempt if this one fails; 0 = no next attempt
 	Lane       Lane           `json:"lane,omitempty"`
 }
 
-// Outcome is the end of one call of Deliver.
+// Outcome is the outcome of one call of [Deliveries.Deliver].
 type Outcome string
 
 const (
 	OutcomeDelivered  Outcome = "delivered"
 	OutcomeFailed     Outcome = "failed"
-	OutcomeDeadLetter Outcome = "dead_letter" // no attempt: the subscription or the event forbids it now
-	OutcomeCancelled  Outcome = "cancelled"   // no attempt: the delivery or its subscription has ended
-	OutcomeBusy       Outcome = "busy"        // no attempt: the subscription has too many in flight in this lane
+	OutcomeDeadLetter Outcome = "dead_letter" // no attempt: the subscription is inactive or the body was erased
+	OutcomeCancelled  Outcome = "cancelled"   // no attempt: the delivery was cancelled or its subscription deleted
+	OutcomeBusy       Outcome = "busy"        // no attempt: the subscription has too many running attempts in this lane
 )
 
 // DeliverResult is the result of an attempt for the workflow and its history.
 type DeliverResult struct {
 	Outcome    Outcome       `json:"outcome"`
 	StatusCode int           `json:"statusCode,omitempty"` // 0 = no response
-	Reason     string        `json:"reason,omitempty"`     // in a few words, unless delivered or busy
+	Reason     string        `json:"reason,omitempty"`     // a few words; empty if delivered or busy
 	Quick      bool          `json:"quick,omitempty"`      // the receiver responded quickly, with any status
-	Wait       time.Duration `json:"wait,omitempty"`       // if busy: until the next try; 0 = take the slow lane now
+	Wait       time.Duration `json:"wait,omitempty"`       // if busy: time to wait; 0 = use the slow lane immediately
 }
 
-// without returns the result of a delivery that ends without an attempt.
+// without returns the result for a delivery that ends without an attempt.
 func without(outcome Outcome, reason string) attempted {
 	return attempted{DeliverResult: DeliverResult{Outcome: outcome, Reason: reason}}
 }
@@ -95,20 +101,19 @@ func without(outcome Outcome, reason string) attempted {
 // gone returns the result for a delivery whose rows have been erased.
 func gone() attempted { return without(OutcomeCancelled, "no longer kept") }
 
-// attemptKey names an attempt within the process.
+// attemptKey returns the key of an attempt in flights and unrecorded.
 func attemptKey(id app.DeliveryID, number int) string { return string(id) + "/" + strconv.Itoa(number) }
 
-// errUnreadable is a failure of the installation, not of the receiver. The attempt is tried again
-// until COMANDA_SECRET_KEYS contains the missing key.
-var errUnreadable = errors.New("the webhook's secret cannot be opened with the keys in COMANDA_SECRET_KEYS")
+// errUnreadable is an internal failure. The activity is retried until COMANDA_SECRET_KEYS contains the missing key.
+var errUnreadable = errors.New("no key in COMANDA_SECRET_KEYS opens the webhook's secret")
 
-// Deliver makes one attempt and records it. An attempt that is already recorded is not made
-// again, since a failed workflow task repeats its local activities. The result is that of the
-// record, also if another worker has recorded the same attempt in the meantime. An error is a
-// failure on our side: Temporal repeats the activity, which uses up none of the delivery's attempts.
+// Deliver makes one attempt and records it. It does not repeat an attempt that is already recorded, because a failed
+// workflow task repeats its local activities. The result is that of the record, even if another worker has recorded the
+// same attempt in the meantime. An error is an internal failure: Temporal retries the activity, which does not use up
+// an attempt of the delivery.
 func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
-	// An attempt that has begun is finished and recorded, also if the worker stops or the
-	// workflow is cancelled. It has its own time limits.
+	// An attempt finishes and is recorded even if the worker stops or the workflow is cancelled. It has its own
+	// timeouts.
 	ctx = context.WithoutCancel(ctx)
 	key := attemptKey(in.DeliveryID, in.Attempt)
 	flight, mine := d.flights.enter(key)
@@ -135,8 +140,8 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *fligh
 	return d.deliverLoaded(ctx, in, outgoing, flight)
 }
 
-// deliverLoaded makes and records an attempt whose data has just been loaded, unless that data
-// forbids it.
+// deliverLoaded makes and records an attempt with the given input, unless the state of the delivery or of the
+// subscription forbids it.
 func (d *Deliveries) deliverLoaded(
 	ctx context.Context, in DeliverInput, outgoing app.Outgoing, flight *flight,
 ) (attempted, error) {
@@ -172,7 +177,7 @@ func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
 	return errUnreadable
 }
 
-// attempt makes one of the schedule's attempts.
+// attempt makes one attempt of the schedule.
 func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.Outgoing) app.MadeAttempt {
 	made := d.post(ctx, outgoing)
 	made.DeliveryID, made.Number = in.DeliveryID, in.Attempt
@@ -186,10 +191,12 @@ func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.
 	return made
 }
 
-// post makes the POST, which is delivered or has failed.
+// post makes the POST. The status of the result is AttemptDelivered or AttemptFailed.
 func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing) app.MadeAttempt {
 	made := app.MadeAttempt{Outgoing: outgoing, At: d.now(), Status: app.AttemptDelivered}
 	headers := Headers(outgoing, made.At)
+	ctx, span := startAttempt(ctx, outgoing, headers)
+	defer func() { endAttempt(span, made) }()
 	made.Sent = sent(outgoing, headers)
 	response, err := d.egress.Post(ctx, outgoing.URL, headers, outgoing.Body)
 	made.Duration = d.now().Sub(made.At)
@@ -200,13 +207,17 @@ func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing) app.MadeAt
 	return made
 }
 
-// sent returns the headers of a request with those that the HTTP client adds.
+// sent returns the headers of a request for the record: with those that the HTTP client adds, and without the values of
+// the webhook's further headers.
 func sent(outgoing app.Outgoing, headers http.Header) http.Header {
 	all := headers.Clone()
 	if u, err := url.Parse(outgoing.URL); err == nil {
 		all.Set("Host", u.Host)
 	}
 	all.Set("Content-Length", strconv.Itoa(len(outgoing.Body)))
+	for name := range outgoing.Headers {
+		all[http.CanonicalHeaderKey(name)] = []string{} // the value is secret
+	}
 	return all
 }
 
@@ -220,7 +231,8 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// record writes an attempt to the database. If that fails, the attempt is kept for the next try.
+// record records an attempt in the database. If that fails, it keeps the attempt in memory for the next execution of
+// the activity.
 func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
 	d.unrecorded.keep(key, made, d.now())
@@ -243,8 +255,8 @@ func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempte
 	return result, nil
 }
 
-// recorded returns the stored result of an attempt that was recorded before, usually by another
-// worker. The delivery's row follows that record, so the workflow must follow it too.
+// recorded returns the stored result of an attempt that was already recorded, usually by another worker. The workflow
+// must follow that record, as the delivery's row does.
 func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
 	switch {
@@ -258,8 +270,7 @@ func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attemp
 	return resultOf(*outgoing.Recorded, made.RetryIn), nil
 }
 
-// resultOf returns the result of a recorded attempt. retryIn is the delay of the next attempt
-// in the schedule.
+// resultOf returns the result of a recorded attempt. retryIn is the delay of the next attempt in the schedule.
 func resultOf(recorded app.Attempt, retryIn time.Duration) attempted {
 	result := attempted{status: recorded.Status, DeliverResult: DeliverResult{
 		Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick(),
@@ -284,7 +295,7 @@ func (d *Deliveries) end(
 	return without(outcome, reason), err
 }
 
-// CancelInput names a delivery that an operator has cancelled.
+// CancelInput identifies a delivery whose workflow was cancelled.
 type CancelInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
 }
@@ -294,12 +305,16 @@ func (d *Deliveries) Cancel(ctx context.Context, in CancelInput) error {
 	return d.store.EndDelivery(ctx, d.now(), in.DeliveryID, app.DeliveryCancelled, app.ReasonCancelled)
 }
 
-// Headers returns the headers of one attempt (spec, Delivery request), and those of
-// Standard Webhooks beside them (contract §4).
+// Headers returns the headers of an attempt that begins at at: those of the spec (Delivery request), those of Standard
+// Webhooks and the webhook's own (contract §4), which cannot replace others.
 func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 	seconds := app.SignatureTime(outgoing.EventAt, at).Unix()
 	timestamp := strconv.FormatInt(seconds, 10)
-	return http.Header{
+	headers := http.Header{}
+	for name, value := range outgoing.Headers {
+		headers.Set(name, value.Reveal())
+	}
+	maps.Copy(headers, http.Header{
 		"Content-Type":        {"application/json"},
 		"User-Agent":          {UserAgent},
 		"X-Webhook-Id":        {string(outgoing.EventID)},
@@ -308,11 +323,12 @@ func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 		"Webhook-Id":          {string(outgoing.EventID)},
 		"Webhook-Timestamp":   {timestamp},
 		"Webhook-Signature":   {standardSignatures(outgoing, seconds)},
-	}
+	})
+	return headers
 }
 
-// standardSignatures returns the value of webhook-signature: the secret's signature, and
-// that of the secret before it as long as that is good.
+// standardSignatures returns the value of webhook-signature: the signature with the secret and, during an overlap, the
+// signature with the previous secret.
 func standardSignatures(outgoing app.Outgoing, seconds int64) string {
 	signatures := app.SignStandard(outgoing.Secret, outgoing.EventID, seconds, outgoing.Body)
 	if outgoing.PreviousSecret.Len() > 0 {

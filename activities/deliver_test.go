@@ -21,12 +21,12 @@ import (
 
 var eventAt = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// memory is a Store that holds one delivery.
+// memory is a Store with one delivery.
 type memory struct {
 	sync.Mutex
 	outgoing app.Outgoing
-	err      error // of loading
-	refuse   int   // how many records fail
+	err      error // of Outgoing
+	refuse   int   // number of records that fail
 	made     []app.MadeAttempt
 	ended    []string
 }
@@ -38,7 +38,8 @@ func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.
 	for _, made := range m.made {
 		if made.Number == number {
 			outgoing.Recorded = &app.Attempt{
-				Status: made.Status, StatusCode: made.StatusCode, Error: made.Error, ResponseTimeMs: made.Duration.Milliseconds(),
+				Status: made.Status, StatusCode: made.StatusCode, Error: made.Error,
+				ResponseTimeMs: made.Duration.Milliseconds(),
 			}
 		}
 	}
@@ -110,12 +111,15 @@ func TestDeliver(t *testing.T) {
 		"the last one": {503, last, DeliverResult{Outcome: OutcomeFailed, Reason: "HTTP 503"}, app.AttemptDeadLetter},
 		"redirected": {
 			301, last,
-			DeliverResult{Outcome: OutcomeFailed, Reason: "HTTP 301: redirects are not followed"}, app.AttemptDeadLetter,
+			DeliverResult{Outcome: OutcomeFailed, Reason: "HTTP 301: redirects are not followed"},
+			app.AttemptDeadLetter,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.answer) })
+			e, url := receiver(
+				t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.answer) },
+			)
 			store := &memory{outgoing: outgoing(url)}
 			got, err := newDeliveries(e, store).Deliver(t.Context(), test.in)
 			if err != nil {
@@ -123,19 +127,20 @@ func TestDeliver(t *testing.T) {
 			}
 			test.want.StatusCode, test.want.Quick = test.answer, true
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			made := store.made[0]
 			if made.Status != test.status || made.StatusCode != test.answer ||
 				made.Status == app.AttemptRetrying && made.RetryIn != test.in.RetryIn {
-				t.Errorf("recorded %+v", made)
+				t.Errorf("recorded %+v, want status %s, code %d, retry in %s",
+					made, test.status, test.answer, test.in.RetryIn)
 			}
 		})
 	}
 }
 
-// A receiver that switches protocols and keeps the connection has failed like another.
-func TestSwitchingProtocolsIsAFailure(t *testing.T) {
+// A receiver that switches protocols (101) and keeps the connection open has failed.
+func TestDeliverSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "Upgrade")
@@ -144,7 +149,7 @@ func TestSwitchingProtocolsIsAFailure(t *testing.T) {
 		conn, _, _ := w.(http.Hijacker).Hijack()
 		defer conn.Close()
 		if !hold(conn) {
-			t.Error("the client kept the connection")
+			t.Error("the client kept the connection open, want it closed")
 		}
 	})
 	store := &memory{outgoing: outgoing(url)}
@@ -152,25 +157,26 @@ func TestSwitchingProtocolsIsAFailure(t *testing.T) {
 	got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
 	failed := DeliverResult{Outcome: OutcomeFailed, StatusCode: 101, Reason: "HTTP 101", Quick: true}
 	if diff := cmp.Diff(failed, got); diff != "" || err != nil {
-		t.Error(diff, err)
+		t.Errorf("Deliver: error %v, result (-want +got):\n%s", err, diff)
 	}
 	tested, err := d.Test(t.Context(), app.WebhookTest{EventID: "evt_2"})
 	want := app.WebhookTestResult{StatusCode: 101, EventID: "evt_2", Error: "HTTP 101"}
 	if diff := cmp.Diff(want, tested); diff != "" || err != nil {
-		t.Error(diff, err)
+		t.Errorf("Test: error %v, result (-want +got):\n%s", err, diff)
 	}
-	if len(store.made) != 2 || store.made[0].Status != app.AttemptRetrying || store.made[1].Status != app.AttemptFailed {
-		t.Errorf("recorded %+v", store.made)
+	if len(store.made) != 2 || store.made[0].Status != app.AttemptRetrying ||
+		store.made[1].Status != app.AttemptFailed {
+		t.Errorf("recorded %+v, want a retrying and a failed attempt", store.made)
 	}
 }
 
-func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
+func TestDeliverWithoutAttempt(t *testing.T) {
 	t.Parallel()
 	recorded := outgoing("")
 	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
 	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
-	inactive.Unreadable = true // does not matter where nothing is to be signed
+	inactive.Unreadable = true // irrelevant, because nothing is signed
 	for name, test := range map[string]struct {
 		store *memory
 		want  DeliverResult
@@ -187,11 +193,13 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 		},
 		"deleted": {
 			&memory{outgoing: deleted},
-			DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted}, []string{"cancelled: subscription deleted"},
+			DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted},
+			[]string{"cancelled: subscription deleted"},
 		},
 		"erased": {
 			&memory{outgoing: erased},
-			DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"}, []string{"dead_letter: payload erased"},
+			DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"},
+			[]string{"dead_letter: payload erased"},
 		},
 		"cancelled": {
 			&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil,
@@ -200,24 +208,25 @@ func TestWhatIsNotToBeSentIsNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
+			unexpected := func(http.ResponseWriter, *http.Request) { t.Error("the receiver got a request, want none") }
+			e, url := receiver(t, time.Minute, unexpected)
 			test.store.outgoing.URL = url
 			got, err := newDeliveries(e, test.store).Deliver(t.Context(), DeliverInput{Attempt: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, got) + cmp.Diff(test.ended, test.store.ended); diff != "" {
-				t.Error(diff)
+				t.Errorf("result and end of the delivery (-want +got):\n%s", diff)
 			}
 			if len(test.store.made) > 0 {
-				t.Error("an attempt was recorded")
+				t.Errorf("recorded %+v, want no attempt", test.store.made)
 			}
 		})
 	}
 }
 
-// Without its secret a POST cannot be signed. That is no failure of the receiver: the attempt is
-// neither made nor counted, and is tried again until the keys are back.
+// Without the webhook's secret, a request cannot be signed. The attempt is neither made nor counted, and the activity
+// is retried until the keys are available again.
 func TestUnreadableSecret(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
@@ -228,22 +237,23 @@ func TestUnreadableSecret(t *testing.T) {
 	var log bytes.Buffer
 	d.log = zerolog.New(&log)
 	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, errUnreadable) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Deliver: %+v, %v, want %v", got, err, errUnreadable)
 	}
 	if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, errUnreadable) {
-		t.Errorf("test: %+v, %v", got, err)
+		t.Errorf("Test: %+v, %v, want %v", got, err, errUnreadable)
 	}
 	if calls.Load() != 0 || len(store.made) != 0 || strings.Count(log.String(), `"subscription":"whk_1"`) != 2 {
-		t.Errorf("%d POSTs, recorded %+v, logged %s", calls.Load(), store.made, log.String())
+		t.Errorf("%d POSTs, recorded %+v, log %s, want none, none and two messages",
+			calls.Load(), store.made, log.String())
 	}
 	store.outgoing.Unreadable = false
 	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
-		t.Errorf("with the keys: %+v, %v", got, err)
+		t.Errorf("Deliver with the keys: %+v, %v, want %s", got, err, OutcomeDelivered)
 	}
 }
 
-// A try that comes while another still runs joins it.
-func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
+// Concurrent executions of the activity share one POST.
+func TestConcurrentDeliverSharesAttempt(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -257,7 +267,7 @@ func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
 	var wait sync.WaitGroup
 	try := func() {
 		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err != nil || got.Outcome != OutcomeDelivered {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("Deliver: %+v, %v, want %s", got, err, OutcomeDelivered)
 		}
 	}
 	wait.Go(try)
@@ -268,7 +278,7 @@ func TestTriesOfOneAttemptAreOnePOST(t *testing.T) {
 	close(release)
 	wait.Wait()
 	if calls.Load() != 1 {
-		t.Errorf("%d POSTs", calls.Load())
+		t.Errorf("%d POSTs, want 1", calls.Load())
 	}
 }
 
@@ -277,10 +287,10 @@ func TestHeaders(t *testing.T) {
 	out := outgoing("")
 	get := func(at time.Time, name string) string { return Headers(out, at).Get(name) }
 	if got := get(eventAt.Add(time.Minute), "X-Webhook-Timestamp"); got != "1773489600" {
-		t.Errorf("within a minute: %s, want the event's time", got)
+		t.Errorf("timestamp one minute after the event: %s, want the event's time", got)
 	}
 	if got := get(eventAt.Add(time.Hour), "X-Webhook-Timestamp"); got != "1773493200" {
-		t.Errorf("an hour later: %s, want the attempt's time", got)
+		t.Errorf("timestamp one hour after the event: %s, want the attempt's time", got)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "Comanda-Webhooks/1.0", "X-Webhook-Id": "evt_1",
@@ -288,11 +298,13 @@ func TestHeaders(t *testing.T) {
 		"X-Webhook-Signature": app.Sign(out.Secret, 1773489600, out.Body),
 		"Webhook-Signature":   app.SignStandard(out.Secret, "evt_1", 1773489600, out.Body),
 	} {
-		if got := get(eventAt, name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := get(eventAt, name); got != want {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		})
 	}
-	// While a secret is being replaced, Standard Webhooks has both, the spec's the new one.
+	// During an overlap, webhook-signature has both signatures, and X-Webhook-Signature the new one.
 	out.PreviousSecret, out.Secret = out.Secret, app.NewSecret(strings.Repeat("n", 32))
 	if got, want := get(eventAt, "X-Webhook-Signature"), app.Sign(out.Secret, 1773489600, out.Body); got != want {
 		t.Errorf("X-Webhook-Signature: %q, want %q", got, want)

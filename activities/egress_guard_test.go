@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// trap listens on the loopback address and fails the test when anybody connects.
+// trap listens on the loopback address and fails the test if a client connects. It returns the port.
 func trap(t *testing.T) (port string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -32,9 +32,8 @@ func trap(t *testing.T) (port string) {
 	return port
 }
 
-// Every address that is not public unicast is blocked as it is dialled, however it is
-// written.
-func TestPrivateAddressesAreBlocked(t *testing.T) {
+// Every address that is not public unicast is blocked when it is dialled, in every notation.
+func TestEgressBlocksPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	port := trap(t)
 	e := NewEgress(EgressConfig{Timeout: 5 * time.Second})
@@ -55,24 +54,28 @@ func TestPrivateAddressesAreBlocked(t *testing.T) {
 			"[2002:7f00:1::]", "[2002:a9fe:a9fe::]", "[2001:0:7f00:1::]",
 		},
 	} {
-		for _, host := range hosts {
-			if _, err := post(e, "https://"+host+":"+port+"/"); err == nil || err.Error() != "the address is not public" {
-				t.Errorf("%s: %s: %v", kind, host, err)
+		t.Run(kind, func(t *testing.T) {
+			for _, host := range hosts {
+				_, err := post(e, "https://"+host+":"+port+"/")
+				if err == nil || err.Error() != "the address is not public" {
+					t.Errorf("%s: %s: %v, want the address is not public", kind, host, err)
+				}
 			}
-		}
+		})
 	}
-	// Whether these are addresses or names is for the resolver to say; none gets through.
+	// The resolver decides whether these are addresses or names. All of them must fail.
 	odd := []string{"2130706433", "0x7f000001", "0x7f.1", "017700000001", "127.1", "127.0.0.1.", "localhost."}
 	for _, host := range odd {
 		_, err := post(e, "https://"+host+":"+port+"/")
-		if err == nil || err.Error() != "the address is not public" && err.Error() != "the host name could not be resolved" {
-			t.Errorf("%s: %v", host, err)
+		if err == nil ||
+			err.Error() != "the address is not public" && err.Error() != "the host name could not be resolved" {
+			t.Errorf("%s: %v, want the address is not public, or the host name could not be resolved", host, err)
 		}
 	}
 }
 
-// names is a DNS server whose answers are those of answer, asked with how many queries for
-// addresses of that family it had before.
+// names is a resolver whose DNS server responds with the addresses that answer returns. The argument of answer is the
+// number of previous queries for the address family.
 func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -97,8 +100,10 @@ func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
 			if question.Type == dnsmessage.TypeA {
 				for _, address := range answer(asked.Add(1)) {
 					reply.Answers = append(reply.Answers, dnsmessage.Resource{
-						Header: dnsmessage.ResourceHeader{Name: question.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET},
-						Body:   &dnsmessage.AResource{A: address.As4()},
+						Header: dnsmessage.ResourceHeader{
+							Name: question.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET,
+						},
+						Body: &dnsmessage.AResource{A: address.As4()},
 					})
 				}
 			}
@@ -112,19 +117,19 @@ func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
 	}}
 }
 
-// A name is looked up once for each connection, and what is checked is what is dialled: a
-// public answer before gains a private one nothing, nor does a public one beside it.
-func TestNamesOfPrivateAddressesAreBlocked(t *testing.T) {
+// A name is resolved once per connection, and the checked address is the dialled one. A private address is blocked even
+// if a public address was returned before or together with it.
+func TestEgressBlocksNamesOfPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	port := trap(t)
 	loopback, private := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("10.1.2.3")
-	open := netip.MustParsePrefix("127.0.0.77/32") // nobody listens there
+	open := netip.MustParsePrefix("127.0.0.77/32") // nothing listens on this address
 	always := func(addresses ...netip.Addr) func(int32) []netip.Addr {
 		return func(int32) []netip.Addr { return addresses }
 	}
 	for name, test := range map[string]struct {
 		answer func(asked int32) []netip.Addr
-		last   string // why the second POST failed
+		last   string // error of the second POST
 	}{
 		"a name of loopback":         {always(loopback), "the address is not public"},
 		"a name of several":          {always(private, loopback), "the address is not public"},
@@ -137,13 +142,17 @@ func TestNamesOfPrivateAddressesAreBlocked(t *testing.T) {
 		}, "the address is not public"},
 		"no address": {always(), "the host name could not be resolved"},
 	} {
-		e := NewEgress(EgressConfig{Timeout: 5 * time.Second, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)})
-		var err error
-		for range 2 {
-			_, err = post(e, "https://hooks.example:"+port+"/")
-		}
-		if err == nil || err.Error() != test.last {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			e := NewEgress(
+				EgressConfig{Timeout: 5 * time.Second, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)},
+			)
+			var err error
+			for range 2 {
+				_, err = post(e, "https://hooks.example:"+port+"/")
+			}
+			if err == nil || err.Error() != test.last {
+				t.Errorf("%s: second POST: %v, want %q", name, err, test.last)
+			}
+		})
 	}
 }

@@ -20,12 +20,12 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// receiver returns an egress client and the URL of a TLS server that it trusts.
+// receiver returns an egress client and the URL of a TLS server that the client trusts.
 func receiver(t *testing.T, timeout time.Duration, handler http.HandlerFunc) (*Egress, string) {
 	return start(t, httptest.NewUnstartedServer(handler), timeout)
 }
 
-// start starts a TLS server, and makes an egress client that trusts it.
+// start starts a TLS server and returns an egress client that trusts it.
 func start(t *testing.T, server *httptest.Server, timeout time.Duration) (*Egress, string) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -38,7 +38,7 @@ func post(e *Egress, url string) (Response, error) {
 	return e.Post(context.Background(), url, http.Header{"User-Agent": {UserAgent}}, []byte(`{"id":"evt_1"}`))
 }
 
-func TestPostSendsTheBodyAsItIs(t *testing.T) {
+func TestPost(t *testing.T) {
 	t.Parallel()
 	var got []byte
 	var header http.Header
@@ -55,14 +55,14 @@ func TestPostSendsTheBodyAsItIs(t *testing.T) {
 	}
 	if string(got) != `{"id":"evt_1"}` || response.StatusCode != 202 || string(response.Body) != "thanks" ||
 		response.Header.Get("X-Answer") != "yes" {
-		t.Errorf("sent %q, got %+v", got, response)
+		t.Errorf("sent body %q, response %+v, want the exact body, status 202, thanks and X-Answer", got, response)
 	}
 	if len(header["Idempotency-Key"]) != 0 || header.Get("Accept-Encoding") != "" {
-		t.Errorf("sent headers %v", header)
+		t.Errorf("sent headers %v, want neither Idempotency-Key nor Accept-Encoding", header)
 	}
 }
 
-// repeat is a receiver that sends the last of these strings again and again, after the others.
+// repeat is a receiver that sends these strings one after the other and then repeats the last one.
 func repeat(sent ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, _ := w.(http.Hijacker).Hijack()
@@ -75,10 +75,10 @@ func repeat(sent ...string) http.HandlerFunc {
 	}
 }
 
-func TestHostileReceivers(t *testing.T) {
+func TestPostHostileReceivers(t *testing.T) {
 	t.Parallel()
 	hang := func(r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then does the server notice that the client has gone
+		io.Copy(io.Discard, r.Body) // otherwise, the server does not notice that the client has disconnected
 		<-r.Context().Done()
 	}
 	hijack := func(w http.ResponseWriter, answer string) {
@@ -94,13 +94,13 @@ func TestHostileReceivers(t *testing.T) {
 	z.Write(make([]byte, 32<<20))
 	z.Close()
 
-	const tooLarge, closed = "the response headers are too large", "the connection was closed without an answer"
+	const tooLarge, closed = "the response headers are too large", "the connection was closed without a response"
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		status  int
-		reason  string // of an error
+		reason  string // text of the error
 	}{
-		"hang": {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, reason: "no answer within 300ms"},
+		"hang": {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, reason: "no response within 3s"},
 		"endless body": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			for {
 				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
@@ -122,7 +122,7 @@ func TestHostileReceivers(t *testing.T) {
 					return
 				}
 			}
-		}, reason: "no answer within 300ms"},
+		}, reason: "no response within 3s"},
 		"body that drips": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			for range time.Tick(20 * time.Millisecond) {
 				if _, err := io.WriteString(w, "x"); err != nil {
@@ -139,12 +139,12 @@ func TestHostileReceivers(t *testing.T) {
 					return
 				}
 			}
-		}, reason: "no answer within 300ms"},
+		}, reason: "no response within 3s"},
 		"endless 100":         {handler: repeat("HTTP/1.1 100 Continue\r\n\r\n"), reason: tooLarge},
 		"endless 103":         {handler: repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), reason: tooLarge},
 		"endless status line": {handler: repeat("HTTP/1.1 200 OK "), reason: tooLarge},
 		"header flood":        {handler: repeat("HTTP/1.1 200 OK\r\n", "X-More: x\r\n"), reason: tooLarge},
-		"no status":           {handler: repeat("HTTP/1.1 000 None\r\n\r\n"), reason: "the answer is not HTTP"},
+		"no status":           {handler: repeat("HTTP/1.1 000 None\r\n\r\n"), reason: "the response is not HTTP"},
 		"gzip bomb": {handler: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Write(bomb.Bytes())
@@ -153,31 +153,32 @@ func TestHostileReceivers(t *testing.T) {
 			w.Header().Set("X-Long", strings.Repeat("x", 64<<10))
 		}, reason: tooLarge},
 		"reset":    {handler: func(w http.ResponseWriter, _ *http.Request) { hijack(w, "") }, reason: closed},
-		"not HTTP": {handler: repeat("220 smtp.example ESMTP\r\n"), reason: "the answer is not HTTP"},
+		"not HTTP": {handler: repeat("220 smtp.example ESMTP\r\n"), reason: "the response is not HTTP"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			timeout := time.Minute
 			if strings.Contains(name, "hang") || strings.Contains(name, "drip") {
-				timeout = 300 * time.Millisecond
+				timeout = 3 * time.Second // enough for the handshake on a slow machine
 			}
 			e, url := receiver(t, timeout, test.handler)
 			response, err := post(e, url)
 			if test.reason != "" {
 				if err == nil || err.Error() != test.reason {
-					t.Errorf("got %v, want %q", err, test.reason)
+					t.Errorf("error %v, want %q", err, test.reason)
 				}
 				return
 			}
 			if err != nil || response.StatusCode != test.status || len(response.Body) > maxResponseBody {
-				t.Errorf("got %d with %d bytes and %v, want %d", response.StatusCode, len(response.Body), err, test.status)
+				t.Errorf("status %d, %d bytes, %v, want %d and at most %d bytes",
+					response.StatusCode, len(response.Body), err, test.status, maxResponseBody)
 			}
 		})
 	}
 }
 
-// A redirect of any status is an answer like another, and its target never learns of us.
-func TestRedirectsAreNotFollowed(t *testing.T) {
+// A redirect is returned as the response and is not followed.
+func TestPostDoesNotFollowRedirects(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 304, 305, 307, 308} {
 		var calls atomic.Int32
@@ -186,23 +187,24 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			http.Redirect(w, r, "/again", status)
 		})
 		if response, err := post(e, url); err != nil || response.StatusCode != status || calls.Load() != 1 {
-			t.Errorf("%d: %d calls, %+v, %v", status, calls.Load(), response, err)
+			t.Errorf("redirect %d: %d requests, response %+v, %v, want one request and the redirect",
+				status, calls.Load(), response, err)
 		}
 	}
 }
 
-func TestCertificatesAreVerified(t *testing.T) {
+func TestPostVerifiesCertificates(t *testing.T) {
 	t.Parallel()
 	_, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {
-		t.Error("a request reached the receiver")
+		t.Error("a request reached the receiver, want none")
 	})
 	stranger := NewEgress(EgressConfig{Allow: loopback})
 	if _, err := post(stranger, url); err == nil || err.Error() != "the certificate is not trusted" {
-		t.Errorf("got %v", err)
+		t.Errorf("untrusted certificate: %v, want the certificate is not trusted", err)
 	}
 }
 
-func TestUnusableURLs(t *testing.T) {
+func TestPostUnusableURLs(t *testing.T) {
 	t.Parallel()
 	e := NewEgress(EgressConfig{Allow: loopback, Timeout: 5 * time.Second})
 	for url, reason := range map[string]string{
@@ -211,28 +213,29 @@ func TestUnusableURLs(t *testing.T) {
 		"https://does-not-exist.invalid": "the host name could not be resolved",
 		"https://127.0.0.1:1/":           "the connection was refused",
 	} {
-		if _, err := post(e, url); err == nil || err.Error() != reason {
-			t.Errorf("%s: got %v, want %q", url, err, reason)
-		}
+		t.Run(url, func(t *testing.T) {
+			if _, err := post(e, url); err == nil || err.Error() != reason {
+				t.Errorf("%s: %v, want %q", url, err, reason)
+			}
+		})
 	}
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	_, err := post(e, strings.Replace(plain.URL, "http:", "https:", 1))
 	if err == nil || err.Error() != "the TLS handshake failed" {
-		t.Errorf("plain text: %v", err)
+		t.Errorf("https request to a plain HTTP server: %v, want the TLS handshake failed", err)
 	}
 }
 
-// hold reads the rest of a connection and reports whether the client closed it. The deadline
-// only ends a test that fails.
+// hold reads the rest of a connection and reports whether the client closed it. The deadline ends only a failing test.
 func hold(conn net.Conn) bool {
-	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	_, err := io.Copy(io.Discard, conn)
 	return !isTimeout(err)
 }
 
-// After 101 the client's context no longer governs the connection, so nothing is read from it.
-func TestSwitchingProtocolsDoesNotHoldTheAttempt(t *testing.T) {
+// After 101, the request's context does not apply to the connection, so the client must not read from it.
+func TestPostSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 	for name, sent := range map[string]string{
@@ -244,7 +247,7 @@ func TestSwitchingProtocolsDoesNotHoldTheAttempt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			closed := make(chan bool, 1)
-			e, url := receiver(t, 300*time.Millisecond, func(w http.ResponseWriter, _ *http.Request) {
+			e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
 				conn, _, _ := w.(http.Hijacker).Hijack()
 				defer conn.Close()
 				io.WriteString(conn, sent)
@@ -252,16 +255,16 @@ func TestSwitchingProtocolsDoesNotHoldTheAttempt(t *testing.T) {
 			})
 			response, err := post(e, url)
 			if err != nil || response.StatusCode != 101 || len(response.Body) != 0 {
-				t.Errorf("got %+v, %v", response, err)
+				t.Errorf("response %+v, %v, want status 101 without body", response, err)
 			}
 			if !<-closed {
-				t.Error("the client kept the connection")
+				t.Error("the client kept the connection open, want it closed")
 			}
 		})
 	}
 }
 
-// An attempt is one POST: what a receiver has read is not sent again on another connection.
+// A POST that the receiver has read is not repeated on another connection.
 func TestPostIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	const kept = 4
@@ -271,7 +274,7 @@ func TestPostIsNotRepeated(t *testing.T) {
 	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) <= kept {
 			arriving.Done()
-			arriving.Wait() // so that each has a connection of its own
+			arriving.Wait() // so that each request has its own connection
 			return
 		}
 		io.Copy(io.Discard, r.Body)
@@ -282,19 +285,19 @@ func TestPostIsNotRepeated(t *testing.T) {
 	for range kept {
 		posts.Go(func() {
 			if _, err := post(e, url); err != nil {
-				t.Error(err)
+				t.Errorf("POST: %v", err)
 			}
 		})
 	}
 	posts.Wait()
 	_, err := post(e, url)
-	if err == nil || err.Error() != "the connection was closed without an answer" || calls.Load() != kept+1 {
-		t.Errorf("%d POSTs, %v", calls.Load()-kept, err)
+	if err == nil || err.Error() != "the connection was closed without a response" || calls.Load() != kept+1 {
+		t.Errorf("POST on a reused connection: %d requests, %v, want 1 and a closed connection", calls.Load()-kept, err)
 	}
 }
 
-// A kept connection that the receiver has closed in the meantime is replaced.
-func TestClosedIdleConnectionIsReplaced(t *testing.T) {
+// An idle connection that the receiver has closed is replaced.
+func TestPostReplacesClosedConnection(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	closed := make(chan struct{}, 2)
@@ -302,14 +305,14 @@ func TestClosedIdleConnectionIsReplaced(t *testing.T) {
 		switch state {
 		case http.StateIdle:
 			conn.(*tls.Conn).CloseWrite()
-		case http.StateClosed: // by the client, when it has read that
+		case http.StateClosed: // after the client has read that the server closed it
 			closed <- struct{}{}
 		}
 	}
 	e, url := start(t, server, time.Minute)
 	for range 2 {
 		if response, err := post(e, url); err != nil || response.StatusCode != 200 {
-			t.Errorf("%+v, %v", response, err)
+			t.Errorf("POST: %+v, %v, want status 200", response, err)
 		}
 		<-closed
 	}

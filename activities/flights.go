@@ -10,23 +10,22 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// attempted is the end of one attempt.
+// attempted is the result of one attempt within this process.
 type attempted struct {
 	DeliverResult
 
-	status  app.AttemptStatus // as recorded; "" = no attempt was made
-	retryAt time.Time         // with AttemptRetrying only: when the next attempt is due
+	status  app.AttemptStatus // recorded status; "" = no attempt was made
+	retryAt time.Time         // time of the next attempt; only with AttemptRetrying
 }
 
-// flights are the attempts in flight in this process. They join a try of an attempt to an
-// earlier try that still runs, so that both are one POST and take one place. They are safe for
-// concurrent use.
+// flights contains the running attempts of this process. A repeated activity waits for the running execution of the
+// same attempt, so that there is one POST, which takes one place. It is safe for concurrent use.
 type flights struct {
 	mu    sync.Mutex
 	byKey map[string]*flight
 }
 
-// flight is one attempt in flight. attempted and err are set when done is closed.
+// flight is one running attempt. attempted and err are set when done is closed.
 type flight struct {
 	attempted
 	err  error
@@ -35,7 +34,7 @@ type flight struct {
 	responded atomic.Bool // the POST has ended and is being recorded
 }
 
-// enter returns the flight of an attempt, and whether the caller must run it.
+// enter returns the flight of an attempt. If mine is true, the caller must call run.
 func (f *flights) enter(key string) (_ *flight, mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,8 +49,8 @@ func (f *flights) enter(key string) (_ *flight, mine bool) {
 	return begun, true
 }
 
-// run makes the attempt of a flight and ends the flight. A panic becomes its error: in a
-// burst it would end the process, and with it the attempts of others.
+// run executes the attempt of a flight and ends the flight. A panic becomes the error of the flight. In a burst, it
+// would otherwise end the process and with it all running attempts.
 func (f *flights) run(key string, flight *flight, attempt func() (attempted, error)) {
 	defer func() {
 		if cause := recover(); cause != nil {

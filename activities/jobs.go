@@ -7,39 +7,46 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// JobStore is what jobs need of the database.
+// JobStore executes the steps of jobs in the database.
 type JobStore interface {
-	TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy) (app.Watched, error)
-	ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int) (app.ReplayStep, error)
-	CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string) (app.BulkReplay, error)
+	TickWatchdog(
+		ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy,
+	) (app.Watched, error)
+	ContinueBulkReplay(
+		ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int,
+	) (app.ReplayStep, error)
+	CancelBulkReplay(
+		ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string,
+	) (app.BulkReplay, error)
 	Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error)
 }
 
-// Jobs does the steps of jobs. Each is one transaction and can be repeated.
+// Jobs contains the activities of jobs. Each is one transaction and can be repeated.
 type Jobs struct {
 	store     JobStore
 	retention app.Retention
 	now       func() time.Time
 }
 
-// NewJobs joins what jobs need.
+// NewJobs returns the activities of jobs.
 func NewJobs(store JobStore, retention app.Retention, now func() time.Time) *Jobs {
 	return &Jobs{store, retention, now}
 }
 
-// TickWatchdogInput names a receiver that fails.
+// TickWatchdogInput identifies a failing subscription.
 type TickWatchdogInput struct {
 	StoreID        app.StoreID        `json:"storeId"`
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
 	Policy         app.WatchdogPolicy `json:"policy"`
 }
 
-// TickWatchdog decides whether a receiver has failed for too long.
+// TickWatchdog evaluates the streak of failures of a subscription. It enqueues warnings, or deactivates the
+// subscription after too many days.
 func (j *Jobs) TickWatchdog(ctx context.Context, in TickWatchdogInput) (app.Watched, error) {
 	return j.store.TickWatchdog(ctx, j.now(), in.StoreID, in.SubscriptionID, in.Policy)
 }
 
-// ReplayInput names a bulk replay.
+// ReplayInput identifies a bulk replay.
 type ReplayInput struct {
 	StoreID  app.StoreID  `json:"storeId"`
 	ReplayID app.ReplayID `json:"replayId"`
@@ -50,7 +57,8 @@ func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplaySt
 	return j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.MaxReplaying)
 }
 
-// CancelReplay records that a bulk replay's workflow was cancelled; a completed one stays so.
+// CancelReplay records that the workflow of a bulk replay was cancelled. It has no effect on a bulk replay that has
+// ended.
 func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
 	_, err := j.store.CancelBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.ReasonCancelled)
 	if app.CodeOf(err) == app.CodeConflict {
@@ -59,15 +67,14 @@ func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
 	return err
 }
 
-// EraseResult is what an erasure did, and when to come again.
+// EraseResult is the result of an erasure.
 type EraseResult struct {
 	app.Erased
 
-	NextIn time.Duration `json:"nextIn"`
+	NextIn time.Duration `json:"nextIn"` // time until the next erasure
 }
 
-// Erase removes what is no longer kept. How long that is this worker's configuration says.
-// beat is called again and again as long as it works.
+// Erase erases expired data according to the retention of this worker. It calls beat regularly until it returns.
 func (j *Jobs) Erase(ctx context.Context, beat func()) (EraseResult, error) {
 	erased, err := j.store.Erase(ctx, j.now(), j.retention, beat)
 	return EraseResult{erased, j.retention.Every()}, err

@@ -14,13 +14,20 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// MailStore is what mails need of the database.
+// MailStore contains the mails.
 type MailStore interface {
-	ClaimMail(ctx context.Context, now time.Time, lease time.Duration, store app.StoreID, id app.MailID) (app.Mail, error)
-	EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string) error
+	// ClaimMail returns a mail. If the mail is queued, it claims it until the lease expires. It returns CONFLICT if
+	// another worker has claimed it, and NOT_FOUND if it has been erased.
+	ClaimMail(
+		ctx context.Context, now time.Time, lease time.Duration, store app.StoreID, id app.MailID,
+	) (app.Mail, error)
+	// EndMail records the final status of a mail.
+	EndMail(
+		ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus, reason string,
+	) error
 }
 
-// Mails sends mails.
+// Mails contains the activities of mails.
 type Mails struct {
 	store   MailStore
 	smtp    *SMTP
@@ -29,43 +36,45 @@ type Mails struct {
 	ended   *prometheus.CounterVec
 }
 
-// NewMails joins what mails need: smtp is nil where no mail server is configured; what
-// links begin with is baseURL.
+// NewMails returns the activities of mails. smtp is nil if no mail server is configured; Send then fails. baseURL is
+// the prefix of links.
 func NewMails(store MailStore, smtp *SMTP, baseURL string, now func() time.Time, metrics prometheus.Registerer) *Mails {
 	m := &Mails{
 		store: store, smtp: smtp, baseURL: baseURL, now: now,
-		ended: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "comanda_mails_total", Help: "Mails, by what became of them."}, []string{"status"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "comanda_mails_total", Help: "Mails that ended, by status.",
+		}, []string{"status"}),
 	}
 	metrics.MustRegister(m.ended)
 	return m
 }
 
-// How long a try keeps others from the same mail, and may take: longer than the mail
-// server's three time limits, and shorter than the pause before the next try.
+// Limits of one execution of Send. The lease exceeds the three timeouts of the mail server (30 s in total). It is also
+// the pause before the first retry, so that a retry finds it expired.
 const (
 	MailLease = 40 * time.Second
 	MailLimit = time.Minute
 )
 
-// MailInput names a mail.
+// MailInput identifies a mail.
 type MailInput struct {
 	StoreID app.StoreID `json:"storeId"`
 	MailID  app.MailID  `json:"mailId"`
 }
 
-// MailResult is what became of a mail. The history keeps it, so it names nobody.
+// MailResult is the result of sending a mail. It contains no personal data, because it is part of the workflow's
+// history.
 type MailResult struct {
 	Status app.MailStatus `json:"status"`
-	Reason string         `json:"reason,omitempty"` // unless sent
+	Reason string         `json:"reason,omitempty"` // empty if sent
 }
 
-// Send sends a mail, unless that has been done or there is nothing to be said any more. A
-// refusal for good is a result; an error means that it is worth trying again. A worker that
-// dies between the mail server's answer and the record of it has the mail sent once more,
-// under the same Message-ID.
+// Send sends a mail, unless it was already sent or is obsolete. A permanent rejection by the mail server is a result;
+// an error is temporary, and sending can be retried. If the worker dies between the mail server's response and
+// recording it, the mail is sent again with the same Message-ID.
 func (m *Mails) Send(ctx context.Context, in MailInput) (MailResult, error) {
 	if m.smtp == nil {
-		return MailResult{}, errors.New("this worker has no COMANDA_SMTP_URL")
+		return MailResult{}, errors.New("COMANDA_SMTP_URL is not set for this worker")
 	}
 	claimed, err := m.store.ClaimMail(ctx, m.now(), MailLease, in.StoreID, in.MailID)
 	if app.CodeOf(err) == app.CodeNotFound {
@@ -90,18 +99,18 @@ func (m *Mails) Send(ctx context.Context, in MailInput) (MailResult, error) {
 	return result, m.end(ctx, in, result)
 }
 
-// GiveUpInput names a mail that is not tried again.
+// GiveUpInput identifies a mail that will not be sent.
 type GiveUpInput struct {
 	MailInput
 	Reason string `json:"reason"`
 }
 
-// GiveUp records that a mail is not tried again.
+// GiveUp records that a mail will not be sent.
 func (m *Mails) GiveUp(ctx context.Context, in GiveUpInput) error {
 	return m.end(ctx, in.MailInput, MailResult{Status: app.MailFailed, Reason: in.Reason})
 }
 
-// end records what became of a mail, also when the worker is about to stop.
+// end records the result of a mail, even if the worker is stopping.
 func (m *Mails) end(ctx context.Context, in MailInput, result MailResult) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -112,12 +121,15 @@ func (m *Mails) end(ctx context.Context, in MailInput, result MailResult) error 
 	return nil
 }
 
-// message makes the mail that goes out. The Message-ID is the mail's own, so that
-// receivers can tell a duplicate.
+// message returns the message of a mail. Its Message-ID is derived from the mail's id, so that recipients can detect
+// duplicates.
 func (m *Mails) message(claimed app.Mail) (*mail.Msg, error) {
-	to := &netmail.Address{Name: oneLine(claimed.Name), Address: claimed.Email}
+	to := &netmail.Address{Address: claimed.Email}
+	if claimed.Name != "" {
+		to.Name = plainName(claimed.Name)
+	}
 	if parsed, err := netmail.ParseAddress(to.String()); err != nil || parsed.Address != claimed.Email {
-		return nil, errRefused{"the address cannot be used"}
+		return nil, errRefused{"the recipient's address is invalid"}
 	}
 	text, html, subject, err := render(m.baseURL, claimed)
 	if err != nil {
@@ -127,7 +139,7 @@ func (m *Mails) message(claimed app.Mail) (*mail.Msg, error) {
 	message := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	message.FromMailAddress(from)
 	message.ToMailAddress(to)
-	message.Subject(strings.ReplaceAll(subject, "=?", "= ?")) // a name is no encoded word
+	message.Subject(strings.ReplaceAll(subject, "=?", "= ?")) // prevents encoded words in names
 	message.SetDateWithValue(m.now())
 	message.SetMessageIDWithValue(string(claimed.ID) + from.Address[strings.LastIndexByte(from.Address, '@'):])
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
@@ -136,7 +148,7 @@ func (m *Mails) message(claimed app.Mail) (*mail.Msg, error) {
 	return message, nil
 }
 
-// host is how we introduce ourselves to the mail server.
+// host returns the host name of the service for the HELO command.
 func (m *Mails) host() string {
 	if u, err := url.Parse(m.baseURL); err == nil && u.Hostname() != "" {
 		return u.Hostname()

@@ -6,8 +6,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Test sends a test.ping and records it. Like Deliver, it does not repeat a POST that was made.
-// It returns NOT_FOUND if the subscription does not exist.
+// Test sends a test.ping and records it. Like [Deliveries.Deliver], it does not repeat a POST that was made. It returns
+// NOT_FOUND if the subscription does not exist.
 func (d *Deliveries) Test(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	result, err, _ := d.tests.Do(string(in.EventID), func() (any, error) { return d.test(ctx, in) })
@@ -50,6 +50,7 @@ func testResult(
 	in app.WebhookTest, status app.AttemptStatus, code int, ms int64, reason string,
 ) app.WebhookTestResult {
 	return app.WebhookTestResult{
-		Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID, Error: reason,
+		Delivered: status == app.AttemptDelivered, StatusCode: code, ResponseTimeMs: ms, EventID: in.EventID,
+		Error: reason,
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-func TestATestIsSentOnce(t *testing.T) {
+func TestTestIsSentOnce(t *testing.T) {
 	t.Parallel()
 	in := app.WebhookTest{StoreID: "sto_1", SubscriptionID: "whk_1", EventID: "evt_1"}
 	for name, test := range map[string]struct {
@@ -20,8 +20,12 @@ func TestATestIsSentOnce(t *testing.T) {
 		want   app.WebhookTestResult
 		status app.AttemptStatus
 	}{
-		"delivered": {204, app.WebhookTestResult{Delivered: true, StatusCode: 204, EventID: "evt_1"}, app.AttemptDelivered},
-		"refused":   {500, app.WebhookTestResult{StatusCode: 500, EventID: "evt_1", Error: "HTTP 500"}, app.AttemptFailed},
+		"delivered": {
+			204, app.WebhookTestResult{Delivered: true, StatusCode: 204, EventID: "evt_1"}, app.AttemptDelivered,
+		},
+		"refused": {
+			500, app.WebhookTestResult{StatusCode: 500, EventID: "evt_1", Error: "HTTP 500"}, app.AttemptFailed,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,28 +40,33 @@ func TestATestIsSentOnce(t *testing.T) {
 			})
 			inactive := outgoing(url)
 			inactive.Active = false
+			inactive.Headers = app.WebhookHeaders{"authorization": app.NewSecret("Bearer swordfish")}
 			store := &memory{outgoing: inactive, refuse: 1}
 			d := newDeliveries(e, store)
 			if _, err := d.Test(t.Context(), in); err == nil {
-				t.Error("what could not be recorded succeeded")
+				t.Error("Test with a failing record succeeded, want an error")
 			}
-			for range 2 { // once from memory, once from the record
+			for range 2 { // the first time from memory, the second time from the record
 				got, err := d.Test(t.Context(), in)
 				if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-					t.Error(diff, err)
+					t.Errorf("error %v, result (-want +got):\n%s", err, diff)
 				}
 			}
 			if posts.Load() != 1 || len(store.made) != 1 ||
 				store.made[0].Status != test.status || store.made[0].DeliveryID != "" {
-				t.Errorf("%d POSTs, recorded %+v", posts.Load(), store.made)
+				t.Errorf("%d POSTs, recorded %+v, want one test with status %s", posts.Load(), store.made, test.status)
 			}
+			if got := seen.Get("Authorization"); got != "Bearer swordfish" {
+				t.Errorf("header of the webhook: got %q, want it sent", got)
+			}
+			seen["Authorization"] = []string{} // the record has only the name
 			if diff := cmp.Diff(seen, http.Header(store.made[0].Sent)); diff != "" {
-				t.Error("the headers that were recorded are not those that were sent:", diff)
+				t.Errorf("recorded request headers (-sent +recorded):\n%s", diff)
 			}
 		})
 	}
 	_, err := newDeliveries(nil, &memory{err: app.NotFound()}).Test(t.Context(), in)
 	if app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("a subscription that is gone: %v", err)
+		t.Errorf("unknown subscription: %v, want %s", err, app.CodeNotFound)
 	}
 }

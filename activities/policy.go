@@ -4,12 +4,12 @@ import "time"
 
 // DeliveryPolicy holds the limits of attempts.
 type DeliveryPolicy struct {
-	// Timeout is the limit of a POST, from the DNS lookup to the end of the response.
+	// Timeout limits a POST, from the DNS lookup to the end of the response.
 	Timeout time.Duration
-	// Load is the limit for loading an attempt. It is a few reads by primary key.
+	// Load limits loading the input of an attempt, which takes a few reads by primary key.
 	Load time.Duration
-	// Record is the limit for recording a result. It is one statement, which is shared with other
-	// attempts and may wait for the health rows of their subscriptions.
+	// Record limits recording a result. It takes one statement, which is shared with other attempts and may wait for
+	// locks on the health rows of their subscriptions.
 	Record time.Duration
 	// Bulkhead limits the attempts of one subscription.
 	Bulkhead BulkheadPolicy
@@ -20,12 +20,12 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 	return DeliveryPolicy{
 		Timeout: timeout, Load: 2 * time.Second, Record: 3 * time.Second,
 		Bulkhead: BulkheadPolicy{
-			Fast:    200, // of 4,000; a quick receiver uses all that a relay starts for it
-			Slow:    20,  // of 200: ten receivers that hang together leave the lane open to others
+			Fast:    400, // of 4,000 slots; as many as a relay starts for a quick receiver
+			Slow:    20,  // of 200 slots; nine hanging receivers cannot fill the lane
 			MinWait: 3 * time.Second,
 			MaxWait: 5 * time.Minute,
-			// A wake-up takes 5 to 10 ms of processor time: a queue takes at most a fifth of one
-			// processor, and 6,000 attempts notice within five minutes that their receiver is back.
+			// A wake-up takes 5 to 10 ms of processor time, so a queue takes at most a fifth of a processor. Within
+			// five minutes after a receiver has recovered, 6,000 attempts are made.
 			WakeEvery: 50 * time.Millisecond,
 		},
 	}
@@ -33,28 +33,28 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 
 // BurstPolicy holds the limits of bursts.
 type BurstPolicy struct {
-	// Leave is how long an attempt may take before its delivery leaves the burst, so that it does
-	// not hold the others. Quick receivers respond within a second.
+	// Leave is the time after which a delivery whose attempt is still running leaves the burst, so that it does not
+	// delay the others. Quick receivers respond within a second.
 	Leave time.Duration
-	// Start is the limit for starting the workflow of a delivery.
+	// Start limits starting the workflow of a delivery.
 	Start time.Duration
-	// Starts is how many workflows of deliveries start concurrently. Eight saturate a Temporal
-	// server on the same machine; a farther one needs more.
+	// Starts is the maximum number of concurrent starts of workflows. Eight saturate a Temporal server on the same
+	// machine; over a network, more are needed.
 	Starts int
 }
 
-// DefaultBurstPolicy returns the policy of a worker.
+// DefaultBurstPolicy returns the policy of bursts.
 func DefaultBurstPolicy() BurstPolicy {
 	return BurstPolicy{Leave: 2 * time.Second, Start: 10 * time.Second, Starts: 16}
 }
 
-// reportTime is what a worker that stops needs to report a recorded result to Temporal.
+// reportTime is the time in which a stopping worker reports a recorded result to Temporal.
 const reportTime = time.Second
 
-// AttemptLimit returns how long an attempt can take, from its loading to its record. A workflow
-// that allowed less would begin the attempt a second time, possibly on another worker.
+// AttemptLimit returns the maximum duration of an attempt, from loading its input to recording its result. A workflow
+// with a shorter timeout would repeat the attempt, possibly on another worker.
 func (p DeliveryPolicy) AttemptLimit() time.Duration { return p.Load + p.Timeout + p.Record }
 
-// StopTimeout returns how long a worker that stops waits for attempts in flight. An attempt that
-// does not end in that time is made again by another worker.
+// StopTimeout returns the time for which a stopping worker waits for running attempts. Another worker repeats attempts
+// that do not end within that time.
 func (p DeliveryPolicy) StopTimeout() time.Duration { return p.AttemptLimit() + reportTime }

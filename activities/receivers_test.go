@@ -14,9 +14,8 @@ import (
 	"github.com/comanda-dev/comanda/app/webhook"
 )
 
-// A request as it arrives verifies with our package for receivers and with the library of
-// Standard Webhooks, whose keys are written in base64 after "whsec_"; with another secret
-// or another body it does not.
+// Package webhook and the library of Standard Webhooks verify requests. The library expects keys in base64 with the
+// prefix "whsec_". Both reject other secrets and bodies.
 func TestReceiversVerifyRequests(t *testing.T) {
 	t.Parallel()
 	for name, secret := range map[string]string{
@@ -35,7 +34,8 @@ func TestReceiversVerifyRequests(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			event, err := app.NewEvent(app.EventOrderCreated, "sto_1", time.Now(), map[string]string{"name": "Zoë <3 寿司"})
+			data := map[string]string{"name": "Zoë <3 寿司"}
+			event, err := app.NewEvent(app.EventOrderCreated, "sto_1", time.Now(), data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,11 +45,12 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			d.now = time.Now
 			result, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
 			if err != nil || result.Outcome != OutcomeDelivered {
-				t.Fatal(result, err)
+				t.Fatalf("Deliver: %+v, %v, want %s", result, err, OutcomeDelivered)
 			}
 
 			theirs := func(secret string) *standardwebhooks.Webhook {
-				library, err := standardwebhooks.NewWebhook("whsec_" + base64.StdEncoding.EncodeToString([]byte(secret)))
+				key := "whsec_" + base64.StdEncoding.EncodeToString([]byte(secret))
+				library, err := standardwebhooks.NewWebhook(key)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,31 +65,32 @@ func TestReceiversVerifyRequests(t *testing.T) {
 			}
 			foreign, tampered := strings.Repeat("x", 32), append(body[:len(body):len(body)], ' ')
 			if err := theirs(secret).Verify(body, header); err != nil {
-				t.Error(err)
+				t.Errorf("the library rejects a genuine request: %v", err)
 			}
 			if theirs(foreign).Verify(body, header) == nil || theirs(secret).Verify(tampered, header) == nil {
-				t.Error("the library verifies anything")
+				t.Error("the library accepts another secret or body")
 			}
-			for _, only := range []string{"", "X-Webhook-Signature"} { // both kinds of headers, then theirs alone
+			// both kinds of headers, then Standard Webhooks only
+			for _, only := range []string{"", "X-Webhook-Signature"} {
 				header.Del(only)
 				got, err := ours(secret).VerifyBody(header, body)
 				if err != nil || got.ID != string(event.ID) || got.Type != webhook.OrderCreated ||
 					got.StoreID != "sto_1" || !got.Timestamp.Equal(event.At.Time) {
-					t.Errorf("without %q: %+v, %v", only, got, err)
+					t.Errorf("verification without %q: %+v, %v, want the event", only, got, err)
 				}
 				if _, err := ours(foreign).VerifyBody(header, body); err == nil {
-					t.Error("another secret verifies")
+					t.Error("verification with another secret succeeded")
 				}
 				if _, err := ours(secret).VerifyBody(header, tampered); err == nil {
-					t.Error("another body verifies")
+					t.Error("verification of another body succeeded")
 				}
 			}
 		})
 	}
 }
 
-// While a secret is being replaced, receivers that know the old or the new one verify.
-func TestReceiversVerifyDuringARotation(t *testing.T) {
+// During an overlap, receivers with the new or with the previous secret accept a request.
+func TestReceiversVerifyDuringRotation(t *testing.T) {
 	t.Parallel()
 	out := outgoing("")
 	out.EventAt, out.PreviousSecret, out.Secret = time.Now(), out.Secret, app.NewSecret(strings.Repeat("n", 32))
@@ -101,7 +103,7 @@ func TestReceiversVerifyDuringARotation(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := library.Verify(out.Body, header); (err == nil) != verifies {
-			t.Errorf("%.1s…: %v", secret, err)
+			t.Errorf("secret %.1s…: %v, want accepted: %v", secret, err, verifies)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// An attempt that cannot be recorded is recorded by the next try, which makes no POST.
-func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
+// An attempt that could not be recorded is recorded by the next execution of the activity, which makes no POST.
+func TestUnrecordedAttemptIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
@@ -27,15 +27,15 @@ func TestUnrecordedAttemptIsNotMadeAgain(t *testing.T) {
 	for try := range 3 {
 		_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
 		if (err != nil) != (try < 2) {
-			t.Errorf("try %d: %v", try, err)
+			t.Errorf("execution %d: %v, want an error: %v", try, err, try < 2)
 		}
 	}
 	if calls.Load() != 1 || len(store.made) != 1 {
-		t.Errorf("sent %d times, recorded %d times", calls.Load(), len(store.made))
+		t.Errorf("%d POSTs, %d records, want one of each", calls.Load(), len(store.made))
 	}
 }
 
-// stalled is a Store that writes nothing until its caller gives up.
+// stalled is a Store that blocks writes until their context is done.
 type stalled struct{ *memory }
 
 func (stalled) RecordAttempt(ctx context.Context, _ app.MadeAttempt) (bool, error) {
@@ -54,8 +54,8 @@ func (s stalled) EndDelivery(
 	return s.RecordTest(ctx, app.MadeAttempt{})
 }
 
-// An attempt ends within its limit although the database does not respond.
-func TestRecordsAreLimited(t *testing.T) {
+// An attempt ends within its limit even if the database does not respond.
+func TestRecordTimeout(t *testing.T) {
 	t.Parallel()
 	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) {})
 	inactive := outgoing(url)
@@ -64,16 +64,16 @@ func TestRecordsAreLimited(t *testing.T) {
 		d := newDeliveries(e, stalled{&memory{outgoing: out}})
 		d.policy.Record = time.Millisecond
 		if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%+v, %v", got, err)
+			t.Errorf("Deliver: %+v, %v, want %v", got, err, context.DeadlineExceeded)
 		}
 		if got, err := d.Test(t.Context(), app.WebhookTest{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("test: %+v, %v", got, err)
+			t.Errorf("Test: %+v, %v, want %v", got, err, context.DeadlineExceeded)
 		}
 	}
 }
 
-// The next try of an attempt may run on another worker, so an entry cannot wait for it forever.
-func TestUnrecordedAttemptsAreForgotten(t *testing.T) {
+// The next execution may run on another worker, so entries must expire.
+func TestUnrecordedAttemptsExpire(t *testing.T) {
 	t.Parallel()
 	var u unrecorded
 	keep := func(key string, after time.Duration) { u.keep(key, app.MadeAttempt{}, eventAt.Add(after)) }
@@ -83,12 +83,12 @@ func TestUnrecordedAttemptsAreForgotten(t *testing.T) {
 	keep("new", unrecordedFor+time.Second)
 	kept := slices.Sorted(maps.Keys(u.attempts))
 	if diff := cmp.Diff([]string{"new", "tried again"}, kept); diff != "" {
-		t.Error(diff)
+		t.Errorf("kept attempts (-want +got):\n%s", diff)
 	}
 }
 
-// Two workers make the same attempt: both return the result that was recorded first.
-func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
+// If two workers make the same attempt, both return the result that was recorded first.
+func TestFirstRecordWins(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		first, second int // status
@@ -120,7 +120,7 @@ func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
 				ended.Go(func() {
 					got, err := worker.Deliver(t.Context(), DeliverInput{Attempt: 1, RetryIn: time.Minute})
 					if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-						t.Error(diff, err)
+						t.Errorf("error %v, result (-want +got):\n%s", err, diff)
 					}
 					once.Do(func() { close(recorded) })
 				})
@@ -132,11 +132,11 @@ func TestTheRecordDecidesBetweenWorkers(t *testing.T) {
 					counted += testutil.ToFloat64(worker.metrics.made.WithLabelValues(string(outcome)))
 				}
 				if len(worker.unrecorded.attempts) > 0 {
-					t.Error("a recorded attempt is kept")
+					t.Error("a recorded attempt is still kept in memory")
 				}
 			}
 			if counted != 1 || len(store.made) != 1 {
-				t.Errorf("counted %v attempts, recorded %+v", counted, store.made)
+				t.Errorf("metric counts %v attempts, recorded %+v, want one of each", counted, store.made)
 			}
 		})
 	}

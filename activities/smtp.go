@@ -19,16 +19,15 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// smtpTimeout bounds each of the three parts of a conversation with the mail server: to
-// reach it, to log in, to hand over one mail.
+// smtpTimeout limits each of the three steps of sending a mail: connect, log in, transfer the message.
 const smtpTimeout = 10 * time.Second
 
-// SMTP is the mail server that takes our mails, and how to talk to it.
+// SMTP is the configuration of the mail server.
 type SMTP struct {
 	host     string
 	port     int
-	implicit bool // TLS from the first byte (smtps)
-	plain    bool // no TLS at all
+	implicit bool // implicit TLS (smtps) instead of STARTTLS
+	plain    bool // no TLS
 	user     string
 	password app.Secret
 	from     *netmail.Address
@@ -36,14 +35,14 @@ type SMTP struct {
 	timeout  time.Duration
 }
 
-// NewSMTP reads the address of a mail server: smtp://user:password@host:587?from=ADDRESS
-// speaks TLS after STARTTLS and never without, smtps://…:465 from the first byte. Only for
-// a server on this machine ?tls=none is possible. roots may be nil for the system's. What
-// is wrong is told without the password.
+// NewSMTP parses the URL of a mail server: smtp://user:password@host:587?from=ADDRESS requires STARTTLS, smtps://…:465
+// uses implicit TLS. tls=none disables TLS, only for a server on this machine. If roots is nil, the system's
+// certificate authorities are used. Errors do not contain the password.
 func NewSMTP(address app.Secret, roots *x509.CertPool) (*SMTP, error) {
 	u, err := url.Parse(address.Reveal())
-	if err != nil || u.Hostname() == "" { // the parser's error would show the password
-		return nil, errors.New("must be a URL such as smtp://user:password@smtp.example.com:587?from=noreply@example.com, with special characters of the password percent-encoded")
+	if err != nil || u.Hostname() == "" { // the parser's error would contain the password
+		return nil, errors.New("must be a URL such as " +
+			"smtp://user:password@smtp.example.com:587?from=noreply@example.com, with a percent-encoded password")
 	}
 	s := &SMTP{host: u.Hostname(), roots: roots, timeout: smtpTimeout}
 	switch u.Scheme {
@@ -81,17 +80,17 @@ func (s *SMTP) readQuery(raw string) error {
 	}
 	for name, values := range query {
 		if name != "from" && name != "tls" || len(values) != 1 {
-			return errors.New("must have no parameters but from and tls, each once")
+			return errors.New("must have only the parameters from and tls, each at most once")
 		}
 	}
 	if s.from, err = netmail.ParseAddress(query.Get("from")); err != nil {
-		return errors.New("must say who sends, as in ?from=Comanda%20<noreply@example.com>")
+		return errors.New("must name the sender, as in ?from=Comanda%20<noreply@example.com>")
 	}
 	switch query.Get("tls") {
 	case "":
 	case "none":
 		if s.implicit || s.user != "" || !isLoopback(s.host) {
-			return errors.New("must not have tls=none, save with smtp://, without a password and for a server on this machine")
+			return errors.New("tls=none requires smtp://, a server on this machine, and no password")
 		}
 		s.plain = true
 	default:
@@ -105,20 +104,20 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// errRefused is the mail server's last word on a mail: it will say the same tomorrow.
+// errRefused is a permanent rejection of a mail by the mail server.
 type errRefused struct{ reason string }
 
-// Error returns the reason, which names nobody.
+// Error returns the reason, which contains no personal data.
 func (e errRefused) Error() string { return e.reason }
 
-// send hands one mail over. An error names neither an address nor the server's text, which
-// may quote one; it is errRefused if there is no use in trying again. 5xx at a stage that
-// is about us and not about the mail (greeting, login, sender) can be mended by an
-// operator, so it is none.
+// send sends one mail. It returns errRefused if the mail server rejects the mail permanently. A 5xx response that
+// concerns our configuration instead of the mail (greeting, login, sender) is an ordinary error, because an operator
+// can correct it. The texts of errors contain neither addresses nor the server's text, which may contain an address.
 func (s *SMTP) send(ctx context.Context, helo string, message *mail.Msg) error {
 	options := []mail.Option{
 		mail.WithPort(s.port), mail.WithTimeout(s.timeout), mail.WithHELO(helo), mail.WithTLSPolicy(mail.TLSMandatory),
-		mail.WithTLSConfig(&tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}), mail.WithoutNoop(),
+		mail.WithTLSConfig(&tls.Config{ServerName: s.host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}),
+		mail.WithoutNoop(),
 	}
 	if s.implicit {
 		options = append(options, mail.WithSSL())
@@ -127,18 +126,19 @@ func (s *SMTP) send(ctx context.Context, helo string, message *mail.Msg) error {
 		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
 	}
 	if s.user != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password.Reveal()))
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover),
+			mail.WithUsername(s.user), mail.WithPassword(s.password.Reveal()))
 	}
 	host := s.host
-	if strings.Contains(host, ":") { // the library joins it with the port as it is
+	if strings.Contains(host, ":") { // the library does not put IPv6 addresses in brackets
 		host = "[" + host + "]"
 	}
 	client, err := mail.NewClient(host, options...)
 	if err != nil {
-		return errors.New("the settings of the mail server cannot be used")
+		return errors.New("the configuration of the mail server is invalid")
 	}
 	err = client.DialAndSendWithContext(ctx, message)
-	if err == nil || message.IsDelivered() { // a clumsy goodbye takes nothing back
+	if err == nil || message.IsDelivered() { // errors of QUIT do not matter
 		return nil
 	}
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok && refusal.ErrorCode() > 0 {
@@ -148,8 +148,8 @@ func (s *SMTP) send(ctx context.Context, helo string, message *mail.Msg) error {
 		}
 		return errors.New(reason)
 	}
-	if answer, ok := errors.AsType[*textproto.Error](err); ok {
-		return fmt.Errorf("SMTP %d before any mail", answer.Code)
+	if response, ok := errors.AsType[*textproto.Error](err); ok {
+		return fmt.Errorf("SMTP %d before the mail", response.Code)
 	}
 	if strings.Contains(err.Error(), "does not support STARTTLS") {
 		return errors.New("the mail server does not offer STARTTLS")

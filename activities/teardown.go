@@ -8,23 +8,31 @@ import (
 )
 
 const (
-	// teardownQueued is how many deliveries that were never started one batch cancels.
+	// teardownQueued is the maximum number of queued deliveries that one batch cancels.
 	teardownQueued = 1000
-	// teardownBatch is how many workflows one batch cancels.
+	// teardownBatch is the maximum number of workflows that one batch cancels.
 	teardownBatch = 100
-	// teardownPace is how long a batch waits after each of them: a cancelled workflow has
-	// work to do, and those of others are not to feel it.
+	// teardownPace is the pause after each workflow. Cancelled workflows cause work on the server, which would
+	// otherwise delay other subscriptions.
 	teardownPace = 10 * time.Millisecond
 )
 
-// TeardownStore is what tearing down needs of the database.
+// TeardownStore contains the deliveries of deleted subscriptions.
 type TeardownStore interface {
-	CancelQueued(ctx context.Context, now time.Time, store app.StoreID, subscription app.SubscriptionID, limit int) (int, error)
-	OpenDeliveries(ctx context.Context, store app.StoreID, subscription app.SubscriptionID, after app.DeliveryID, limit int) ([]app.OpenDelivery, error)
+	// CancelQueued cancels at most limit queued deliveries and returns their number.
+	CancelQueued(
+		ctx context.Context, now time.Time, store app.StoreID, subscription app.SubscriptionID, limit int,
+	) (int, error)
+	// OpenDeliveries returns at most limit deliveries that may have an open workflow, ordered by id, after the given
+	// id.
+	OpenDeliveries(
+		ctx context.Context, store app.StoreID, subscription app.SubscriptionID, after app.DeliveryID, limit int,
+	) ([]app.OpenDelivery, error)
+	// EndDelivery ends a delivery without an attempt.
 	EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error
 }
 
-// Teardown cancels what is left to deliver to a deleted subscription.
+// Teardown contains the activity that cancels the open deliveries of a deleted subscription.
 type Teardown struct {
 	store  TeardownStore
 	cancel func(ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID) (found bool, err error)
@@ -32,9 +40,12 @@ type Teardown struct {
 	pause  func(ctx context.Context)
 }
 
-// NewTeardown joins what a teardown needs. cancel asks a delivery's workflow to end, which
-// records that by itself, and reports whether there was one.
-func NewTeardown(store TeardownStore, cancel func(context.Context, app.OpenDelivery, app.SubscriptionID) (bool, error), now func() time.Time) *Teardown {
+// NewTeardown returns the activity. cancel requests the cancellation of a delivery's workflow and reports whether there
+// is an open one. The cancelled workflow records the end of the delivery.
+func NewTeardown(
+	store TeardownStore, cancel func(context.Context, app.OpenDelivery, app.SubscriptionID) (bool, error),
+	now func() time.Time,
+) *Teardown {
 	return &Teardown{store, cancel, now, func(ctx context.Context) {
 		select {
 		case <-ctx.Done():
@@ -43,18 +54,18 @@ func NewTeardown(store TeardownStore, cancel func(context.Context, app.OpenDeliv
 	}}
 }
 
-// TeardownInput names where a batch begins.
+// TeardownInput identifies a subscription and the start of a batch.
 type TeardownInput struct {
 	StoreID        app.StoreID        `json:"storeId"`
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
-	After          app.DeliveryID     `json:"after,omitempty"` // the last one of the batch before
+	After          app.DeliveryID     `json:"after,omitempty"` // last delivery of the previous batch
 }
 
-// TeardownResult is what a batch did.
+// TeardownResult is the result of a batch.
 type TeardownResult struct {
 	Cancelled int            `json:"cancelled"`
 	Last      app.DeliveryID `json:"last,omitempty"`
-	More      bool           `json:"more"` // there may be more behind Last
+	More      bool           `json:"more"` // there may be further deliveries after Last
 }
 
 // CancelBatch cancels one batch. It can be repeated: a delivery that has ended is no longer open, and a second request
@@ -68,7 +79,10 @@ func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput, alive func
 	if err != nil {
 		return TeardownResult{}, err
 	}
-	result := TeardownResult{Cancelled: queued + len(open), Last: in.After, More: queued == teardownQueued || len(open) == teardownBatch}
+	result := TeardownResult{
+		Cancelled: queued + len(open), Last: in.After,
+		More: queued == teardownQueued || len(open) == teardownBatch,
+	}
 	for _, delivery := range open {
 		alive()
 		found, err := t.cancel(ctx, delivery, in.SubscriptionID)

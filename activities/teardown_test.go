@@ -12,22 +12,26 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// ledger is a TeardownStore and the workflows of its deliveries.
+// ledger is a TeardownStore, together with the workflows of its deliveries.
 type ledger struct {
 	queued    int
 	open      []app.OpenDelivery
-	workflows map[app.DeliveryID]int // how often they were asked to end
+	workflows map[app.DeliveryID]int // number of cancellation requests
 	ended     []app.DeliveryID
-	away      int // how many requests to end fail
+	away      int // number of cancellation requests that fail
 }
 
-func (l *ledger) CancelQueued(_ context.Context, _ time.Time, _ app.StoreID, _ app.SubscriptionID, limit int) (int, error) {
+func (l *ledger) CancelQueued(_ context.Context, _ time.Time, _ app.StoreID, _ app.SubscriptionID, limit int) (
+	int, error,
+) {
 	n := min(limit, l.queued)
 	l.queued -= n
 	return n, nil
 }
 
-func (l *ledger) OpenDeliveries(_ context.Context, _ app.StoreID, _ app.SubscriptionID, after app.DeliveryID, limit int) (open []app.OpenDelivery, _ error) {
+func (l *ledger) OpenDeliveries(
+	_ context.Context, _ app.StoreID, _ app.SubscriptionID, after app.DeliveryID, limit int,
+) (open []app.OpenDelivery, _ error) {
 	for _, one := range l.open {
 		if one.ID > after && len(open) < limit {
 			open = append(open, one)
@@ -36,7 +40,9 @@ func (l *ledger) OpenDeliveries(_ context.Context, _ app.StoreID, _ app.Subscrip
 	return open, nil
 }
 
-func (l *ledger) EndDelivery(_ context.Context, _ time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error {
+func (l *ledger) EndDelivery(
+	_ context.Context, _ time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string,
+) error {
 	if status != app.DeliveryCancelled || reason != app.ReasonDeleted {
 		return fmt.Errorf("%s: %s", status, reason)
 	}
@@ -56,8 +62,8 @@ func (l *ledger) cancel(_ context.Context, one app.OpenDelivery, _ app.Subscript
 	return true, nil
 }
 
-// A batch ends what has a workflow through that, and what has none by itself; a batch that
-// broke is repeated.
+// A batch cancels deliveries through their workflows, and ends deliveries without an open workflow directly. A failed
+// batch can be repeated.
 func TestCancelBatch(t *testing.T) {
 	t.Parallel()
 	l := &ledger{queued: 2500, workflows: map[app.DeliveryID]int{}, away: 1}
@@ -73,7 +79,7 @@ func TestCancelBatch(t *testing.T) {
 	teardown.pause = func(context.Context) { pauses++ }
 	alive := func() { heartbeats++ }
 	if _, err := teardown.CancelBatch(t.Context(), TeardownInput{}, alive); err == nil {
-		t.Error("succeeded without Temporal")
+		t.Error("CancelBatch without Temporal succeeded, want an error")
 	}
 	var got []TeardownResult
 	for in := (TeardownInput{}); ; {
@@ -88,11 +94,12 @@ func TestCancelBatch(t *testing.T) {
 	}
 	want := []TeardownResult{{1100, "dlv_099", true}, {550, "dlv_149", false}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	for id, times := range l.workflows {
 		if times != 1 {
-			t.Errorf("%s was asked %d times", id, times)
+			t.Errorf("%d cancellation requests for %s, want 1", times, id)
+
 		}
 	}
 	if len(l.ended) != 50 || l.queued != 0 || pauses != 150 || heartbeats != 151 {

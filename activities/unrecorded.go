@@ -8,12 +8,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// unrecordedFor is how long an attempt that could not be recorded is kept after its last try.
-// Tries are at most a minute apart, so that after ten another worker makes them.
+// unrecordedFor is the time for which an attempt that could not be recorded is kept after the last execution of its
+// activity. Executions are at most a minute apart. After ten minutes without one, another worker executes the activity.
 const unrecordedFor = 10 * time.Minute
 
-// unrecorded holds attempts that were made and are not recorded yet. The next try of such an
-// attempt records it instead of making it again. It is safe for concurrent use.
+// unrecorded contains attempts that were made but not yet recorded. The next execution of the activity records the
+// attempt instead of repeating it. It is safe for concurrent use.
 type unrecorded struct {
 	mu       sync.Mutex
 	attempts map[string]unrecordedAttempt // by the key of the attempt
@@ -22,10 +22,10 @@ type unrecorded struct {
 
 type unrecordedAttempt struct {
 	made app.MadeAttempt
-	at   time.Time // of its last try
+	at   time.Time // last execution of the activity
 }
 
-// keep holds an attempt until it is dropped, or unrecordedFor after its last try.
+// keep stores an attempt until it is dropped, or until unrecordedFor after the last call for it.
 func (u *unrecorded) keep(key string, made app.MadeAttempt, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -36,6 +36,15 @@ func (u *unrecorded) keep(key string, made app.MadeAttempt, now time.Time) {
 	if now.Sub(u.swept) > unrecordedFor {
 		u.swept = now
 		maps.DeleteFunc(u.attempts, func(_ string, a unrecordedAttempt) bool { return now.Sub(a.at) > unrecordedFor })
+	}
+}
+
+// extend keeps an attempt for longer, because its activity is executed again.
+func (u *unrecorded) extend(key string, now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if found, ok := u.attempts[key]; ok {
+		u.attempts[key] = unrecordedAttempt{found.made, now}
 	}
 }
 

@@ -6,10 +6,19 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of addresses.
+var (
+	listAddresses = handle("listAddresses", (*Server).addresses)
+	createAddress = handle("createAddress", (*Server).addAddress, app.CodeLimitReached, app.CodeRateLimited)
+	updateAddress = handle("updateAddress", (*Server).changeAddress, app.CodeRateLimited)
+	deleteAddress = handle("deleteAddress", (*Server).deleteAddress, app.CodeRateLimited)
+)
+
 type addressesIn struct {
-	ID     app.CustomerID `path:"id"`
-	Limit  int            `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor string         `query:"cursor" validate:"max=512" description:"nextCursor of the page before."`
+	ID    app.CustomerID `path:"id"`
+	Limit int            `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[app.Address, cursorMeta], error) {
@@ -22,7 +31,9 @@ func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[a
 		return none, err
 	}
 	found, err := s.db.Addresses(ctx, c.principal.StoreID, in.ID, timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, func(a app.Address) string { return timePosition(a.CreatedAt, string(a.ID)) }), err
+	return paged(s, c, found, in.Limit, func(a app.Address) string {
+		return timePosition(a.CreatedAt, string(a.ID))
+	}), err
 }
 
 type addAddressIn struct {
@@ -35,27 +46,32 @@ type addAddressIn struct {
 	PostalCode string         `json:"postalCode" validate:"max=20" example:"10119"`
 	Country    string         `json:"country" validate:"required,iso3166_1_alpha2" example:"DE"`
 	Notes      string         `json:"notes" validate:"max=500" example:"Ring twice."`
-	IsDefault  bool           `json:"isDefault" description:"Takes that from the address which was. The first address is the default in any case."`
+	// Makes this address the default instead of another. The first address is always the default.
+	IsDefault bool `json:"isDefault"`
 }
 
 func (s *Server) addAddress(ctx context.Context, c *call, in addAddressIn) (app.Address, error) {
 	if err := c.isOwn(in.ID); err != nil {
 		return app.Address{}, err
 	}
+	if err := s.limitQuotas(ctx, c, c.principal.StoreID); err != nil {
+		return app.Address{}, err
+	}
 	address := app.Address{
 		Label: in.Label, IsDefault: in.IsDefault,
 		DeliveryAddress: app.DeliveryAddress{
-			Line1: in.Line1, Line2: in.Line2, City: in.City, Region: in.Region, PostalCode: in.PostalCode, Country: in.Country, Notes: in.Notes,
+			Line1: in.Line1, Line2: in.Line2, City: in.City, Region: in.Region, PostalCode: in.PostalCode,
+			Country: in.Country, Notes: in.Notes,
 		},
 	}
-	answer := func(added app.Address) any { return stored{added} }
-	return s.db.AddAddress(ctx, c.now, c.principal.StoreID, in.ID, address, c.once, answer)
+	return s.db.AddAddress(ctx, c.now, c.principal, in.ID, address, c.once)
 }
 
 type changeAddressIn struct {
-	ID         app.CustomerID   `path:"id"`
-	AddressID  app.AddressID    `path:"addressId"`
-	IfMatch    etag             `header:"If-Match" description:"The version, in double quotes, that the address must still have."`
+	ID        app.CustomerID `path:"id"`
+	AddressID app.AddressID  `path:"addressId"`
+	// The version, in double quotes, that the address must still have.
+	IfMatch    etag             `header:"If-Match"`
 	Label      nullable[string] `json:"label" validate:"omitempty,max=50"`
 	Line1      *string          `json:"line1" validate:"omitempty,notblank,max=200"`
 	Line2      nullable[string] `json:"line2" validate:"omitempty,max=200"`
@@ -64,7 +80,8 @@ type changeAddressIn struct {
 	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,max=20"`
 	Country    *string          `json:"country" validate:"omitempty,iso3166_1_alpha2"`
 	Notes      nullable[string] `json:"notes" validate:"omitempty,max=500"`
-	IsDefault  *bool            `json:"isDefault" description:"true takes that from the address which was; the default itself cannot be made none."`
+	// True makes this address the default instead of another. False is refused for the default address.
+	IsDefault *bool `json:"isDefault"`
 }
 
 func (in changeAddressIn) apply(a *app.Address) error {
@@ -81,21 +98,33 @@ func (in changeAddressIn) apply(a *app.Address) error {
 }
 
 func (s *Server) changeAddress(ctx context.Context, c *call, in changeAddressIn) (app.Address, error) {
-	if err := c.isOwn(in.ID); err != nil {
+	if err := s.limitAddressChange(ctx, c, in.ID, in.AddressID); err != nil {
 		return app.Address{}, err
 	}
-	return s.db.ChangeAddress(ctx, c.now, c.principal.StoreID, in.ID, in.AddressID, in.IfMatch.version(), in.apply)
+	return s.db.ChangeAddress(ctx, c.now, c.principal, in.ID, in.AddressID, in.IfMatch.version(), in.apply)
+}
+
+// limitAddressChange counts a change of an existing own address. It returns NOT_FOUND for any other address.
+func (s *Server) limitAddressChange(ctx context.Context, c *call, id app.CustomerID, address app.AddressID) error {
+	if err := c.isOwn(id); err != nil {
+		return err
+	}
+	if err := s.db.CheckAddress(ctx, c.principal.StoreID, id, address); err != nil {
+		return err
+	}
+	return s.limitQuotas(ctx, c, c.principal.StoreID)
 }
 
 type deleteAddressIn struct {
 	ID        app.CustomerID `path:"id"`
 	AddressID app.AddressID  `path:"addressId"`
-	IfMatch   etag           `header:"If-Match" description:"The version, in double quotes, that the address must still have."`
+	// The version, in double quotes, that the address must still have.
+	IfMatch etag `header:"If-Match"`
 }
 
 func (s *Server) deleteAddress(ctx context.Context, c *call, in deleteAddressIn) (nothing, error) {
-	if err := c.isOwn(in.ID); err != nil {
+	if err := s.limitAddressChange(ctx, c, in.ID, in.AddressID); err != nil {
 		return nothing{}, err
 	}
-	return nothing{}, s.db.DeleteAddress(ctx, c.now, c.principal.StoreID, in.ID, in.AddressID, in.IfMatch.version())
+	return nothing{}, s.db.DeleteAddress(ctx, c.now, c.principal, in.ID, in.AddressID, in.IfMatch.version())
 }

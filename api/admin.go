@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// readyTimeout bounds one look at what readiness depends on.
+// readyTimeout limits one readiness check.
 const readyTimeout = 3 * time.Second
 
-// Admin answers on the admin address, which is not for the public: /healthz as long as the
-// process runs, /readyz as long as ready returns nil, /metrics for Prometheus, and below
-// /debug/pprof/ Go's profiles of the process.
+// Admin returns the handler of the admin address, which must not be public: /healthz succeeds while the
+// process runs, /readyz while ready returns nil, /metrics is for Prometheus, and /debug/pprof/ has Go's
+// profiles.
 func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {

@@ -8,15 +8,24 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// periodMeta is the meta of a list that is whole for a period.
+// Operations of analytics.
+var (
+	summarizeSales   = handle("summarizeSales", (*Server).salesSummary, app.CodeAmountTooLarge)
+	plotSales        = handle("plotSales", (*Server).salesPlot, app.CodeAmountTooLarge)
+	listProductSales = handle("listProductSales", (*Server).productSales, app.CodeAmountTooLarge)
+	listOptionSales  = handle("listOptionSales", (*Server).optionSales, app.CodeAmountTooLarge)
+	countCustomers   = handle("countCustomers", (*Server).customerCounts)
+)
+
+// periodMeta is the meta of a list for a period.
 type periodMeta struct {
 	From      string        `json:"from"`     // YYYY-MM-DD
-	To        string        `json:"to"`       // included
-	Timezone  string        `json:"timezone"` // IANA name of the store's
+	To        string        `json:"to"`       // inclusive
+	Timezone  string        `json:"timezone"` // the store's IANA name
 	RequestID app.RequestID `json:"requestId"`
 }
 
-// checkPeriod returns what is wrong with two days.
+// checkPeriod returns the faults of a period.
 func checkPeriod(from, to string) []app.Detail {
 	_, err := app.ParsePeriod(from, to)
 	if refusal, ok := errors.AsType[*app.Error](err); ok {
@@ -26,9 +35,12 @@ func checkPeriod(from, to string) []app.Detail {
 }
 
 type salesSummaryIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	From    string      `query:"from" validate:"required,date" description:"The first business day, in the store's zone."`
-	To      string      `query:"to" validate:"required,date" description:"The last business day, at most 366 in all."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// The first business day, in the store's time zone.
+	From string `query:"from" validate:"required,date"`
+	// The last business day. A period has at most 366 days.
+	To string `query:"to" validate:"required,date"`
 }
 
 func (in salesSummaryIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
@@ -48,10 +60,14 @@ func (s *Server) salesSummary(ctx context.Context, c *call, in salesSummaryIn) (
 }
 
 type salesPlotIn struct {
-	StoreID     app.StoreID  `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	From        string       `query:"from" validate:"required,date" description:"The first business day, in the store's zone."`
-	To          string       `query:"to" validate:"required,date" description:"The last business day, at most 366 in all."`
-	Granularity app.Interval `query:"granularity" default:"day" validate:"enum" description:"Hours are those of the store's clock, weeks begin on Monday."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// The first business day, in the store's time zone.
+	From string `query:"from" validate:"required,date"`
+	// The last business day. A period has at most 366 days.
+	To string `query:"to" validate:"required,date"`
+	// Hours are in the store's time zone. Weeks begin on Monday.
+	Granularity app.Interval `query:"granularity" default:"day" validate:"enum"`
 }
 
 func (in salesPlotIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
@@ -67,20 +83,27 @@ func (s *Server) salesPlot(ctx context.Context, c *call, in salesPlotIn) (list[a
 		return none, err
 	}
 	buckets, err := period.Plot(sold, currencies, in.Granularity, clock.Zone, clock.Cutoff)
-	return list[app.SalesBucket, periodMeta]{buckets, periodMeta{in.From, in.To, clock.Zone.String(), c.exchange.id}}, err
+	meta := periodMeta{in.From, in.To, clock.Zone.String(), c.exchange.id}
+	return list[app.SalesBucket, periodMeta]{buckets, meta}, err
 }
 
 type productSalesIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	From    string      `query:"from" validate:"required,date" description:"The first business day, in the store's zone."`
-	To      string      `query:"to" validate:"required,date" description:"The last business day, at most 366 in all."`
-	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor  string      `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// The first business day, in the store's time zone.
+	From string `query:"from" validate:"required,date"`
+	// The last business day. A period has at most 366 days.
+	To    string `query:"to" validate:"required,date"`
+	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (in productSalesIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
 
-func (s *Server) productSales(ctx context.Context, c *call, in productSalesIn) (list[app.ProductSales, cursorMeta], error) {
+func (s *Server) productSales(
+	ctx context.Context, c *call, in productSalesIn,
+) (list[app.ProductSales, cursorMeta], error) {
 	none := list[app.ProductSales, cursorMeta]{}
 	period, err := app.ParsePeriod(in.From, in.To)
 	if err != nil {
@@ -90,16 +113,39 @@ func (s *Server) productSales(ctx context.Context, c *call, in productSalesIn) (
 	if err != nil {
 		return none, err
 	}
-	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, persistence.ParseProductsCursor(position), in.Limit+1)
+	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, persistence.ParseProductsCursor(position),
+		in.Limit+1)
 	return paged(s, c, found, in.Limit, func(p app.ProductSales) string {
 		return persistence.ProductsCursor{Currency: p.Currency, NetMinor: p.NetMinor, ProductID: p.ProductID}.String()
 	}), err
 }
 
+func (s *Server) optionSales(
+	ctx context.Context, c *call, in productSalesIn,
+) (list[app.OptionSales, cursorMeta], error) {
+	none := list[app.OptionSales, cursorMeta]{}
+	period, err := app.ParsePeriod(in.From, in.To)
+	if err != nil {
+		return none, err
+	}
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return none, err
+	}
+	found, err := s.db.OptionSales(ctx, c.principal.StoreID, period, persistence.ParseOptionsCursor(position),
+		in.Limit+1)
+	return paged(s, c, found, in.Limit, func(o app.OptionSales) string {
+		return persistence.OptionsCursorOf(o).String()
+	}), err
+}
+
 type customerCountsIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	From    string      `query:"from" validate:"required,date" description:"The first business day, in the store's zone."`
-	To      string      `query:"to" validate:"required,date" description:"The last business day, at most 366 in all."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// The first business day, in the store's time zone.
+	From string `query:"from" validate:"required,date"`
+	// The last business day. A period has at most 366 days.
+	To string `query:"to" validate:"required,date"`
 }
 
 func (in customerCountsIn) check() []app.Detail { return checkPeriod(in.From, in.To) }

@@ -16,9 +16,11 @@ func TestAnalytics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t) // with an order of two pizzas by a guest at noon of the 14th
 	eur, usd := w.stores["own"].view, app.StoreViewID("")
-	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM store_views WHERE store_id = $1 AND id <> $2", w.stores["own"].id, eur.ID).Scan(&usd))
+	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM store_views WHERE store_id = $1 AND id <> $2",
+		w.stores["own"].id, eur.ID).Scan(&usd))
 	var pasta app.Product
-	w.do("POST", "/products", w.tokens["OWNER"], object{"name": "Pasta", "priceMinor": 800, "currency": "EUR", "prices": object{"USD": 900}}).ok(201, &pasta)
+	w.do("POST", "/products", w.tokens["OWNER"],
+		object{"name": "Pasta", "priceMinor": 800, "currency": "EUR", "prices": object{"USD": 900}}).ok(201, &pasta)
 	customer := w.addCustomer("own", "grace@example.com").Customer
 	token := func() string { return w.token("OWNER", w.stores["own"].id) }
 	order := func(at time.Time, change object) (placed orderOut) {
@@ -35,7 +37,8 @@ func TestAnalytics(t *testing.T) {
 	order(night.Add(time.Hour), object{"storeViewId": usd})   // 01:30
 	order(night.Add(2*time.Hour), object{"storeViewId": usd}) // 03:30
 	cancelled := order(night.Add(3*time.Hour), object{"items": items(pasta.ID, 50)})
-	_, err := w.db.System().DB.ExecContext(t.Context(), "UPDATE orders SET status = 'CANCELLED' WHERE id = $1", cancelled.ID)
+	_, err := w.db.System().DB.ExecContext(t.Context(), "UPDATE orders SET status = 'CANCELLED' WHERE id = $1",
+		cancelled.ID)
 	w.must(err)
 	order(time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC), nil) // in April
 
@@ -47,21 +50,29 @@ func TestAnalytics(t *testing.T) {
 	var sums []app.Sales
 	a := get("summary", march, &sums)
 	want := []app.Sales{
-		{Currency: "EUR", Orders: 2, CancelledOrders: 1, GrossMinor: 4300, DiscountMinor: 100, NetMinor: 4200, TaxMinor: 124 + 150, AverageOrderMinor: 2100, ItemsSold: 5},
-		{Currency: "USD", Orders: 2, GrossMinor: 4400, NetMinor: 4400, TaxMinor: 288, AverageOrderMinor: 2200, ItemsSold: 4},
+		{
+			Currency: "EUR", Orders: 2, CancelledOrders: 1, GrossMinor: 4300, DiscountMinor: 100, NetMinor: 4200,
+			TaxMinor: 124 + 150, AverageOrderMinor: 2100, ItemsSold: 5,
+		},
+		{
+			Currency: "USD", Orders: 2, GrossMinor: 4400, NetMinor: 4400, TaxMinor: 288, AverageOrderMinor: 2200,
+			ItemsSold: 4,
+		},
 	}
 	if diff := cmp.Diff(want, sums); diff != "" {
-		t.Error(diff)
+		t.Errorf("sums of March (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]any{"from": "2026-03-01", "to": "2026-03-31", "timezone": "Europe/Berlin", "requestId": a.Header().Get("X-Request-Id")}, a.body.Meta); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(map[string]any{"from": "2026-03-01", "to": "2026-03-31", "timezone": "Europe/Berlin",
+		"requestId": a.Header().Get("X-Request-Id")}, a.body.Meta); diff != "" {
+		t.Errorf("metadata of March (-want +got):\n%s", diff)
 	}
 	get("summary", "from=2026-02-01&to=2026-02-28", &sums)
 	if diff := cmp.Diff([]app.Sales{{Currency: "EUR"}, {Currency: "USD"}}, sums); diff != "" {
-		t.Error("nothing sold:", diff)
+		t.Errorf("sums without sales (-want +got):\n%s", diff)
 	}
 
-	for granularity, n := range map[string]int{"": 31, "&granularity=day": 31, "&granularity=hour": 31*24 - 1, "&granularity=week": 6, "&granularity=month": 1} {
+	for granularity, n := range map[string]int{"": 31, "&granularity=day": 31, "&granularity=hour": 31*24 - 1,
+		"&granularity=week": 6, "&granularity=month": 1} {
 		var buckets []app.SalesBucket
 		get("sales", march+granularity, &buckets)
 		var orders, net, cancelled int64
@@ -69,7 +80,8 @@ func TestAnalytics(t *testing.T) {
 			orders, net, cancelled = orders+b.Orders, net+b.NetMinor, cancelled+b.CancelledOrders
 		}
 		if len(buckets) != 2*n || orders != 4 || net != 8600 || cancelled != 1 {
-			t.Errorf("%s: %d buckets, %d orders, %d", granularity, len(buckets), orders, net)
+			t.Errorf("%q: got %d buckets, %d orders, %d cancelled, net %d, want %d, 4, 1 and 8600", granularity,
+				len(buckets), orders, cancelled, net, 2*n)
 		}
 	}
 	var hours []app.SalesBucket
@@ -80,8 +92,10 @@ func TestAnalytics(t *testing.T) {
 			sold += fmt.Sprintf("%s %s %d ", b.Bucket, b.Currency, b.NetMinor)
 		}
 	}
-	if len(hours) != 46 || sold != "2026-03-29T00:00:00+01:00 EUR 2300 2026-03-29T01:00:00+01:00 USD 2200 2026-03-29T03:00:00+02:00 USD 2200 2026-03-29T04:00:00+02:00 EUR 0 " {
-		t.Errorf("%d: %s", len(hours), sold)
+	wantSold := "2026-03-29T00:00:00+01:00 EUR 2300 2026-03-29T01:00:00+01:00 USD 2200 " +
+		"2026-03-29T03:00:00+02:00 USD 2200 2026-03-29T04:00:00+02:00 EUR 0 "
+	if len(hours) != 46 || sold != wantSold {
+		t.Errorf("hours of a day with 23 hours: got %d buckets, sales %s, want 46 and %s", len(hours), sold, wantSold)
 	}
 
 	pizza := w.stores["own"].product
@@ -102,27 +116,29 @@ func TestAnalytics(t *testing.T) {
 		cursor = "&cursor=" + url.QueryEscape(next)
 	}
 	if diff := cmp.Diff(wantProducts, products); diff != "" {
-		t.Error(diff)
+		t.Errorf("products sold in March (-want +got):\n%s", diff)
 	}
-	w.do("GET", "/analytics/products?from=2026-03-02&to=2026-03-31"+cursor, token(), nil).refused(app.CodeValidationFailed, "cursor")
-	// Products that are gone were sold all the same.
+	w.do("GET", "/analytics/products?from=2026-03-02&to=2026-03-31"+cursor, token(), nil).
+		refused(app.CodeValidationFailed, "cursor")
+	// The sales of deleted products remain.
 	w.do("DELETE", "/products/"+string(pasta.ID), token(), nil).ok(204, nil)
 	get("products", march, &products)
 	if diff := cmp.Diff(wantProducts, products); diff != "" {
-		t.Error("after a product is gone:", diff)
+		t.Errorf("products sold, one of them deleted (-want +got):\n%s", diff)
 	}
 
 	// Guests without an address are new each time; Grace registered in March as well.
 	var counts app.CustomerCounts
 	get("customers", march, &counts)
 	if diff := cmp.Diff(app.CustomerCounts{NewCustomers: 5, GuestOrders: 3, RegisteredOrders: 1}, counts); diff != "" {
-		t.Error(diff)
+		t.Errorf("customers in March (-want +got):\n%s", diff)
 	}
 	order(time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC), object{"customer": nil, "customerId": customer.ID})
 	order(time.Date(2026, 4, 3, 12, 0, 0, 0, time.UTC), object{"customer": nil, "customerId": customer.ID})
 	get("customers", "from=2026-04-01&to=2026-04-30", &counts)
-	if diff := cmp.Diff(app.CustomerCounts{NewCustomers: 1, ReturningCustomers: 1, GuestOrders: 1, RegisteredOrders: 2}, counts); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(app.CustomerCounts{NewCustomers: 1, ReturningCustomers: 1, GuestOrders: 1, RegisteredOrders: 2},
+		counts); diff != "" {
+		t.Errorf("customers in April (-want +got):\n%s", diff)
 	}
 }
 
@@ -131,27 +147,39 @@ func TestBadPeriods(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"summary", "sales", "products", "customers"} {
 		for query, faults := range map[string]string{
-			"": "from|to", "from=2026-03-01": "to", "to=2026-03-01": "from", "from=2026-03-01&to=2026-02-28": "to", "from=2025-01-01&to=2026-01-02": "to",
-			"from=2026-02-29&to=2026-03-01": "from", "from=2026-3-1&to=2026-03-01": "from", "from=&to=2026-03-01": "from", "from=x&to=y": "from|to",
-			"from=2026-03-01T00:00:00Z&to=2026-03-01": "from", "from=1969-12-31&to=1970-01-01": "from", "from=0001-01-01&to=9999-12-31": "from",
-			"from=2026-03-01&to=2026-03-01&to=2026-03-02": "to", "from=2026-03-01&to=2026-03-01&zone=UTC": "zone", "from=%00&to=2026-03-01": "from",
+			"": "from|to", "from=2026-03-01": "to", "to=2026-03-01": "from", "from=2026-03-01&to=2026-02-28": "to",
+			"from=2025-01-01&to=2026-01-02": "to",
+			"from=2026-02-29&to=2026-03-01": "from", "from=2026-3-1&to=2026-03-01": "from",
+			"from=&to=2026-03-01": "from", "from=x&to=y": "from|to",
+			"from=2026-03-01T00:00:00Z&to=2026-03-01": "from", "from=1969-12-31&to=1970-01-01": "from",
+			"from=0001-01-01&to=9999-12-31":               "from",
+			"from=2026-03-01&to=2026-03-01&to=2026-03-02": "to", "from=2026-03-01&to=2026-03-01&zone=UTC": "zone",
+			"from=%00&to=2026-03-01":                    "from",
 			"from=2026-03-01&to=2026-03-01&storeId=%27": "storeId",
 		} {
-			w.do("GET", "/analytics/"+path+"?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, strings.Split(faults, "|")...)
+			w.do("GET", "/analytics/"+path+"?"+query, w.tokens["OWNER"], nil).
+				refused(app.CodeValidationFailed, strings.Split(faults, "|")...)
 		}
 		w.do("GET", "/analytics/"+path+"?from=9999-12-31&to=9999-12-31", w.tokens["OWNER"], nil).ok(200, nil)
 		w.do("GET", "/analytics/"+path+"?from=2026-01-01&to=2027-01-01", w.tokens["OWNER"], nil).ok(200, nil)
-		// Validation comes before the store.
-		w.do("GET", "/analytics/"+path+"?from=2026-03-02&to=2026-03-01&storeId="+string(w.stores["sibling"].id), w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "to")
+		// The query is validated before the store.
+		w.do("GET", "/analytics/"+path+"?from=2026-03-02&to=2026-03-01&storeId="+string(w.stores["sibling"].id),
+			w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "to")
 	}
 	const day = "from=2026-03-14&to=2026-03-14"
-	for query, fault := range map[string]string{"sales?granularity=minute": "granularity", "sales?granularity=Day": "granularity", "summary?granularity=day": "granularity", "products?limit=0": "limit", "products?cursor=x": "cursor"} {
-		w.do("GET", "/analytics/"+query+"&"+day, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, fault)
+	for query, fault := range map[string]string{"sales?granularity=minute": "granularity",
+		"sales?granularity=Day": "granularity", "summary?granularity=day": "granularity",
+		"products?limit=0": "limit", "products?cursor=x": "cursor",
+	} {
+		w.run(query, func(t *testing.T) {
+			w.do("GET", "/analytics/"+query+"&"+day, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, fault)
+		})
 	}
 	w.do("GET", "/analytics/revenue?"+day, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
-	// In zones at both ends of the world, on the first and the last day of all.
+	// The time zones with the largest offsets, on the first and the last valid day.
 	for _, zone := range []string{"Pacific/Kiritimati", "Etc/GMT+12"} {
-		w.do("PATCH", "/settings", w.tokens["OWNER"], object{"timezone": zone, "businessDayCutoffHour": 23}).ok(200, nil)
+		w.do("PATCH", "/settings", w.tokens["OWNER"], object{"timezone": zone, "businessDayCutoffHour": 23}).
+			ok(200, nil)
 		for _, path := range []string{"summary", "sales", "products", "customers"} {
 			for _, day := range []string{"1970-01-01", "9999-12-31"} {
 				w.do("GET", "/analytics/"+path+"?from="+day+"&to="+day, w.tokens["OWNER"], nil).ok(200, nil)

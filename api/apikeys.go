@@ -6,29 +6,40 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of API keys.
+var (
+	createAPIKey = handle("createAPIKey", (*Server).createAPIKey)
+	listAPIKeys  = handle("listAPIKeys", (*Server).apiKeys)
+	revokeAPIKey = handle("revokeAPIKey", (*Server).revokeAPIKey)
+)
+
 type createAPIKeyIn struct {
-	Name   string      `json:"name" validate:"required,notblank,max=100" example:"Till at the counter"`
-	Scopes []app.Scope `json:"scopes" validate:"required,min=1,max=9,unique,dive,enum" example:"[\"read:products\",\"write:orders\"]" description:"write:… includes read:… of the same resource."`
-	Mode   app.KeyMode `json:"mode" validate:"omitempty,enum" description:"A test key sees the store's sandbox and nothing else; the first one makes it. By default live, and test in a sandbox."`
+	Name string `json:"name" validate:"required,notblank,max=100" example:"Till at the counter"`
+	// write:… includes read:… of the same resource.
+	Scopes []app.Scope `json:"scopes" validate:"required,min=1,max=9,unique,dive,enum" example:"[\"write:orders\"]"`
+	// A test key accesses only the store's sandbox, which the first test key creates. Default: live; in a sandbox,
+	// test.
+	Mode app.KeyMode `json:"mode" validate:"omitempty,enum"`
 }
 
 type apiKeyOut struct {
 	app.APIKey
-	Key string `json:"key,omitempty"` // the key itself, in the first answer to its creation and never again
+	Key string `json:"key,omitempty"` // the key itself, shown once
 }
 
-// createAPIKey shows the key in this one answer; what is stored for an Idempotency-Key has
-// none.
+// createAPIKey shows the key once. The response to a repeated request omits it.
 func (s *Server) createAPIKey(ctx context.Context, c *call, in createAPIKeyIn) (apiKeyOut, error) {
-	answer := func(issued app.IssuedAPIKey) any { return stored{apiKeyOut{APIKey: issued.APIKey}} }
-	issued, err := s.db.CreateAPIKey(ctx, c.now, c.principal.StoreID, c.actor(), app.NewAPIKey{Name: in.Name, Scopes: in.Scopes, Mode: in.Mode}, c.once, answer)
+	issued, err := s.db.CreateAPIKey(ctx, c.now, c.principal, c.actor(),
+		app.NewAPIKey{Name: in.Name, Scopes: in.Scopes, Mode: in.Mode}, c.once)
 	return apiKeyOut{APIKey: issued.APIKey, Key: issued.Key.Reveal()}, err
 }
 
 type apiKeysIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
 	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor  string      `query:"cursor" validate:"max=512" description:"nextCursor of the page before."`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (s *Server) apiKeys(ctx context.Context, c *call, in apiKeysIn) (list[app.APIKey, cursorMeta], error) {
@@ -45,5 +56,5 @@ type apiKeyIn struct {
 }
 
 func (s *Server) revokeAPIKey(ctx context.Context, c *call, in apiKeyIn) (app.APIKey, error) {
-	return s.db.RevokeAPIKey(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
+	return s.db.RevokeAPIKey(ctx, c.now, c.principal, c.actor(), in.ID)
 }

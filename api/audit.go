@@ -9,19 +9,43 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
+// Operations of the audit trails.
+var (
+	listAuditEntries         = handle("listAuditEntries", (*Server).auditTrail)
+	listPlatformAuditEntries = handle("listPlatformAuditEntries", (*Server).platformAuditTrail)
+)
+
 type auditTrailIn struct {
-	StoreID app.StoreID     `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Action  app.AuditAction `query:"action" validate:"omitempty,enum"`
-	ActorID string          `query:"actorId" validate:"omitempty,id" description:"Of a user or an API key."`
-	Target  string          `query:"target" validate:"omitempty,id" description:"The id of what something was done to."`
-	From    *app.Time       `query:"from" description:"Done at that time or later."`
-	To      *app.Time       `query:"to" description:"Done before that time."`
-	Limit   int             `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor  string          `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// Only entries of actors of this realm. Default: all realms except customer.
+	Realm  app.Realm       `query:"realm" validate:"omitempty,enum"`
+	Action app.AuditAction `query:"action" validate:"omitempty,enum"`
+	// Only entries of this user, customer or API key.
+	ActorID string `query:"actorId" validate:"omitempty,id"`
+	// The id of the changed object.
+	Target string `query:"target" validate:"omitempty,id"`
+	// Only entries at or after this time.
+	From *app.Time `query:"from"`
+	// Only entries before this time.
+	To    *app.Time `query:"to"`
+	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
-func (in auditTrailIn) check() []app.Detail {
-	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
+func (in auditTrailIn) check() []app.Detail { return in.filter().check() }
+
+func (in auditTrailIn) filter() auditFilter {
+	return auditFilter{
+		Realm: in.Realm, Action: in.Action, ActorID: in.ActorID, Target: in.Target, From: in.From, To: in.To,
+	}
+}
+
+type auditFilter persistence.AuditFilter
+
+func (f auditFilter) check() []app.Detail {
+	if f.From != nil && f.To != nil && !f.From.Before(f.To.Time) {
 		return []app.Detail{{Path: "to", Message: "must be after from"}}
 	}
 	return nil
@@ -32,47 +56,115 @@ func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	filter := persistence.AuditFilter{Action: in.Action, ActorID: in.ActorID, Target: in.Target, From: in.From, To: in.To}
-	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, func(e app.AuditEntry) string { return timePosition(e.At, string(e.ID)) }), err
+	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, persistence.AuditFilter(in.filter()),
+		timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, auditPosition), err
+}
+
+func auditPosition(e app.AuditEntry) string { return timePosition(e.At, string(e.ID)) }
+
+type platformAuditTrailIn struct {
+	// Only entries of actors of this realm.
+	Realm  app.Realm       `query:"realm" validate:"omitempty,enum"`
+	Action app.AuditAction `query:"action" validate:"omitempty,enum"`
+	// Only entries of this user.
+	ActorID string `query:"actorId" validate:"omitempty,id"`
+	// The id of the changed object, for example of a website.
+	Target string `query:"target" validate:"omitempty,id"`
+	// Only entries at or after this time.
+	From *app.Time `query:"from"`
+	// Only entries before this time.
+	To    *app.Time `query:"to"`
+	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+func (in platformAuditTrailIn) check() []app.Detail { return in.filter().check() }
+
+func (in platformAuditTrailIn) filter() auditFilter {
+	return auditFilter{
+		Realm: in.Realm, Action: in.Action, ActorID: in.ActorID, Target: in.Target, From: in.From, To: in.To,
+	}
+}
+
+func (s *Server) platformAuditTrail(
+	ctx context.Context, c *call, in platformAuditTrailIn,
+) (list[app.AuditEntry, cursorMeta], error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.AuditEntry, cursorMeta]{}, err
+	}
+	found, err := s.db.PlatformAuditTrail(ctx, persistence.AuditFilter(in.filter()), timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, auditPosition), err
 }
 
 const (
-	maxFailures    = 64 // failed logins that are being noted at once
+	maxFailures    = 64 // failed logins that are recorded concurrently
 	failureTimeout = 5 * time.Second
+
+	// maxFailureEntries is the number of failed logins of one account that the trail shows per hour. The access log
+	// contains all of them.
+	maxFailureEntries = 20
 )
 
-// faultOf returns why a login whose password has been checked must fail, "" if it must not.
-func faultOf(login persistence.Login, ok bool) app.LoginFault {
+// faultOf returns the reason why a login fails after the password check, "" if it succeeds.
+func faultOf(disabled, ok bool) app.LoginFault {
 	switch {
 	case !ok:
 		return app.FaultPassword
-	case login.Disabled:
+	case disabled:
 		return app.FaultDisabled
 	}
 	return ""
 }
 
-// loginFailed has a failed login noted in the audit trails of its user, while the answer
-// goes out: writing takes longer than finding nobody to write about, and whoever measures
-// answers must not learn which addresses have users. The limits of the address and of the
-// account (ten times the address's) bound how many there can be. While more wait than may,
-// and when the process dies meanwhile, the trail lacks them; the access log has them all.
+// loginFailed records a failed login of a user in the access log and in the audit trails.
 func (s *Server) loginFailed(c *call, user app.User, why app.LoginFault) {
-	by, now, log := c.actor(), c.now, c.exchange.log
+	by, now := c.actor(), c.now
+	c.exchange.principal.UserID = user.ID
+	s.recordFailure(c, string(user.ID), why, func(ctx context.Context) error {
+		return s.db.LoginFailed(ctx, now, by, user, why)
+	})
+}
+
+// customerLoginFailed is loginFailed for a customer.
+func (s *Server) customerLoginFailed(c *call, store app.StoreID, customer app.CustomerID, why app.LoginFault) {
+	by, now := c.actor(), c.now
+	c.exchange.principal.CustomerID = customer
+	s.recordFailure(c, string(customer), why, func(ctx context.Context) error {
+		return s.db.CustomerLoginFailed(ctx, now, store, by, customer, why)
+	})
+}
+
+// recordFailure records a failed login in the background: the duration of the response must not reveal whether
+// the email has an account. The rate limits of the address and of the account limit the number of entries. If
+// too many are waiting or the process is killed, entries are missing in the trail, but not in the access log.
+func (s *Server) recordFailure(c *call, account string, why app.LoginFault, record func(context.Context) error) {
+	log := c.exchange.log.With().Str("accountId", account).Str("reason", string(why)).Logger()
 	noted := s.failures.run(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), failureTimeout)
 		defer cancel()
-		if err := s.db.LoginFailed(ctx, now, by, user, why); err != nil {
-			log.Error().Err(err).Str("userId", string(user.ID)).Str("reason", string(why)).Msg("a failed login is missing in the audit trail")
+		if account == "" { // no user, whose trail could have an entry
+			return
+		}
+		err := s.db.TakeRateLimits(ctx, time.Hour, s.limiter.exactly(maxFailureEntries, "failed logins", account))
+		if app.CodeOf(err) == app.CodeRateLimited {
+			return
+		}
+		if err == nil {
+			err = record(ctx)
+		}
+		if err != nil {
+			log.Error().Err(err).Msg("failed login not recorded in the audit trail")
 		}
 	})
 	if !noted {
-		log.Error().Str("userId", string(user.ID)).Str("reason", string(why)).Msg("a failed login is missing in the audit trail: too many at once")
+		log.Error().Msg("failed login not recorded in the audit trail: too many concurrent entries")
 	}
 }
 
-// background runs what nobody waits for, so much at once and no more.
+// background runs functions concurrently, up to a limit.
 type background struct {
 	places  chan struct{}
 	running sync.WaitGroup
@@ -80,7 +172,7 @@ type background struct {
 
 func newBackground(most int) *background { return &background{places: make(chan struct{}, most)} }
 
-// run reports whether there was a place for f.
+// run starts f unless the limit is reached. It reports whether it did.
 func (b *background) run(f func()) bool {
 	select {
 	case b.places <- struct{}{}:

@@ -17,12 +17,17 @@ import (
 
 const somewhere = "198.51.100.23"
 
-// trail returns the lines of all stores for which the condition holds.
+// trail returns the lines of all stores and of the store "platform" for which the condition holds.
 func (w *world) trail(where string, args ...any) (lines []line) {
 	w.Helper()
 	w.server.Close() // failed logins are noted beside the answer
-	rows, err := w.db.System().DB.QueryContext(w.Context(), `SELECT store_id, action, actor_realm, actor_id, target, details::text, address, request_id
-		FROM audit WHERE `+where, args...)
+	rows, err := w.db.System().DB.QueryContext(w.Context(), `
+		SELECT store_id, action, actor_realm, actor_id, target, details::text, address, request_id
+		FROM (
+			SELECT * FROM audit UNION ALL
+			SELECT id, 'platform', action, actor_realm, actor_id, target, details, address, request_id, at
+			FROM platform_audit
+		) AS trail WHERE `+where, args...)
 	w.must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -39,23 +44,24 @@ func (w *world) trail(where string, args ...any) (lines []line) {
 	return lines
 }
 
-// state is what deeds change, in one word.
+// state returns hashes of the tables that deeds change.
 func (w *world) state() string {
 	w.Helper()
 	w.server.Close()
 	var parts []string
 	for _, table := range []string{
 		"users", "memberships", "invitations", "sessions", "customer_sessions", "api_keys", "idempotency_keys",
-		"websites", "stores", "subscriptions", "deliveries", "audit", "orders", "payments", "refunds",
+		"websites", "stores", "subscriptions", "deliveries", "audit", "platform_audit", "orders", "payments", "refunds",
 	} {
-		parts = append(parts, table+" "+w.text(`SELECT coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM `+table+` t`))
+		parts = append(parts,
+			table+" "+w.text(`SELECT coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM `+table+` t`))
 	}
 	return strings.Join(parts, "\n")
 }
 
-// TestDeedsLeaveTheirLines: each leaves exactly its lines, with who, whom, from where and by
-// which request. When a line cannot be written, nothing is done.
-func TestDeedsLeaveTheirLines(t *testing.T) {
+// Each deed writes exactly its entries, with actor, target, address and request id. If an entry cannot be written, the
+// deed has no effect.
+func TestDeedsAreAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	role := app.PlatformAdmin
@@ -64,14 +70,14 @@ func TestDeedsLeaveTheirLines(t *testing.T) {
 	w.withPassword("moved", nil, "sibling")
 	w.withPassword("root", &role)
 	w.exec("UPDATE users SET disabled_at = $1 WHERE id = $2", noon, w.users["disabled"].ID)
-	w.createKey(w.tokens["OWNER"], object{"mode": "test"}) // there is a sandbox, which is told nothing
+	w.createKey(w.tokens["OWNER"], object{"mode": "test"}) // creates a sandbox, which gets no entries
 	schema, err := sql.Open("pgx", w.db.OwnerURL)
 	w.must(err)
 	t.Cleanup(func() { schema.Close() })
 	alter := func(how string) {
 		t.Helper()
 		w.server.Close()
-		_, err := schema.ExecContext(t.Context(), "ALTER TABLE audit "+how)
+		_, err := schema.ExecContext(t.Context(), "ALTER TABLE audit "+how+"; ALTER TABLE platform_audit "+how)
 		w.must(err)
 	}
 	told := map[app.AuditAction]bool{}
@@ -82,16 +88,16 @@ func TestDeedsLeaveTheirLines(t *testing.T) {
 			alter("ADD CONSTRAINT broken CHECK (false) NOT VALID")
 			if a := d.act(); a.Code == http.StatusInternalServerError {
 				if diff := cmp.Diff(before, w.state()); diff != "" {
-					t.Errorf("%s without its line has an effect: %s", name, diff)
+					t.Errorf("%s: state after a failed write of its entry (-want +got):\n%s", name, diff)
 				}
 			} else if d.lines(a) != nil {
-				t.Errorf("%s without its line: %d", name, a.Code)
+				t.Errorf("%s: status after a failed write of its entry: got %d, want 500", name, a.Code)
 			}
 			alter("DROP CONSTRAINT broken")
 		}
 		a := d.act()
 		if a.Code != d.status {
-			t.Errorf("%s: %d %s", name, a.Code, a.Body)
+			t.Errorf("%s: got status %d, want %d: %s", name, a.Code, d.status, a.Body)
 			continue
 		}
 		want := d.lines(a)
@@ -104,61 +110,66 @@ func TestDeedsLeaveTheirLines(t *testing.T) {
 		slices.SortFunc(got, byStore)
 		slices.SortFunc(want, byStore)
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(line{})); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: entries (-want +got):\n%s", name, diff)
 		}
 	}
 	if len(told) < 15 {
-		t.Errorf("the test makes only %d kinds of lines", len(told))
+		t.Errorf("actions of the entries: got %d, want at least 15", len(told))
 	}
 	whole := w.text("SELECT string_agg(a::text, ' ') FROM audit a")
-	for _, secret := range []string{password, goodPassword, "swordfish", webhookSecret, "svc_live_sk_", "secret/path", "argon2"} {
+	for _, secret := range []string{password, goodPassword, "swordfish", webhookSecret, "svc_live_sk_", "secret/path",
+		"argon2"} {
 		if strings.Contains(whole, secret) {
-			t.Errorf("%q is in the trail", secret)
+			t.Errorf("the audit trail contains the secret %q", secret)
 		}
 	}
 }
 
-// TestRefusedDeedsLeaveNone, save for logins: what was not done is not told.
-func TestRefusedDeedsLeaveNone(t *testing.T) {
+// A refused deed writes no entry, except a failed login.
+func TestRefusedDeedsAreNotAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own, owner, loner := w.stores["own"], w.tokens["OWNER"], w.tokens["LONER"]
-	w.exec("UPDATE memberships SET role = 'STAFF' WHERE store_id = $1 AND role = 'OWNER' AND user_id <> $2", own.id, w.users["LONER"].ID)
+	w.exec("UPDATE memberships SET role = 'STAFF' WHERE store_id = $1 AND role = 'OWNER' AND user_id <> $2", own.id,
+		w.users["LONER"].ID)
 	token := w.do("POST", "/users", loner, grace("STAFF")).ok(201, nil)
 	var invitation invitationOut
 	w.must(json.Unmarshal(token.body.Data, &invitation))
 	before := len(w.trail("true"))
 	w.do("POST", "/deliveries/"+string(own.delivery.ID)+"/replay", loner, nil).refused(app.CodeDeliveryInProgress)
 	for _, rt := range routes() {
-		if rt.method == "GET" || !rt.byAccessToken() || app.Permissions[rt.permission].Role == "" {
+		if rt.Method == "GET" || !rt.byAccessToken() || app.Permissions[rt.Permission].Role == "" {
 			continue
 		}
-		if rt.permission != app.EndOwnTenantLogin && rt.permission != app.SwitchStore && rt.permission != app.WriteOrders && rt.permission != app.WriteReservations {
+		if app.Permissions[rt.Permission].Role != app.RoleStaff {
 			w.attempt(rt, "own", owner).refused(app.CodeInsufficientRole) // STAFF by now
 		}
-		if strings.Contains(rt.path, "{id}") {
+		if strings.Contains(rt.Path, "{id}") && !strings.HasPrefix(rt.Path, "/auth/") { // sessions belong to no store
 			w.attempt(rt, "foreign", loner)
 		}
 	}
 	lonerPath := "/users/" + string(w.users["LONER"].ID)
 	w.do("PATCH", lonerPath, loner, object{"role": "ADMIN"}).refused(app.CodeLastOwner)
 	w.do("DELETE", lonerPath, loner, nil).refused(app.CodeLastOwner)
-	w.do("POST", "/users", loner, altered(grace("STAFF"), object{"email": "staff@example.com"})).refused(app.CodeConflict)
+	w.do("POST", "/users", loner, altered(grace("STAFF"), object{"email": "staff@example.com"})).
+		refused(app.CodeConflict)
 	w.do("POST", "/users", loner, grace("STAFF", w.stores["sibling"].id)).refused(app.CodeStoreMismatch)
-	w.do("POST", "/api-keys", loner, altered(apiKeyBody(), object{"scopes": []string{}})).refused(app.CodeValidationFailed)
-	w.do("POST", "/webhooks", loner, altered(webhookBody(), object{"url": "http://example.com"})).refused(app.CodeValidationFailed)
+	w.do("POST", "/api-keys", loner, altered(apiKeyBody(), object{"scopes": []string{}})).
+		refused(app.CodeValidationFailed)
+	w.do("POST", "/webhooks", loner, altered(webhookBody(), object{"url": "http://example.com"})).
+		refused(app.CodeValidationFailed)
 	w.do("POST", "/auth/accept-invite", "", accept(invitation.Token, "short")).refused(app.CodeValidationFailed)
 	w.do("POST", "/auth/accept-invite", "", accept("unknown", goodPassword)).refused(app.CodeTokenInvalid)
 	w.do("POST", "/platform/websites", w.tokens["PLATFORM"], websiteBody("one.test")).refused(app.CodeConflict)
 	w.do("PATCH", "/platform/websites/web_none", w.tokens["PLATFORM"], object{"plan": "GROW"}).refused(app.CodeNotFound)
 	w.do("POST", "/auth/refresh", "", nil, withCookie("ses_none.0.x")).refused(app.CodeTokenInvalid)
 	if after := w.trail("true"); len(after) != before {
-		t.Errorf("%d lines became %d", before, len(after))
+		t.Errorf("entries after refused deeds: got %d, want %d", len(after), before)
 	}
 }
 
-// TestNobodyWaitsForTheTrail: a failed login is answered while the trail is out of reach.
-func TestNobodyWaitsForTheTrail(t *testing.T) {
+// The response to a failed login does not wait for the audit trail.
+func TestLoginDoesNotWaitForTheAuditTrail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.withPassword("ada", nil, "own")
@@ -174,22 +185,22 @@ func TestNobodyWaitsForTheTrail(t *testing.T) {
 	}
 	w.must(tx.Rollback())
 	if lines := w.trail("action = 'login.failed'"); len(lines) != 3 {
-		t.Errorf("%d lines of 3 failures", len(lines))
+		t.Errorf("entries of failed logins: got %d, want 3", len(lines))
 	}
 }
 
-// TestTooManyFailures: what there is no place for is in the log instead.
+// A failed login that finds no free place in the background is logged instead.
 func TestTooManyFailures(t *testing.T) {
 	t.Parallel()
 	b := newBackground(1)
 	hold := make(chan struct{})
-	if !b.run(func() { <-hold }) || b.run(func() { t.Error("run without a place") }) {
-		t.Error("there is not exactly one place")
+	if !b.run(func() { <-hold }) || b.run(func() { t.Error("a second function runs, want one") }) {
+		t.Error("places: got none or more than one, want one")
 	}
 	close(hold)
 	b.wait()
 	if !b.run(func() {}) {
-		t.Error("a place was not given back")
+		t.Error("run after the end of the first function: got false, want true")
 	}
 	b.wait()
 
@@ -198,11 +209,11 @@ func TestTooManyFailures(t *testing.T) {
 	w.server.failures = newBackground(0)
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", "wrong")).refused(app.CodeInvalidCredentials)
 	if log := w.log.lines("error"); len(log) != 1 || !strings.Contains(log[0], string(w.users["ada"].ID)) {
-		t.Errorf("the log: %s", log)
+		t.Errorf("log of a failed login without a place: got %s, want one line with the id of the user", log)
 	}
 }
 
-// TestAuditTrail reads what was written: names, filters, pages, and one store alone.
+// The audit trail of a store has filters and pages, and contains entries of this store only.
 func TestAuditTrail(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -212,7 +223,8 @@ func TestAuditTrail(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	hook := w.here("POST", "/webhooks", key.Key, webhookBody()).ok(201, nil)
 	w.now = w.now.Add(time.Minute)
-	w.do("PATCH", "/platform/websites/"+string(w.stores["own"].website), w.tokens["PLATFORM"], object{"plan": "GROW"}).ok(200, nil)
+	w.do("PATCH", "/platform/websites/"+string(w.stores["own"].website), w.tokens["PLATFORM"], object{"plan": "GROW"}).
+		ok(200, nil)
 
 	read := func(token, query string) (entries []app.AuditEntry) {
 		t.Helper()
@@ -224,41 +236,53 @@ func TestAuditTrail(t *testing.T) {
 	all := read(owner, since)
 	want := []app.AuditEntry{
 		{
-			Action: app.AuditPlanChanged, Actor: app.AuditActor{Realm: app.RealmPlatform, ID: string(w.users["PLATFORM"].ID)},
-			Target: string(w.stores["own"].website), Details: map[string]any{"from": "ENTERPRISE", "to": "GROW"}, At: at(2 * time.Minute),
+			Action: app.AuditPlanChanged,
+			Actor:  app.AuditActor{Realm: app.RealmPlatform, ID: string(w.users["PLATFORM"].ID)},
+			Target: string(w.stores["own"].website), Details: map[string]any{"from": "ENTERPRISE", "to": "GROW"},
+			At: at(2 * time.Minute),
 		},
 		{
-			Action: app.AuditWebhookCreated, Actor: app.AuditActor{Realm: app.RealmAPIKey, ID: string(key.ID), Name: "Hooks"},
-			Target: hook.dataID(), Details: map[string]any{"host": "example.com", "events": []any{"order.created"}}, At: at(time.Minute),
+			Action: app.AuditWebhookCreated,
+			Actor:  app.AuditActor{Realm: app.RealmAPIKey, ID: string(key.ID), Name: "Hooks"},
+			Target: hook.dataID(), Details: map[string]any{"host": "example.com", "events": []any{"order.created"}},
+			At: at(time.Minute),
 		},
 		{
-			Action: app.AuditAPIKeyCreated, Actor: app.AuditActor{Realm: app.RealmTenant, ID: string(w.users["OWNER"].ID), Name: "owner@example.com"},
-			Target: string(key.ID), Details: map[string]any{"mode": "live", "name": "Hooks", "scopes": []any{"webhooks:manage"}}, At: at(0),
+			Action:  app.AuditAPIKeyCreated,
+			Actor:   app.AuditActor{Realm: app.RealmTenant, ID: string(w.users["OWNER"].ID), Name: "owner@example.com"},
+			Target:  string(key.ID),
+			Details: map[string]any{"mode": "live", "name": "Hooks", "scopes": []any{"webhooks:manage"}}, At: at(0),
 		},
 	}
 	if len(all) != 3 || all[1].Address != somewhere || string(all[1].RequestID) != hook.Header().Get("X-Request-Id") {
-		t.Fatalf("read %+v", all)
+		t.Fatalf("entries: got %+v, want 3, the second with the address and id of its request", all)
 	}
 	for i := range want {
 		want[i].ID, want[i].Address, want[i].RequestID = all[i].ID, all[i].Address, all[i].RequestID
 	}
 	if diff := cmp.Diff(want, all); diff != "" {
-		t.Error(diff)
+		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	for query, want := range map[string][]app.AuditEntry{
-		"action=webhook.created": all[1:2], "action=refund.issued": {}, "actorId=" + string(key.ID): all[1:2], "target=" + string(key.ID): all[2:],
+		"action=webhook.created": all[1:2], "action=refund.issued": {}, "actorId=" + string(key.ID): all[1:2],
+		"target=" + string(key.ID):                                    all[2:],
 		"target=" + string(key.ID) + "&action=webhook.created":        {},
 		"to=" + url.QueryEscape(at(time.Minute).Format(time.RFC3339)): all[2:],
 		"storeId=" + string(w.stores["own"].id):                       all,
 	} {
-		if diff := cmp.Diff(want, read(owner, since+query)); diff != "" {
-			t.Errorf("%s: %s", query, diff)
-		}
+		w.run(query, func(t *testing.T) {
+			if diff := cmp.Diff(want, read(owner, since+query)); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+		})
 	}
 
 	whole := read(owner, "limit=100")
-	if !slices.ContainsFunc(whole, func(e app.AuditEntry) bool { return e.Action == app.AuditWebhookCreated && e.Actor == app.AuditActor{} }) {
-		t.Error("no deed of the service itself")
+	anonymous := func(e app.AuditEntry) bool {
+		return e.Action == app.AuditWebhookCreated && e.Actor == app.AuditActor{}
+	}
+	if !slices.ContainsFunc(whole, anonymous) {
+		t.Errorf("entries: got %+v, want one of a webhook without an actor", whole)
 	}
 	var pages []app.AuditEntry
 	for cursor, more := "", true; more; {
@@ -274,21 +298,115 @@ func TestAuditTrail(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(whole, pages); diff != "" || len(whole) < 7 {
-		t.Errorf("%d lines in pages: %s", len(whole), diff)
+		t.Errorf("pages of %d entries, want at least 7 (-want +got):\n%s", len(whole), diff)
 	}
 
 	// The sibling store shows what concerns the whole website, and nothing else of it.
-	if seen := read(w.token("OWNER", w.stores["sibling"].id), since); len(seen) != 2 || seen[0].Action != app.AuditLoginSucceeded && seen[1].Action != app.AuditLoginSucceeded {
-		t.Errorf("the sibling store shows %+v", seen)
+	if seen := read(w.token("OWNER", w.stores["sibling"].id), since); len(seen) != 2 ||
+		seen[0].Action != app.AuditLoginSucceeded && seen[1].Action != app.AuditLoginSucceeded {
+		t.Errorf("entries of the sibling store: got %+v, want two, one of them a login", seen)
 	}
 	if seen := read(w.tokens["FOREIGN"], since); len(seen) != 0 {
-		t.Errorf("a foreign store shows %+v", seen)
+		t.Errorf("entries of a foreign store: got %+v, want none", seen)
 	}
 	for query, path := range map[string]string{
-		"action=sleep": "action", "actorId=%27": "actorId", "target=a%20b": "target", "from=yesterday": "from", "limit=0": "limit", "limit=101": "limit",
-		"cursor=x": "cursor", "page=1": "page", "from=2026-03-14T12:00:00Z&to=2026-03-14T12:00:00Z": "to", "action=logout&action=logout": "action",
+		"action=sleep": "action", "actorId=%27": "actorId", "target=a%20b": "target", "from=yesterday": "from",
+		"limit=0": "limit", "limit=101": "limit",
+		"cursor=x": "cursor", "page=1": "page", "from=2026-03-14T12:00:00Z&to=2026-03-14T12:00:00Z": "to",
+		"action=logout&action=logout": "action",
 	} {
-		w.do("GET", "/audit?"+query, owner, nil).refused(app.CodeValidationFailed, path)
+		w.run(query, func(t *testing.T) {
+			w.do("GET", "/audit?"+query, owner, nil).refused(app.CodeValidationFailed, path)
+		})
 	}
 	w.do("GET", "/audit", w.key("own", app.Scopes[:]...), nil).refused(app.CodeInsufficientScope)
+}
+
+// The entries of customers appear in a store's trail only on request.
+func TestAuditTrailByRealm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.tokens["OWNER"]
+	w.customerLogin("ada@example.com")
+	w.do("POST", "/customer-auth/login", "", altered(credentials("ada@example.com", "wrong"),
+		object{"storeId": w.stores["own"].id})).refused(app.CodeInvalidCredentials)
+	w.server.Close()
+	read := func(query string) (realms map[app.Realm]int) {
+		t.Helper()
+		var entries []app.AuditEntry
+		w.do("GET", "/audit?limit=100&"+query, owner, nil).ok(200, &entries)
+		realms = map[app.Realm]int{}
+		for _, e := range entries {
+			realms[e.Actor.Realm]++
+		}
+		return realms
+	}
+	if got := read(""); got[app.RealmCustomer] != 0 || got[app.RealmTenant] == 0 {
+		t.Errorf("entries by default: got %v, want those of tenants and none of customers", got)
+	}
+	if diff := cmp.Diff(map[app.Realm]int{app.RealmCustomer: 2}, read("realm=customer")); diff != "" {
+		t.Errorf("entries of customers (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[app.Realm]int{app.RealmCustomer: 1},
+		read("realm=customer&action=login.failed")); diff != "" {
+		t.Errorf("failed logins of customers (-want +got):\n%s", diff)
+	}
+	if got := read("realm=tenant"); len(got) != 1 || got[app.RealmTenant] == 0 {
+		t.Errorf("entries of tenants: got %v, want only those of tenants", got)
+	}
+	w.do("GET", "/audit?realm=robot", owner, nil).refused(app.CodeValidationFailed, "realm")
+}
+
+// The platform's trail shows logins of its administrators and changes to websites, and no tenant can read it.
+func TestPlatformAuditTrail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	role := app.PlatformAdmin
+	w.withPassword("root", &role)
+	w.now = noon.Add(time.Minute)
+	w.here("POST", "/auth/login", "", credentials("root@example.com", "wrong")).refused(app.CodeInvalidCredentials)
+	w.server.Close()
+	w.now = w.now.Add(time.Minute)
+	var in loginOut
+	w.here("POST", "/auth/login", "", credentials("root@example.com", password)).ok(200, &in)
+	w.now = w.now.Add(time.Minute)
+	website := string(w.stores["foreign"].website)
+	w.here("PATCH", "/platform/websites/"+website, in.AccessToken, object{"plan": "GROW"}).ok(200, nil)
+
+	var all []app.AuditEntry
+	since := "?from=" + url.QueryEscape(noon.Add(time.Minute).Format(time.RFC3339))
+	w.do("GET", "/platform/audit"+since, in.AccessToken, nil).ok(200, &all)
+	who := app.AuditActor{Realm: app.RealmPlatform, ID: string(w.users["root"].ID), Name: "root@example.com"}
+	session, _ := claimsOf(t, in.AccessToken)["sid"].(string)
+	want := []app.AuditEntry{
+		{Action: app.AuditPlanChanged, Actor: who, Target: website, Details: map[string]any{"from": "ENTERPRISE",
+			"to": "GROW"}},
+		{Action: app.AuditLoginSucceeded, Actor: who, Target: session},
+		{Action: app.AuditLoginFailed, Actor: app.AuditActor{Realm: app.RealmPlatform},
+			Target: string(w.users["root"].ID), Details: map[string]any{"reason": "password"}},
+	}
+	if len(all) != len(want) {
+		t.Fatalf("got %+v, want %d entries", all, len(want))
+	}
+	for i := range want {
+		want[i].ID, want[i].RequestID, want[i].Address, want[i].At = all[i].ID, all[i].RequestID, somewhere, all[i].At
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	var page []app.AuditEntry
+	a := w.do("GET", "/platform/audit"+since+"&limit=2", in.AccessToken, nil).ok(200, &page)
+	next, _ := a.body.Meta["nextCursor"].(string)
+	var rest []app.AuditEntry
+	w.do("GET", "/platform/audit"+since+"&limit=2&cursor="+next, in.AccessToken, nil).ok(200, &rest)
+	if diff := cmp.Diff(all, append(page, rest...)); diff != "" {
+		t.Errorf("two pages (-want +got):\n%s", diff)
+	}
+	var failed []app.AuditEntry
+	w.do("GET", "/platform/audit?action=login.failed&target="+string(w.users["root"].ID), in.AccessToken, nil).
+		ok(200, &failed)
+	if diff := cmp.Diff(all[2:], failed); diff != "" {
+		t.Errorf("failed logins (-want +got):\n%s", diff)
+	}
+	w.do("GET", "/platform/audit", w.tokens["OWNER"], nil).refused(app.CodeTokenInvalid)
 }

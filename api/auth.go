@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -9,28 +10,45 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// authenticate finds out who calls. The session, the user and the membership, or the API
-// key, are looked up for every request, so that their end bites at once.
+// Operations of users who log in.
+var (
+	login = handle("login", (*Server).login, app.CodeInvalidCredentials, app.CodeOTPRequired,
+		app.CodeStoreMismatch,
+		app.CodeWebsiteSuspended)
+	getCurrentUser = handle("getCurrentUser", (*Server).me)
+	listStores     = handle("listStores", (*Server).stores)
+)
+
+// authenticate sets the principal of a call. It looks up the session, the user and the membership, or the
+// API key, for every request, so that changes apply immediately.
 func (s *Server) authenticate(ctx context.Context, c *call) error {
-	switch c.route.permission {
+	switch c.route.Permission {
 	case public:
 		return nil
 	case byRefreshToken:
-		return s.readRefreshToken(c)
+		if err := s.readRefreshToken(c); err != nil {
+			return s.limitUnmatched(ctx, c, err)
+		}
+		return nil
 	}
 	raw, err := bearer(c.request.Header)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(raw, "svc_") { // an API key; no token begins like that
-		if app.Permissions[c.route.permission].Role == "" { // it is for tenant endpoints only (spec, Realms)
+	if strings.HasPrefix(raw, "svc_") { // an API key; tokens do not begin with this prefix
+		if !c.route.accepts(app.RealmTenant) { // API keys are for tenant endpoints only (spec, Realms)
 			return app.TokenInvalid()
 		}
-		c.principal, err = s.db.AuthenticateKey(ctx, c.now, app.NewSecret(raw))
+		key := app.NewSecret(raw)
+		c.principal, err = s.db.AuthenticateKey(ctx, c.now, key)
 		c.enter(err)
+		// A malformed key cannot be a guess and costs no statement.
+		if _, wellFormed := app.HashAPIKey(key); wellFormed && app.CodeOf(err) == app.CodeTokenInvalid {
+			return s.limitUnknown(ctx, c, err)
+		}
 		return err
 	}
-	token, err := s.tokens.parse(c.now, raw, realmsOf(c.route.permission))
+	token, err := s.tokens.parse(c.now, raw, c.route.Realms)
 	if err != nil {
 		return err
 	}
@@ -46,7 +64,7 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 	return err
 }
 
-// enter notes who calls, for whatever is done with the answer.
+// enter sets the principal of the exchange, for the log and for CORS.
 func (c *call) enter(err error) {
 	c.exchange.principal = c.principal
 	if err == nil {
@@ -54,8 +72,8 @@ func (c *call) enter(err error) {
 	}
 }
 
-// sessionEnd is when access tokens of a session that began then must have expired, in Unix
-// seconds; 0 when sessions have no greatest age.
+// sessionEnd returns the latest expiry of access tokens of a session that began at a time, in Unix seconds;
+// 0 if the age of sessions is unlimited.
 func (s *Server) sessionEnd(began time.Time) int64 {
 	end, ok := s.refreshes.End(began)
 	if !ok {
@@ -68,26 +86,17 @@ func sessionEnded() error {
 	return app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 }
 
-// authorize checks the permission of the route.
+// authorize checks that the principal has the permission of the route and, if the store requires them, one-time
+// passwords.
 func (s *Server) authorize(_ context.Context, c *call) error {
 	if !c.route.byAccessToken() {
 		return nil
 	}
-	return c.principal.Can(c.route.permission)
-}
-
-// realmsOf returns the realms whose tokens can have a permission.
-func realmsOf(permission app.Permission) []app.Realm {
-	grant := app.Permissions[permission]
-	var realms []app.Realm
-	for realm, granted := range map[app.Realm]bool{
-		app.RealmTenant: grant.Role != "", app.RealmCustomer: grant.Own, app.RealmPlatform: grant.Platform,
-	} {
-		if granted {
-			realms = append(realms, realm)
-		}
+	p := c.principal
+	if p.Realm == app.RealmTenant && p.RequireOTP && !p.OTP && c.route.requiresOTP() {
+		return app.OTPSetupRequired()
 	}
-	return realms
+	return p.Can(c.route.Permission)
 }
 
 // bearer returns the credential of the one Authorization header.
@@ -104,9 +113,12 @@ func bearer(header http.Header) (string, error) {
 }
 
 type loginIn struct {
-	Email    string      `json:"email" validate:"required,max=320" example:"owner@example.com"`
-	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
-	StoreID  app.StoreID `json:"storeId" validate:"omitempty,id" store:"any" description:"The store to work in. By default the one last used, else the first."`
+	Email    string     `json:"email" validate:"required,max=320" example:"owner@example.com"`
+	Password app.Secret `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
+	// The store to work in. Default: the last used store, otherwise the first.
+	StoreID app.StoreID `json:"storeId" validate:"omitempty,id" store:"any"`
+	// If one-time passwords are on: the code of the authenticator, or a recovery code.
+	OTP app.Secret `json:"otp" validate:"max=100" example:"123456"`
 }
 
 type loginOut struct {
@@ -115,10 +127,10 @@ type loginOut struct {
 	Stores      []app.StoreEntry `json:"stores"`
 }
 
-// login begins a session. Whether the address is unknown, the password wrong, the user
-// disabled or without any store: the answer is the same, and so is the time it takes.
+// login starts a session. An unknown email, a wrong password, a disabled user and a user without a store
+// get the same response in the same time.
 func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, error) {
-	refused := app.Errorf(app.CodeInvalidCredentials, "the e-mail address or the password is not right")
+	refused := badCredentials()
 	login, err := s.db.LoginByEmail(ctx, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginOut{}, err
@@ -127,7 +139,7 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 	if err != nil {
 		return loginOut{}, err
 	}
-	if fault := faultOf(login, ok); fault != "" {
+	if fault := faultOf(login.Disabled, ok); fault != "" {
 		s.loginFailed(c, login.User, fault)
 		return loginOut{}, refused
 	}
@@ -136,40 +148,57 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	out, err := s.startSession(ctx, c, login.User, in.StoreID)
+	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
+		return loginOut{}, err
+	}
+	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), in.StoreID)
 	switch app.CodeOf(err) {
-	case app.CodeNotFound:
+	case app.CodeNotFound, app.CodeInvalidCredentials:
 		return loginOut{}, refused
 	case app.CodeStoreMismatch:
 		s.loginFailed(c, login.User, app.FaultStore)
+	case app.CodeWebsiteSuspended:
+		s.loginFailed(c, login.User, app.FaultSuspended)
 	}
 	return out, err
 }
 
-// startSession logs a user in whose password has been checked. Errors are those of
-// persistence.DB.StartSession.
-func (s *Server) startSession(ctx context.Context, c *call, user app.User, store app.StoreID) (loginOut, error) {
-	session, err := s.db.StartSession(ctx, c.now, c.actor(), user, store, s.tokens.refreshTTL)
+// badCredentials returns the error of every failed login.
+func badCredentials() error {
+	return app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
+}
+
+// startSession logs a user in whose password matched a hash. It returns the errors of
+// persistence.DB.StartVerifiedSession.
+func (s *Server) startSession(
+	ctx context.Context, c *call, user app.User, verified string, store app.StoreID,
+) (loginOut, error) {
+	session, err := s.db.StartVerifiedSession(ctx, c.now, c.actor(), user, verified, store, s.tokens.refreshTTL)
 	if err != nil {
 		return loginOut{}, err
 	}
 	realm := user.Realm()
 	token, err := s.tokens.mint(c.now, claims{
-		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm, SessionID: session.ID,
+		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm,
+		SessionID: session.ID,
 		ExpiresAt: s.sessionEnd(c.now),
 	})
 	if err != nil {
 		return loginOut{}, err
 	}
-	c.setRefreshToken(realm, s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	c.exchange.principal = app.Principal{
+		Realm: realm, UserID: user.ID, SessionID: session.ID, StoreID: session.StoreID,
+	}
+	c.setRefreshToken(s.tokens.mintRefresh(realm, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
 	return loginOut{AccessToken: token, User: user, Stores: session.Stores}, nil
 }
 
 type noIn struct{}
 
-// stores lists what login has told already, for clients that have not kept it.
-func (s *Server) stores(ctx context.Context, c *call, _ noIn) ([]app.StoreEntry, error) {
-	return s.db.Stores(ctx, c.principal.UserID)
+// stores lists the same stores as the response of login.
+func (s *Server) stores(ctx context.Context, c *call, _ noIn) (list[app.StoreEntry, totalMeta], error) {
+	found, err := s.db.Stores(ctx, c.principal.UserID)
+	return list[app.StoreEntry, totalMeta]{found, totalMeta{Total: len(found), RequestID: c.exchange.id}}, err
 }
 
 type meOut struct {
@@ -178,12 +207,13 @@ type meOut struct {
 }
 
 type meUser struct {
-	ID    app.UserID `json:"id"`
-	Email string     `json:"email"`
-	Name  string     `json:"name"`
+	ID         app.UserID `json:"id"`
+	Email      string     `json:"email"`
+	Name       string     `json:"name"`
+	OTPEnabled bool       `json:"otpEnabled"` // one-time passwords are on
 }
 
 func (s *Server) me(ctx context.Context, c *call, _ noIn) (meOut, error) {
 	user, store, err := s.db.Me(ctx, c.principal)
-	return meOut{User: meUser{user.ID, user.Email, user.Name}, Store: store}, err
+	return meOut{User: meUser{user.ID, user.Email, user.Name, c.principal.OTP}, Store: store}, err
 }

@@ -45,54 +45,60 @@ func TestLogin(t *testing.T) {
 	var data loginOut
 	a := w.do("POST", "/auth/login", "", credentials("ADA@example.com", password)).ok(200, &data)
 	if data.User != w.users["ada"] || len(data.Stores) != 1 {
-		t.Errorf("logged in as %+v in %d stores", data.User, len(data.Stores))
+		t.Errorf("got %+v in %d stores, want %+v in 1", data.User, len(data.Stores), w.users["ada"])
 	}
 	want := app.StoreEntry{
-		StoreID: w.stores["own"].id, StoreName: "own", WebsiteName: "one.test", WebsiteDomain: "one.test", Role: app.RoleManager, CountryCode: "DE",
+		StoreID: w.stores["own"].id, StoreName: "own", WebsiteName: "one.test", WebsiteDomain: "one.test",
+		Role: app.RoleManager, CountryCode: "DE",
 		WebsiteID: data.Stores[0].WebsiteID, StoreViews: data.Stores[0].StoreViews,
 	}
-	if diff := cmp.Diff(want, data.Stores[0]); diff != "" || len(want.StoreViews) != 2 || !want.StoreViews[0].IsDefault {
-		t.Errorf("store: %s %+v", diff, want.StoreViews)
+	if diff := cmp.Diff(want, data.Stores[0]); diff != "" || len(want.StoreViews) != 2 ||
+		!want.StoreViews[0].IsDefault {
+		t.Errorf("store (-want +got): %s; views %+v, want 2, the default first", diff, want.StoreViews)
 	}
 
 	// Cookie and claims exactly as the spec has them.
 	cookie := a.Header().Get("Set-Cookie")
 	value, attributes, _ := strings.Cut(cookie, ";")
-	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" || len(a.Header().Values("Set-Cookie")) != 1 {
-		t.Errorf("cookie: %s", cookie)
+	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" ||
+		len(a.Header().Values("Set-Cookie")) != 1 {
+		t.Errorf("got the cookie %s, want one with the attributes of a refresh token", cookie)
 	}
 	var c jwt.MapClaims
 	token, _, err := jwt.NewParser().ParseUnverified(data.AccessToken, &c)
 	w.must(err)
 	session, _ := c["sid"].(string)
 	wantClaims := jwt.MapClaims{
-		"sub": string(w.users["ada"].ID), "email": "ada@example.com", "storeId": string(w.stores["own"].id), "role": "MANAGER", "aud": "tenant",
+		"sub": string(w.users["ada"].ID), "email": "ada@example.com", "storeId": string(w.stores["own"].id),
+		"role": "MANAGER", "aud": "tenant",
 		"iat": float64(noon.Unix()), "exp": float64(noon.Unix() + 900), "iss": issuer, "sid": session,
 	}
-	if diff := cmp.Diff(wantClaims, c); diff != "" || token.Header["alg"] != "HS256" || !strings.HasPrefix(session, "ses_") {
-		t.Errorf("claims: %s", diff)
+	if diff := cmp.Diff(wantClaims, c); diff != "" || token.Header["alg"] != "HS256" ||
+		!strings.HasPrefix(session, "ses_") {
+		t.Errorf("claims (-want +got): %s; algorithm %v, session %s", diff, token.Header["alg"], session)
 	}
 	mac := hmac.New(sha256.New, w.server.tokens.refresh[app.RealmTenant][0].Bytes)
 	mac.Write([]byte(session + ".0"))
 	if value != "refreshToken="+session+".0."+base64.RawURLEncoding.EncodeToString(mac.Sum(nil)) {
-		t.Errorf("refresh token: %s", value)
+		t.Errorf("got the cookie %s, want the first refresh token of %s", value, session)
 	}
 
 	var me meOut
 	w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, &me)
 	wantMe := meOut{
-		User: meUser{w.users["ada"].ID, "ada@example.com", "ada"},
+		User: meUser{w.users["ada"].ID, "ada@example.com", "ada", false},
 		Store: &app.StoreContext{
-			StoreID: w.stores["own"].id, StoreName: "own", WebsiteID: want.WebsiteID, Role: app.RoleManager, CountryCode: "DE",
-			Locale: "de-DE", Currency: "EUR", Timezone: "Europe/Berlin",
+			StoreID: w.stores["own"].id, StoreName: "own", WebsiteID: want.WebsiteID, Role: app.RoleManager,
+			CountryCode: "DE",
+			Locale:      "de-DE", Currency: "EUR", Timezone: "Europe/Berlin",
 		},
 	}
 	if diff := cmp.Diff(wantMe, me); diff != "" {
-		t.Error("GET /auth/me:", diff)
+		t.Error("GET /auth/me (-want +got):", diff)
 	}
 	for _, secret := range []string{password, data.AccessToken, value} {
 		if strings.Contains(w.log.String(), secret) {
-			t.Errorf("%.12s… is in the log", secret)
+			t.Errorf("the log contains a secret that begins with %.12s", secret)
 		}
 	}
 }
@@ -119,16 +125,16 @@ func TestLoginChoosesTheStore(t *testing.T) {
 	var data loginOut
 	login("").ok(200, &data)
 	if got := at(login("")); got != data.Stores[0].StoreName || len(data.Stores) != 2 {
-		t.Errorf("first: %s of %+v", got, data.Stores)
+		t.Errorf("first login: got the store %s, want the first of %+v", got, data.Stores)
 	}
 	if got := at(login("own")); got != "own" {
-		t.Errorf("wanted: %s", got)
+		t.Errorf("login to own: got the store %s, want own", got)
 	}
 	if got := at(login("sibling")); got != "sibling" {
-		t.Errorf("wanted: %s", got)
+		t.Errorf("login to sibling: got the store %s, want sibling", got)
 	}
 	if got := at(login("")); got != "sibling" {
-		t.Errorf("last used: %s", got)
+		t.Errorf("login without a store: got %s, want the last store, sibling", got)
 	}
 	if a := login("foreign").refused(app.CodeStoreMismatch); a.Header().Get("Set-Cookie") != "" {
 		t.Error("a refused login sets a cookie")
@@ -142,30 +148,32 @@ func TestPlatformLogin(t *testing.T) {
 	w.withPassword("root", &role)
 	var data loginOut
 	a := w.do("POST", "/auth/login", "", credentials("root@example.com", password)).ok(200, &data)
-	if data.User.PlatformRole == nil || *data.User.PlatformRole != "ADMIN" || !strings.Contains(string(a.body.Data), `"stores":[]`) {
-		t.Errorf("platform login: %s", a.body.Data)
+	if data.User.PlatformRole == nil || *data.User.PlatformRole != "ADMIN" ||
+		!strings.Contains(string(a.body.Data), `"stores":[]`) {
+		t.Errorf("platform login: got %s, want the role ADMIN and no stores", a.body.Data)
 	}
 	var c jwt.MapClaims
 	_, _, err := jwt.NewParser().ParseUnverified(data.AccessToken, &c)
 	w.must(err)
 	if _, store := c["storeId"]; store || c["role"] != nil || c["aud"] != "platform-admin" {
-		t.Errorf("claims: %v", c)
+		t.Errorf("claims: got %v, want aud platform-admin without storeId and role", c)
 	}
-	if me := w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, nil); strings.Contains(string(me.body.Data), "store") {
-		t.Errorf("GET /auth/me: %s", me.body.Data)
+	if me := w.do("GET", "/auth/me", data.AccessToken, nil).ok(200, nil); strings.Contains(string(me.body.Data),
+		"store") {
+		t.Errorf("GET /auth/me of a platform administrator: got %s, want no store", me.body.Data)
 	}
 	w.do("GET", "/products", data.AccessToken, nil).refused(app.CodeTokenInvalid)
 }
 
-// TestRefusedLoginsLookTheSame: whoever tries addresses and passwords learns nothing from
-// the answer, and each try runs the hash once.
+// TestRefusedLoginsLookTheSame checks that refused logins run the hash once and have the same response for each reason.
 func TestRefusedLoginsLookTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.withPassword("ada", nil, "own")
 	w.withPassword("disabled", nil, "own")
 	w.withPassword("homeless", nil)
-	_, err := w.db.System().DB.ExecContext(t.Context(), "UPDATE users SET disabled_at = now() WHERE id = $1", w.users["disabled"].ID)
+	_, err := w.db.System().DB.ExecContext(t.Context(), "UPDATE users SET disabled_at = now() WHERE id = $1",
+		w.users["disabled"].ID)
 	w.must(err)
 	var runs atomic.Int64
 	w.server.passwords.runs = func() { runs.Add(1) }
@@ -176,39 +184,42 @@ func TestRefusedLoginsLookTheSame(t *testing.T) {
 		"disabled user":       credentials("disabled@example.com", password),
 		"no store":            credentials("homeless@example.com", password),
 		"no usable hash":      credentials("owner@example.com", "-"),
-		"the longest":         credentials("ada@example.com", strings.Repeat("x", maxPassword)),
+		"the longest":         credentials("ada@example.com", strings.Repeat("x", app.MaxPassword)),
 		"white space matters": credentials("ada@example.com", password+" "),
 		"an odd address":      credentials("Robert'); DROP TABLE users;--", "x"),
 	} {
-		before := runs.Load()
-		a := w.do("POST", "/auth/login", "", body).refused(app.CodeInvalidCredentials)
-		if n := runs.Load() - before; n != 1 {
-			t.Errorf("%s: the hash ran %d times", name, n)
-		}
-		headers := a.Header().Clone()
-		headers.Del("X-Request-Id")
-		for name := range headers {
-			if name == "Set-Cookie" {
-				t.Errorf("%s: sets a cookie", name)
+		w.run(name, func(t *testing.T) {
+			before := runs.Load()
+			a := w.do("POST", "/auth/login", "", body).refused(app.CodeInvalidCredentials)
+			if n := runs.Load() - before; n != 1 {
+				t.Errorf("%s: got %d runs of the hash function, want 1", name, n)
 			}
-		}
-		seen[a.same()] = name
+			headers := a.Header().Clone()
+			headers.Del("X-Request-Id")
+			for name := range headers {
+				if name == "Set-Cookie" {
+					t.Errorf("%s: got a cookie, want none", name)
+				}
+			}
+			seen[a.same()] = name
+		})
 	}
 	if len(seen) != 1 {
-		t.Errorf("the answers differ: %q", seen)
+		t.Errorf("got different responses, want equal ones: %q", seen)
 	}
 	before := runs.Load()
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
 	if n := runs.Load() - before; n != 1 {
-		t.Errorf("a good login runs the hash %d times", n)
+		t.Errorf("login: got %d runs of the hash function, want 1", n)
 	}
 }
 
-// TestRehash: a hash with weaker parameters is replaced when its password is given.
+// A login with the correct password replaces a hash that has weaker parameters.
 func TestRehash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	weak, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	weak, err := argon2id.CreateHash(password,
+		&argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
 	w.must(err)
 	w.addUser("ada", weak, nil, map[app.StoreID]app.Role{w.stores["own"].id: app.RoleStaff})
 	hash := func() string {
@@ -217,25 +228,25 @@ func TestRehash(t *testing.T) {
 		return login.PasswordHash
 	}
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", "wrong")).refused(app.CodeInvalidCredentials)
-	if hash() != weak {
-		t.Error("a wrong password replaced the hash")
+	if got := hash(); got != weak {
+		t.Errorf("hash after a wrong password: got %s, want %s", got, weak)
 	}
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
 	strong := hash()
 	if !strings.HasPrefix(strong, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("the hash is %s", strong)
+		t.Errorf("hash: got %s, want the current parameters of argon2id", strong)
 	}
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
-	if hash() != strong {
-		t.Error("a hash that was good was replaced")
+	if got := hash(); got != strong {
+		t.Errorf("hash after another login: got %s, want %s", got, strong)
 	}
 }
 
-// TestHashingIsBounded: no more runs at once than processors; who comes when the queue is
-// full or whose turn does not come is told to come back.
+// At most one hash per processor runs concurrently. A full queue returns UNAVAILABLE.
 func TestHashingIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newPasswords()
+	p.maxWait = patience
 	var running, most atomic.Int64
 	started, release := make(chan struct{}, 100), make(chan struct{})
 	p.runs = func() {
@@ -258,12 +269,12 @@ func TestHashingIsBounded(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := p.check(gone, app.NewSecret("x"), ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("gone: %v", err)
+		t.Errorf("cancelled request: got %v, want %v", err, context.Canceled)
 	}
 	close(release)
 	wait.Wait()
 	if most.Load() > int64(runtime.GOMAXPROCS(0)) {
-		t.Errorf("%d ran at once", most.Load())
+		t.Errorf("got %d concurrent runs, want at most %d", most.Load(), runtime.GOMAXPROCS(0))
 	}
 
 	full := newPasswords()
@@ -271,7 +282,7 @@ func TestHashingIsBounded(t *testing.T) {
 		full.waiting <- struct{}{}
 	}
 	if _, _, err := full.check(t.Context(), app.NewSecret("x"), ""); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("full: %v", err)
+		t.Errorf("full queue: got %v, want %s", err, app.CodeUnavailable)
 	}
 }
 
@@ -279,22 +290,23 @@ func TestBadLogins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for body, paths := range map[string]string{
-		`{}`:                                                                    "email|password",
-		`{"email":"","password":""}`:                                            "email|password",
-		`{"email":1,"password":true}`:                                           "email|password",
-		`{"email":null,"password":"x"}`:                                         "email",
-		`{"email":["a"],"password":{}}`:                                         "email|password",
-		`{"Email":"a","password":"x"}`:                                          "Email|email",
-		`{"email":"a","password":"x","remember":true}`:                          "remember",
-		`{"email":"a","password":"x","storeId":"no id!"}`:                       "storeId",
-		`{"email":"` + strings.Repeat("é", 321) + `","password":"x"}`:           "email",
-		`{"email":"a","password":"` + strings.Repeat("x", maxPassword+1) + `"}`: "password",
-		`{"email":"a","password":"` + strings.Repeat("é", 513) + `"}`:           "password",
+		`{}`:                                                          "email|password",
+		`{"email":"","password":""}`:                                  "email|password",
+		`{"email":1,"password":true}`:                                 "email|password",
+		`{"email":null,"password":"x"}`:                               "email",
+		`{"email":["a"],"password":{}}`:                               "email|password",
+		`{"Email":"a","password":"x"}`:                                "Email|email",
+		`{"email":"a","password":"x","remember":true}`:                "remember",
+		`{"email":"a","password":"x","storeId":"no id!"}`:             "storeId",
+		`{"email":"` + strings.Repeat("é", 321) + `","password":"x"}`: "email",
+		`{"email":"a","password":"` + strings.Repeat("x", app.MaxPassword+1) + `"}`: "password",
+		`{"email":"a","password":"` + strings.Repeat("é", 513) + `"}`:               "password",
 	} {
 		w.do("POST", "/auth/login", "", body).refused(app.CodeValidationFailed, strings.Split(paths, "|")...)
 	}
 	w.do("POST", "/auth/login?x=1", "", credentials("a", "b")).refused(app.CodeValidationFailed, "x")
-	w.do("POST", "/auth/login", "", `{"email":"`+strings.Repeat("é", 320)+`","password":"x"}`).refused(app.CodeInvalidCredentials)
+	w.do("POST", "/auth/login", "", `{"email":"`+strings.Repeat("é", 320)+`","password":"x"}`).
+		refused(app.CodeInvalidCredentials)
 	w.do("GET", "/auth/me?store=1", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "store")
 	w.do("GET", "/auth/me", w.tokens["STAFF"], `{"a":1}`).refused(app.CodeValidationFailed, "a")
 	w.do("GET", "/auth/me", w.tokens["STAFF"], `{}`).ok(200, nil)

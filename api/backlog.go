@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// backlogAge is how old numbers may be that a scrape gets: several that scrape at once
-	// cost the database one query.
+	// backlogAge is the time for which the result of the query is cached, so that concurrent scrapes cost one
+	// query.
 	backlogAge = 10 * time.Second
-	// backlogTimeout bounds that query.
+	// backlogTimeout limits the query.
 	backlogTimeout = 3 * time.Second
 )
 
-// Backlog is a collector of what waits, read when Prometheus asks and kept for ten seconds.
-// While it cannot be read there are no numbers, and comanda_backlog_readable is 0.
+// Backlog is a Prometheus collector of waiting deliveries, events and jobs. It caches them for ten seconds.
+// While they cannot be read, it sends only comanda_backlog_readable, with the value 0.
 type Backlog struct {
 	read func(ctx context.Context, now time.Time) (app.Backlog, error)
 	now  func() time.Time
@@ -32,29 +32,35 @@ type Backlog struct {
 	err    error
 }
 
-// NewBacklog makes a collector of what read returns.
+// NewBacklog returns a collector of the result of read.
 func NewBacklog(read func(context.Context, time.Time) (app.Backlog, error), now func() time.Time) *Backlog {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &Backlog{
 		read: read, now: now,
-		readable:    desc("comanda_backlog_readable", "Whether what waits could be read from the database; without it the other numbers of it are missing."),
-		waiting:     desc("comanda_deliveries_waiting", "Deliveries of the whole installation that have not ended, by state; 100000 means that or more.", "state"),
-		deadLetters: desc("comanda_dead_letters", "Deliveries of the whole installation that are dead letters; 100000 means that or more."),
-		age:         desc("comanda_queue_age_seconds", "For how long the oldest event has not been seen by a relay, and the oldest delivery that is due not been started; 0 = none waits.", "queue"),
-		jobs:        desc("comanda_jobs_waiting", "Jobs of the whole installation whose workflows have not been started; 100000 means that or more."),
+		readable: desc("comanda_backlog_readable",
+			"Whether the backlog could be read (1 or 0). If not, the other backlog metrics are missing."),
+		waiting: desc("comanda_deliveries_waiting",
+			"Deliveries of all stores that have not ended, by state; 100000 means 100000 or more.", "state"),
+		deadLetters: desc("comanda_dead_letters",
+			"Dead letters of all stores; 100000 means 100000 or more."),
+		age: desc("comanda_queue_age_seconds",
+			"Age of the oldest event not dispatched, and of the oldest due delivery not started; 0 = none.",
+			"queue"),
+		jobs: desc("comanda_jobs_waiting",
+			"Jobs of all stores whose workflows are not started; 100000 means 100000 or more."),
 	}
 }
 
-// Describe sends what Collect may send.
+// Describe sends the descriptions of all metrics.
 func (b *Backlog) Describe(descs chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{b.readable, b.waiting, b.deadLetters, b.age, b.jobs} {
 		descs <- desc
 	}
 }
 
-// Collect sends the numbers.
+// Collect sends the metrics.
 func (b *Backlog) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
@@ -75,8 +81,8 @@ func (b *Backlog) Collect(metrics chan<- prometheus.Metric) {
 	gauge(b.jobs, float64(backlog.Jobs))
 }
 
-// current returns what was read last, or reads it anew. An error is kept as well: a database
-// that is in trouble is not asked more often.
+// current returns the cached result, or reads it again. It caches errors too, so that a failing database is
+// not queried more often.
 func (b *Backlog) current(now time.Time) (app.Backlog, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +95,7 @@ func (b *Backlog) current(now time.Time) (app.Backlog, error) {
 	return b.last, b.err
 }
 
-// age returns the seconds since an instant, 0 if there is none or it is yet to come.
+// age returns the seconds since a time, 0 if it is nil or in the future.
 func age(now time.Time, since *time.Time) float64 {
 	if since == nil {
 		return 0

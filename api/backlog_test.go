@@ -21,11 +21,12 @@ func TestBacklogMetrics(t *testing.T) {
 	start := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	clock, reads := start, 0
 	event, due := start.Add(-90*time.Second), start.Add(-30*time.Minute)
-	answer, failure := app.Backlog{OldestEvent: &event, OldestDue: &due, Queued: 5, Pending: 4, Retrying: 3, DeadLetters: 2, Jobs: 1}, error(nil)
+	answer, failure := app.Backlog{OldestEvent: &event, OldestDue: &due, Queued: 5, Pending: 4, Retrying: 3,
+		DeadLetters: 2, Jobs: 1}, error(nil)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(api.NewBacklog(func(ctx context.Context, now time.Time) (app.Backlog, error) {
 		if _, limited := ctx.Deadline(); !limited || !now.Equal(clock) {
-			t.Errorf("read at %v, with a time limit: %v", now, limited)
+			t.Errorf("got a read at %v, with a deadline: %v, want one at %v with a deadline", now, limited, clock)
 		}
 		reads++
 		return answer, failure
@@ -35,7 +36,7 @@ func TestBacklogMetrics(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		admin.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		if recorder.Code != http.StatusOK {
-			t.Errorf("%d %s", recorder.Code, recorder.Body)
+			t.Errorf("GET /metrics: got %d %s, want 200", recorder.Code, recorder.Body)
 		}
 		var lines []string
 		for line := range strings.Lines(recorder.Body.String()) {
@@ -48,7 +49,7 @@ func TestBacklogMetrics(t *testing.T) {
 	expect := func(when, want string, wantReads int) {
 		t.Helper()
 		if got := scrape(); got != want || reads != wantReads {
-			t.Errorf("%s, after %d reads:\n%s", when, reads, got)
+			t.Errorf("%s: got %d reads, want %d; got\n%s\nwant\n%s", when, reads, wantReads, got, want)
 		}
 	}
 	numbers := func(events, deliveries string) string {
@@ -66,14 +67,15 @@ queue_age_seconds{queue="events"} ` + events
 	expect("soon after", numbers("99", "1809"), 1)
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
-		t.Errorf("lint: %v, %v", problems, err)
+		t.Errorf("lint of the metrics: got %v and error %v, want neither", problems, err)
 	}
 	clock, failure = start.Add(10*time.Second), errors.New("down")
 	expect("with the database down", "backlog_readable 0", 2)
 	clock, failure, answer = start.Add(15*time.Second), nil, app.Backlog{}
 	expect("asked again too soon", "backlog_readable 0", 2)
 	clock = start.Add(20 * time.Second)
-	if got := scrape(); !strings.Contains(got, "readable 1") || !strings.Contains(got, `queue_age_seconds{queue="events"} 0`) {
-		t.Errorf("with the database back and nothing waiting:\n%s", got)
+	if got := scrape(); !strings.Contains(got, "readable 1") ||
+		!strings.Contains(got, `queue_age_seconds{queue="events"} 0`) {
+		t.Errorf("metrics of an empty queue: got\n%s\nwant backlog_readable 1 and an age of 0", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// BenchmarkPlaceOrder measures POST /orders with five items against the bare transaction: the
+// BenchmarkPlaceOrder measures POST /orders with five items and two options each against the bare transaction: the
 // same statements, prepared, through pgx alone. The orders of a store wait for each other,
 // since its numbers have no gaps, so both take several stores in turns.
 func BenchmarkPlaceOrder(b *testing.B) {
@@ -30,7 +30,8 @@ func BenchmarkPlaceOrder(b *testing.B) {
 	}
 	var place, bare [stores]func()
 	for i, store := range ids {
-		issued, err := db.CreateAPIKey(b.Context(), noon, store, app.Actor{}, app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeWriteOrders}}, nil, nil)
+		issued, err := db.IssueAPIKey(b.Context(), noon, store,
+			app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeWriteOrders}})
 		must(err)
 		order := requester(b, server, workers, "POST", "/orders", issued.Key.Reveal(), fiveItems(b, db, store))
 		var placed struct{ Data app.Order }
@@ -57,15 +58,94 @@ func fiveItems(b *testing.B, db *persistencetest.Database, store app.StoreID) st
 	for i := range items {
 		product, err := db.CreateProduct(b.Context(), noon, store, app.Product{
 			Name: fmt.Sprintf("Pizza %d", i), PriceMinor: 950 + int64(i), Currency: "EUR", IsAvailable: true,
-		}, nil, nil)
+			OptionGroups: benchOptions(),
+		}, nil)
 		must(err)
-		items[i] = map[string]any{"productId": product.ID, "quantity": i + 1}
+		options := []any{}
+		for _, group := range product.OptionGroups {
+			options = append(options, map[string]any{"optionId": group.Options[i%len(group.Options)].ID})
+		}
+		items[i] = map[string]any{"productId": product.ID, "quantity": i + 1, "options": options}
 	}
 	body, err := json.Marshal(map[string]any{
-		"items": items, "fulfillmentType": "PICKUP", "customer": map[string]any{"name": "Ada Lovelace", "email": "ada@example.com"},
+		"items": items, "fulfillmentType": "PICKUP",
+		"customer": map[string]any{"name": "Ada Lovelace", "email": "ada@example.com"},
 	})
 	must(err)
 	return string(body)
+}
+
+// benchOptions are three sizes and eight extras.
+func benchOptions() []app.OptionGroup {
+	groups := []app.OptionGroup{
+		{Name: "Size", MinSelections: 1, MaxSelections: 1, Options: make([]app.Option, 3)},
+		{Name: "Extras", MaxSelections: 4, Options: make([]app.Option, 8)},
+	}
+	for g := range groups {
+		groups[g].Translations = map[string]app.OptionText{"en": {Name: groups[g].Name}}
+		for o := range groups[g].Options {
+			name := fmt.Sprint(groups[g].Name, " ", o)
+			groups[g].Options[o] = app.Option{
+				Name: name, Translations: map[string]app.OptionText{"en": {Name: name}}, PriceMinor: 50 * int64(o),
+				Prices: map[app.Currency]int64{"USD": 55 * int64(o)}, IsAvailable: true, MaxQuantity: 2,
+			}
+		}
+	}
+	return groups
+}
+
+// BenchmarkMenu measures a page of 100 of a menu of 1,000 products with options against its bare query, whose rows are
+// read but not decoded.
+func BenchmarkMenu(b *testing.B) {
+	const products, limit = 1000, 100
+	workers := 2 * runtime.GOMAXPROCS(0)
+	server, db, user, stores := benchServer(b, 1)
+	for i := range products {
+		_, err := db.CreateProduct(b.Context(), noon, stores[0], app.Product{
+			Name: fmt.Sprint("Dish ", i), Description: "Tomatoes, mozzarella, basil", Category: fmt.Sprint("Course ", i%10),
+			PriceMinor: 950, Currency: "EUR", Prices: map[app.Currency]int64{"USD": 1100}, IsAvailable: true,
+			Translations: map[string]app.ProductText{"en": {Name: "Dish", Description: "Tomato, mozzarella, basil"}},
+			OptionGroups: benchOptions(), Position: int64(i),
+		}, nil)
+		must(err)
+	}
+	page := requester(b, server, workers, "GET", fmt.Sprint("/products?sort=position&limit=", limit),
+		benchToken(b, server, user), "")
+	var shown struct{ Data []app.Product }
+	must(json.Unmarshal([]byte(page()), &shown))
+	if len(shown.Data) != limit || len(shown.Data[0].OptionGroups) != 2 {
+		b.Fatalf("got %d products, want %d with two groups each", len(shown.Data), limit)
+	}
+	conns := make(chan *pgx.Conn, workers)
+	for range workers {
+		conns <- benchConn(b, db)
+	}
+	against(b, workers, 100, "pages", forget(page), func() {
+		conn := <-conns
+		defer func() { conns <- conn }()
+		must(barePage(b.Context(), conn, stores[0], limit))
+	})
+}
+
+func barePage(ctx context.Context, conn *pgx.Conn, store app.StoreID, limit int) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT set_config('comanda.store_id', $1, true)", store); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `SELECT id, store_id, sku, name, description, category, image_url, price_minor,
+				currency, prices, translations, tax_rate_ppm, is_available, stock_quantity, sold_out_until, option_groups,
+				position, version, created_at, updated_at, deleted_at
+			FROM products WHERE store_id = $1 AND deleted_at IS NULL
+			ORDER BY category COLLATE "C", position, id LIMIT $2`, store, limit+1)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			rows.RawValues()
+		}
+		return rows.Err()
+	})
 }
 
 // benchConn is a connection like those of the service.
@@ -102,10 +182,12 @@ func recordedOrder(b *testing.B, db *persistencetest.Database, order app.Order) 
 	for _, item := range order.Items {
 		r.products = append(r.products, item.ProductID)
 	}
-	for _, from := range []string{"orders WHERE id = $1", "order_items WHERE order_id = $1", "outbox WHERE type = 'order.created' AND body LIKE '%' || $1 || '%'", "order_history WHERE order_id = $1"} {
+	for _, from := range []string{"orders WHERE id = $1", "order_items WHERE order_id = $1",
+		"outbox WHERE type = 'order.created' AND body LIKE '%' || $1 || '%'", "order_history WHERE order_id = $1"} {
 		table, _, _ := strings.Cut(from, " ")
 		var i insert
-		must(owner.QueryRow(b.Context(), `SELECT array_agg(column_name::text ORDER BY ordinal_position) FROM information_schema.columns
+		must(owner.QueryRow(b.Context(),
+			`SELECT array_agg(column_name::text ORDER BY ordinal_position) FROM information_schema.columns
 			WHERE table_schema = 'public' AND table_name = $1 AND is_generated = 'NEVER'`, table).Scan(&i.columns))
 		rows, err := owner.Query(b.Context(), "SELECT "+strings.Join(i.columns, ", ")+" FROM "+from, order.ID)
 		must(err)
@@ -121,10 +203,8 @@ func recordedOrder(b *testing.B, db *persistencetest.Database, order app.Order) 
 			places = append(places, "("+strings.Join(row, ", ")+")")
 		}
 		must(rows.Err())
-		i.statement = "INSERT INTO " + table + " (" + strings.Join(i.columns, ", ") + ") VALUES " + strings.Join(places, ", ")
-		if table == "outbox" {
-			i.statement = "WITH event AS (" + i.statement + " RETURNING id) SELECT pg_notify('comanda_outbox', '') FROM event"
-		}
+		i.statement = "INSERT INTO " + table + " (" + strings.Join(i.columns, ", ") + ") VALUES " + strings.Join(places,
+			", ")
 		r.inserts = append(r.inserts, i)
 	}
 	return r
@@ -161,20 +241,27 @@ func (r recorded) place(ctx context.Context, conn *pgx.Conn) error {
 			}
 			return values, rows.Err()
 		}
-		if _, err := read(`SELECT s.timezone, s.business_day_cutoff_hour, s.tax_rate_ppm, s.tax_included, s.tax_delivery_fee, s.delivery_fees,
+		if _, err := read(`SELECT s.timezone, s.business_day_cutoff_hour, s.tax_rate_ppm, s.tax_included,
+			s.tax_delivery_fee, s.delivery_fees,
 				v.id, v.code, v.locale, v.currency, v.is_default
-			FROM stores s JOIN store_views v ON v.store_id = s.id WHERE s.id = $1 AND v.id = $2`, r.order.StoreID, r.order.StoreViewID); err != nil {
+			FROM stores s JOIN store_views v ON v.store_id = s.id WHERE s.id = $1 AND v.id = $2`, r.order.StoreID,
+			r.order.StoreViewID); err != nil {
 			return err
 		}
-		if _, err := read(`SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
-			FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, r.order.StoreID, r.products); err != nil {
+		if _, err := read(`SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available,
+			stock_quantity, sold_out_until, sku, option_groups
+			FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, r.order.StoreID,
+			r.products); err != nil {
 			return err
 		}
 		now := time.Now()
-		if _, err := read(`INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, created_at, updated_at)
+		if _, err := read(`INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders,
+			created_at, updated_at)
 			VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $6)
-			ON CONFLICT (store_id, kind, lower(email)) WHERE email <> '' DO UPDATE SET total_orders = c.total_orders + 1 RETURNING id`,
-			app.NewID[app.CustomerID](now), r.order.StoreID, r.order.Customer.Email, r.order.Customer.Name, r.order.Customer.Phone, now); err != nil {
+			ON CONFLICT (store_id, kind, lower(email)) WHERE email <> ''
+			DO UPDATE SET total_orders = c.total_orders + 1 RETURNING id`,
+			app.NewID[app.CustomerID](now), r.order.StoreID, r.order.Customer.Email, r.order.Customer.Name,
+			r.order.Customer.Phone, now); err != nil {
 			return err
 		}
 		number, err := read(`INSERT INTO order_numbers AS n (store_id, last) VALUES ($1, 1)
@@ -184,18 +271,14 @@ func (r recorded) place(ctx context.Context, conn *pgx.Conn) error {
 		}
 		order, event := app.NewID[app.OrderID](now), app.NewID[app.EventID](now)
 		for i, other := range []map[string]any{
-			{"id": order, "number": number[0]}, {"order_id": order}, {"id": event}, {"order_id": order, "event_id": event},
+			{"id": order, "number": number[0]}, {"order_id": order}, {"id": event},
+			{"order_id": order, "event_id": event},
 		} {
 			if _, err := tx.Exec(ctx, r.inserts[i].statement, r.inserts[i].again(other)...); err != nil {
 				return err
 			}
 		}
-		notice, err := json.Marshal(app.OrderNotice{StoreID: r.order.StoreID, ID: order, Number: fmt.Sprint(number[0]), Status: r.order.Status, Version: r.order.Version})
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "SELECT pg_notify('comanda_orders', $1)", string(notice))
-		return err
+		return nil
 	})
 }
 
@@ -235,28 +318,45 @@ func fillOrders(b *testing.B, db *persistencetest.Database, store app.StoreID) i
 	}
 	migrate("down")
 	exec("SET session_replication_role = replica") // what is written refers to what is written
-	exec(`CREATE FUNCTION bench_id(prefix text, n bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT prefix || '_' || lpad(n::text, 32, '0') $$`)
+	exec(`CREATE FUNCTION bench_id(prefix text, n bigint) RETURNS text LANGUAGE sql IMMUTABLE
+		AS $$ SELECT prefix || '_' || lpad(n::text, 32, '0') $$`)
 	at := fmt.Sprintf("$2::timestamptz - ($3::int - n) * interval '%g s'", apart.Seconds())
 	exec(`INSERT INTO customers (id, store_id, kind, email, first_name, phone, created_at, updated_at)
-		SELECT bench_id('cus', n), $1, CASE n % 3 WHEN 0 THEN 'registered' ELSE 'guest' END, n || '@example.com', 'Guest', '', `+at+`, $2 FROM generate_series(0, $3::int / 20) n`, store, noon, orders)
+		SELECT bench_id('cus', n), $1, CASE n % 3 WHEN 0 THEN 'registered' ELSE 'guest' END, n || '@example.com',
+			'Guest', '', `+at+`, $2 FROM generate_series(0, $3::int / 20) n`, store, noon, orders)
 	exec(`INSERT INTO products (id, store_id, name, price_minor, currency, created_at, updated_at)
 		SELECT bench_id('prd', n), $1, 'Product ' || n, 100, 'EUR', $2, $2 FROM generate_series(0, 199) n`, store, noon)
-	exec(`INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id, customer_name, customer_email, customer_phone,
-			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency, paid_minor, note, item_count,
+	exec(`INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id,
+		customer_name, customer_email, customer_phone,
+			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency,
+				paid_minor, note, item_count,
 			business_date, created_at, updated_at)
-		SELECT bench_id('ord', n), $1, n, 'view', CASE WHEN n % 1000 = 0 THEN 'RECEIVED' WHEN n % 50 = 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
-			CASE WHEN n <= 10 THEN 'DINE_IN' ELSE 'PICKUP' END, CASE WHEN n <= 10 THEN 'PHONE' ELSE 'WEB' END, bench_id('cus', (hashint4(n)::bigint & 2147483647) % ($3::int / 20)),
-			chr(97 + n % 26) || 'da Number' || n, n || '@example.com', '+49' || 1000000 + n, 500, 0, 0, 33, true, 500, 'EUR',
+		SELECT bench_id('ord', n), $1, n, 'view',
+			CASE WHEN n % 1000 = 0 THEN 'RECEIVED' WHEN n % 50 = 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
+			CASE WHEN n <= 10 THEN 'DINE_IN' ELSE 'PICKUP' END, CASE WHEN n <= 10 THEN 'PHONE' ELSE 'WEB' END,
+				bench_id('cus', (hashint4(n)::bigint & 2147483647) % ($3::int / 20)),
+			chr(97 + n % 26) || 'da Number' || n, n || '@example.com', '+49' || 1000000 + n, 500, 0, 0, 33, true, 500,
+				'EUR',
 			CASE WHEN n <= 500 THEN 500 ELSE 0 END, '', 5, (`+at+`)::date, `+at+`, `+at+`
 		FROM generate_series(1, $3::int) n`, store, noon, orders)
-	exec(`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor, total_minor, discount_minor, tax_rate_ppm, business_date)
-		SELECT bench_id('ord', n), $1, p, bench_id('prd', (n * (p + 1)) % 200), 'Product', 1, 100, 100, 0, 70000, (`+at+`)::date
+	exec(`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
+		total_minor, discount_minor, tax_rate_ppm, business_date)
+		SELECT bench_id('ord', n), $1, p, bench_id('prd', (n * (p + 1)) % 200), 'Product', 1, 100, 100, 0, 70000,
+			(`+at+`)::date
 		FROM generate_series(1, $3::int) n, generate_series(0, 4) p ORDER BY n, p`, store, noon, orders)
-	exec(`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id, business_date, created_at)
-		SELECT bench_id('ref', n), $1, bench_id('pay', n), bench_id('ord', n), 100, 'EUR', 'cold', 're', (`+at+`)::date, `+at+` FROM generate_series(100, $3::int, 100) n`, store, noon, orders)
+	exec(`UPDATE order_items SET options = jsonb_build_array(jsonb_build_object('groupId', 'opg_1', 'groupName', 'Size',
+			'optionId', 'opt_' || position, 'name', 'Large', 'quantity', 1, 'priceMinor', 20, 'netMinor', 20))
+		WHERE store_id = $1`, store)
+	exec(`INSERT INTO option_sales SELECT store_id, business_date, product_id, 'opg_1', 'opt_' || position, 'EUR', 'Size',
+			'Large', count(*), 20 * count(*) FROM order_items WHERE store_id = $1 GROUP BY 1, 2, 3, 4, 5`, store)
+	exec(`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
+		business_date, created_at)
+		SELECT bench_id('ref', n), $1, bench_id('pay', n), bench_id('ord', n), 100, 'EUR', 'cold', 're', (`+at+`)::date,
+			`+at+` FROM generate_series(100, $3::int, 100) n`, store, noon, orders)
 	exec("DROP FUNCTION bench_id")
 	migrate("up")
-	for _, table := range []string{"customers", "products", "orders", "order_items", "refunds", "sales", "product_sales", "customer_returns", "customer_days"} {
+	for _, table := range []string{"customers", "products", "orders", "order_items", "refunds", "sales",
+		"product_sales", "option_sales", "customer_returns", "customer_days"} {
 		exec("VACUUM ANALYZE " + table)
 	}
 	return orders
@@ -278,7 +378,8 @@ func BenchmarkOrdersDepth(b *testing.B) {
 		var answer struct{ Data []app.Order }
 		must(json.Unmarshal([]byte(get()), &answer))
 		if len(answer.Data) != 20 || answer.Data[0].Number != fmt.Sprint(newest) {
-			b.Fatalf("%s begins with %+v", query, answer.Data[:min(1, len(answer.Data))])
+			b.Fatalf("%s: got %d orders, first %+v, want 20, first number %d", query, len(answer.Data),
+				answer.Data[:min(1, len(answer.Data))], newest)
 		}
 		return forget(get)
 	}
@@ -295,12 +396,16 @@ func BenchmarkManyOrders(b *testing.B) {
 	const month = "from=2026-02-01&to=2026-02-28"
 	for _, path := range []string{
 		"/orders", "/orders?limit=100",
-		"/orders?status=RECEIVED&status=CONFIRMED", "/orders?status=CANCELLED", "/orders?fulfillmentType=DINE_IN", "/orders?fulfillmentType=DELIVERY",
-		"/orders?source=PHONE", "/orders?customerId=" + benchID("cus", 17), "/orders?orderId=4711", "/orders?businessDate=2026-02-01",
-		"/orders?createdTo=2026-02-01T00:00:00Z", "/orders?updatedSince=2026-03-14T00:00:00Z", "/orders?needsRefund=true", "/orders?needsRefund=false",
-		"/orders?q=4711", "/orders?q=number4711", "/orders?q=4711@example", "/orders?q=%2B491004711", "/orders?q=b", "/orders?q=nobody",
+		"/orders?status=RECEIVED&status=CONFIRMED", "/orders?status=CANCELLED", "/orders?fulfillmentType=DINE_IN",
+		"/orders?fulfillmentType=DELIVERY",
+		"/orders?source=PHONE", "/orders?customerId=" + benchID("cus", 17), "/orders?orderId=4711",
+		"/orders?businessDate=2026-02-01",
+		"/orders?createdTo=2026-02-01T00:00:00Z", "/orders?updatedSince=2026-03-14T00:00:00Z",
+		"/orders?needsRefund=true", "/orders?needsRefund=false",
+		"/orders?q=4711", "/orders?q=number4711", "/orders?q=4711@example", "/orders?q=%2B491004711", "/orders?q=b",
+		"/orders?q=nobody",
 		"/analytics/summary?" + month, "/analytics/sales?" + month, "/analytics/sales?granularity=hour&" + month,
-		"/analytics/products?" + month, "/analytics/customers?" + month,
+		"/analytics/products?" + month, "/analytics/options?" + month, "/analytics/customers?" + month,
 	} {
 		b.Run("GET "+path, func(b *testing.B) {
 			get := requester(b, server, 1, "GET", path, token, "")

@@ -33,7 +33,8 @@ func benchToken(b *testing.B, server *Server, user app.User) string {
 	session, err := server.db.StartSession(b.Context(), server.now(), app.Actor{}, user, "", time.Hour)
 	must(err)
 	token, err := server.tokens.mint(server.now(), claims{
-		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID,
+		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role,
+		Audience: app.RealmTenant, SessionID: session.ID,
 	})
 	must(err)
 	return token
@@ -43,7 +44,8 @@ func benchToken(b *testing.B, server *Server, user app.User) string {
 // cannot ask for GET /auth/me, in the same way.
 func BenchmarkKey(b *testing.B) {
 	server, _, _, stores := benchServer(b, 1)
-	issued, err := server.db.CreateAPIKey(b.Context(), server.now(), stores[0], app.Actor{}, app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeReadProducts}}, nil, nil)
+	issued, err := server.db.IssueAPIKey(b.Context(), server.now(), stores[0],
+		app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeReadProducts}})
 	must(err)
 	benchmarkReads(b, server, "/products", issued.Key.Reveal())
 }
@@ -54,7 +56,7 @@ func benchmarkReads(b *testing.B, server *Server, path, token string) {
 	body := read()
 	bare := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	for _, rt := range routes() {
-		bare.Path(rt.path).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		bare.Path(rt.Path).HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, body)
 		})
@@ -65,12 +67,13 @@ func benchmarkReads(b *testing.B, server *Server, path, token string) {
 // BenchmarkLogin measures POST /auth/login against bare checks of the same password.
 func BenchmarkLogin(b *testing.B) {
 	server, _, user, _ := benchServer(b, 1)
-	login := requester(b, server, runtime.GOMAXPROCS(0), "POST", "/auth/login", "", `{"email":"`+user.Email+`","password":"`+password+`"}`)
+	login := requester(b, server, runtime.GOMAXPROCS(0), "POST", "/auth/login", "",
+		`{"email":"`+user.Email+`","password":"`+password+`"}`)
 	hash, err := HashPassword(app.NewSecret(password))
 	must(err)
 	against(b, runtime.GOMAXPROCS(0), 10, "logins", forget(login), func() {
 		if ok, err := argon2id.ComparePasswordAndHash(password, hash); !ok || err != nil {
-			b.Error(ok, err)
+			b.Errorf("password: got %t and error %v, want a match", ok, err)
 		}
 	})
 }
@@ -79,7 +82,9 @@ func BenchmarkLogin(b *testing.B) {
 // wanted.
 func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, app.User, []app.StoreID) {
 	db := persistencetest.New(b)
-	_, ids, err := db.CreateWebsite(b.Context(), noon, persistence.NewWebsite{Name: "bench", Domain: "bench.test", Plan: app.PlanEnterprise}, newStores(make([]string, stores))...)
+	_, ids, err := db.CreateWebsite(b.Context(), noon,
+		persistence.NewWebsite{Name: "bench", Domain: "bench.test",
+			Plan: app.PlanEnterprise}, newStores(make([]string, stores))...)
 	must(err)
 	roles := map[app.StoreID]app.Role{}
 	for _, id := range ids {
@@ -93,8 +98,10 @@ func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, 
 	})
 	must(err)
 	return New(Config{
-		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: time.Hour,
-		RateLimit: 1000, RateWindow: time.Millisecond, Log: zerolog.New(io.Discard),
+		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
+		RefreshTTL: time.Hour,
+		RateLimit:  1000, RateWindow: time.Millisecond, APIRate: 100_000, APIBurst: 100_000,
+		Log: zerolog.New(io.Discard),
 	}), db, user, ids
 }
 
@@ -116,7 +123,7 @@ func requester(b *testing.B, handler http.Handler, workers int, method, path, to
 		must(err)
 		response.Body.Close()
 		if response.StatusCode/100 != 2 {
-			b.Error(response.Status, string(answer))
+			b.Errorf("got %s, want a status of success: %s", response.Status, answer)
 		}
 		return string(answer)
 	}

@@ -6,18 +6,25 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of billing.
+var (
+	getBilling    = handle("getBilling", (*Server).billing)
+	updateBilling = handle("updateBilling", (*Server).changeBilling, app.CodeConflict)
+)
+
 type billingIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
 }
 
 type billingOut struct {
 	app.PlanUsage
-	Plans []planLimitOut `json:"plans"` // that there are, each better than the one before
+	Plans []planLimitOut `json:"plans"` // all plans, in ascending order of their limits
 }
 
 type planLimitOut struct {
 	Plan  app.Plan `json:"plan"`
-	Limit *int     `json:"limit"` // deliveries that may start in a window; null = as many as there are
+	Limit *int     `json:"limit"` // deliveries that may start in a window; null = no limit
 }
 
 func billingFor(usage app.PlanUsage) billingOut {

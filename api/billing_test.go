@@ -21,7 +21,7 @@ func TestBilling(t *testing.T) {
 		var got app.PlanUsage
 		w.do("GET", "/billing", token, nil).ok(200, &got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(what, diff)
+			t.Errorf("plan %s (-want +got):\n%s", what, diff)
 		}
 	}
 	change := func(plan app.Plan) {
@@ -30,63 +30,76 @@ func TestBilling(t *testing.T) {
 		var got app.PlanUsage
 		w.do("PATCH", "/billing", w.tokens["OWNER"], object{"plan": plan}).ok(200, &got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(plan, diff)
+			t.Errorf("change to %s (-want +got):\n%s", plan, diff)
 		}
 	}
 	see(w.tokens["OWNER"], "at first", want)
 	change(app.PlanEnterprise)
+	limits := persistencetest.Limits
+	_, err := w.db.Claim(t.Context(), noon, limits) // earlier deliveries
+	w.must(err)
 	change(app.PlanStarter)
 	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, nil)
-	_, err := w.db.Dispatch(t.Context(), noon, 100)
+	_, err = w.db.Dispatch(t.Context(), noon, 100)
 	w.must(err)
-	claimed, err := w.db.Claim(t.Context(), noon, persistencetest.Limits)
+	want.Queued = 1
+	see(w.tokens["OWNER"], "with a delivery that has not started", want)
+	_, err = w.db.Claim(t.Context(), noon, limits)
 	w.must(err)
-	for _, c := range claimed.Claims {
-		if c.Queue == string(w.stores["own"].website) {
-			want.Taken++
-		}
-	}
+	want.Queued, want.Taken = 0, 1
 	see(w.tokens["OWNER"], "after a delivery", want)
 	see(w.token("OWNER", w.stores["sibling"].id), "in the other store of the website", want)
-	see(w.tokens["FOREIGN"], "of another website", app.PlanUsage{Plan: app.PlanEnterprise, WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
+	see(w.tokens["FOREIGN"], "of another website",
+		app.PlanUsage{Plan: app.PlanEnterprise, WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
 	change(app.PlanGrow)
 	change(app.PlanGrow)
 
-	// Each store of the website is told of each change, once.
-	for store, token := range map[string]string{"own": w.tokens["OWNER"], "sibling": w.token("OWNER", w.stores["sibling"].id)} {
+	// Each change has one entry in the trail of each store of the website.
+	for store, token := range map[string]string{"own": w.tokens["OWNER"],
+		"sibling": w.token("OWNER", w.stores["sibling"].id)} {
 		var trail []app.AuditEntry
 		w.do("GET", "/audit?action=plan.changed", token, nil).ok(200, &trail)
-		if len(trail) != 2 || trail[0].Actor.ID != string(w.users["OWNER"].ID) || trail[0].Target != string(w.stores["own"].website) {
-			t.Fatalf("%s: %+v", store, trail)
+		if len(trail) != 2 || trail[0].Actor.ID != string(w.users["OWNER"].ID) ||
+			trail[0].Target != string(w.stores["own"].website) {
+			t.Fatalf("%s: got entries %+v, want two changes of the website by the OWNER", store, trail)
 		}
-		seen := map[any]any{trail[0].Details["from"]: trail[0].Details["to"], trail[1].Details["from"]: trail[1].Details["to"]}
+		seen := map[any]any{
+			trail[0].Details["from"]: trail[0].Details["to"], trail[1].Details["from"]: trail[1].Details["to"],
+		}
 		if diff := cmp.Diff(map[any]any{"ENTERPRISE": "STARTER", "STARTER": "GROW"}, seen); diff != "" {
-			t.Error(store, diff)
+			t.Errorf("%s: changes (-want +got):\n%s", store, diff)
 		}
 	}
 
-	// A sandbox has windows of its own, those of STARTER, and no plan to choose.
-	_, err = w.db.CreateAPIKey(t.Context(), noon, w.stores["own"].id, app.Actor{}, app.NewAPIKey{Name: "test", Scopes: app.Scopes[:], Mode: app.KeyTest}, nil, nil)
+	// A sandbox has its own windows with the limit of STARTER. Its plan cannot be changed.
+	_, err = w.db.IssueAPIKey(t.Context(), noon, w.stores["own"].id,
+		app.NewAPIKey{Name: "test", Scopes: app.Scopes[:], Mode: app.KeyTest})
 	w.must(err)
 	var sandbox app.StoreID
-	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM stores WHERE sandbox_of = $1", w.stores["own"].id).Scan(&sandbox))
+	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM stores WHERE sandbox_of = $1",
+		w.stores["own"].id).Scan(&sandbox))
 	inSandbox := w.token("OWNER", sandbox)
-	see(inSandbox, "in the sandbox", app.PlanUsage{Plan: app.PlanStarter, Limit: limit(500), WindowStart: want.WindowStart, WindowEnd: want.WindowEnd})
+	see(inSandbox, "in the sandbox",
+		app.PlanUsage{Plan: app.PlanStarter, Limit: limit(500), WindowStart: want.WindowStart,
+			WindowEnd: want.WindowEnd})
 	w.do("PATCH", "/billing", inSandbox, object{"plan": "ENTERPRISE"}).refused(app.CodeConflict)
 	see(w.tokens["OWNER"], "after a change in the sandbox", want)
 }
 
-// TestPlansOnOffer: the limits are the spec's, wherever one looks at them.
-func TestPlansOnOffer(t *testing.T) {
+// GET and PATCH /billing return the limits of the spec.
+func TestPlanLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	limit := func(n int) *int { return &n }
-	want := []planLimitOut{{app.PlanStarter, limit(500)}, {app.PlanGrow, limit(2_000)}, {app.PlanProfessional, limit(10_000)}, {app.PlanEnterprise, nil}}
+	want := []planLimitOut{
+		{app.PlanStarter, limit(500)}, {app.PlanGrow, limit(2_000)}, {app.PlanProfessional, limit(10_000)},
+		{app.PlanEnterprise, nil},
+	}
 	for method, body := range map[string]any{"GET": nil, "PATCH": object{"plan": app.PlanGrow}} {
 		var got billingOut
 		w.do(method, "/billing", w.tokens["OWNER"], body).ok(200, &got)
 		if diff := cmp.Diff(want, got.Plans); diff != "" {
-			t.Error(method, diff)
+			t.Errorf("%s: plans (-want +got):\n%s", method, diff)
 		}
 	}
 }
@@ -95,10 +108,13 @@ func TestBadPlans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for body, path := range map[string]string{
-		`{}`: "plan", `{"plan":null}`: "plan", `{"plan":""}`: "plan", `{"plan":"starter"}`: "plan", `{"plan":"FREE"}`: "plan", `{"plan":["GROW"]}`: "plan",
+		`{}`: "plan", `{"plan":null}`: "plan", `{"plan":""}`: "plan", `{"plan":"starter"}`: "plan",
+		`{"plan":"FREE"}`: "plan", `{"plan":["GROW"]}`: "plan",
 		`{"plan":"GROW","suspended":false}`: "suspended", `{"plan":"GROW","websiteId":"web_1"}`: "websiteId", `[]`: "",
 	} {
-		w.do("PATCH", "/billing", w.tokens["OWNER"], json.RawMessage(body)).refused(app.CodeValidationFailed, path)
+		w.run(body, func(t *testing.T) {
+			w.do("PATCH", "/billing", w.tokens["OWNER"], json.RawMessage(body)).refused(app.CodeValidationFailed, path)
+		})
 	}
 	w.do("GET", "/billing?plan=GROW", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "plan")
 }

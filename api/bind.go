@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"net/url"
 	"reflect"
@@ -19,20 +20,23 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// checked is implemented by In types with rules that tags cannot say.
+// checked is implemented by request types with rules that tags cannot express.
 type checked interface{ check() []app.Detail }
 
-// demanding is implemented by In types whose content decides about a further permission;
-// "" = none.
+// demanding is implemented by request types whose content can require a further permission; "" = none.
 type demanding interface{ demands() app.Permission }
 
-// bind fills the struct that in points to and refuses it for its content: validation, then
-// what permission the content needs, then the store that it names.
+// bind fills the struct that in points to. It validates the content, then checks the permission that the
+// content requires, then the store that it names.
 func (c *call) bind(in any) error {
 	v := reflect.ValueOf(in).Elem()
 	var b binder
+	if c.route.Handler.rows {
+		b.most = app.MaxImportFaults
+	}
 	b.path(v, c)
 	b.ifMatch(v, c)
+	b.lastEventID(v, c)
 	b.query(v, c.request.URL.RawQuery)
 	if c.body != nil {
 		b.body(v, c.body)
@@ -52,7 +56,7 @@ func (c *call) bind(in any) error {
 			return err
 		}
 	}
-	if field := c.route.endpoint.withStore; field >= 0 {
+	if field := c.route.Handler.withStore; field >= 0 {
 		if store := v.Field(field).String(); store != "" && store != string(c.principal.StoreID) {
 			return app.StoreMismatch()
 		}
@@ -60,7 +64,11 @@ func (c *call) bind(in any) error {
 	return nil
 }
 
-// Bounds of an answer that lists faults.
+// maxElements is the largest number of elements that a list can have; validation refuses longer lists. Elements beyond
+// it are not bound, because they would take many times the memory of the body.
+const maxElements = 2000
+
+// Limits of the details of an error response.
 const (
 	maxFaults    = 50
 	maxPathBytes = 200
@@ -69,16 +77,18 @@ const (
 // binder collects the faults of one request.
 type binder struct {
 	faults   []app.Detail
-	mistyped bool // something has the wrong type, so that rules about the whole say nothing
+	most     int  // faults, further ones are omitted; 0 = maxFaults
+	mistyped bool // a member has the wrong type, so that the rules of check cannot be applied
 }
 
-// fault notes a fault, unless the path or what contains it has one.
+// fault adds a fault, unless the path or one of its parents already has one.
 func (b *binder) fault(path, message string) {
-	if len(b.faults) == maxFaults {
+	if len(b.faults) == cmp.Or(b.most, maxFaults) {
 		return
 	}
 	for _, f := range b.faults {
-		if rest, ok := strings.CutPrefix(path, f.Path); ok && (rest == "" || f.Path == "" || rest[0] == '.' || rest[0] == '[') {
+		rest, ok := strings.CutPrefix(path, f.Path)
+		if ok && (rest == "" || f.Path == "" || rest[0] == '.' || rest[0] == '[') {
 			return
 		}
 	}
@@ -101,16 +111,16 @@ func member(path, name string) string {
 	return path + "." + name
 }
 
-// tagged is one kind of tag of a struct.
+// tagged identifies the tags of one key ("json", "query", …) of a struct type.
 type tagged struct {
 	of  reflect.Type
 	tag string
 }
 
-// fieldNames remembers what fieldsOf has found, which never changes: map[string]int by tagged.
+// fieldNames caches the results of fieldsOf: map[string]int by tagged.
 var fieldNames sync.Map
 
-// fieldsOf returns which fields a struct has, by the names in one kind of tag.
+// fieldsOf returns the indexes of a struct's fields by the names in the tags of one key.
 func fieldsOf(t reflect.Type, tag string) map[string]int {
 	if known, ok := fieldNames.Load(tagged{t, tag}); ok {
 		return known.(map[string]int)
@@ -125,28 +135,28 @@ func fieldsOf(t reflect.Type, tag string) map[string]int {
 	return fields
 }
 
-// path binds ids; what can be no id is bound as "", which names nothing.
+// path binds the ids in the path. An invalid id is bound as "", which no row has.
 func (b *binder) path(v reflect.Value, c *call) {
 	for name, i := range fieldsOf(v.Type(), "path") {
 		v.Field(i).SetString(c.idIn(name))
 	}
 }
 
-// etag is the version of a resource as If-Match names it; "" = any.
+// etag is the value of If-Match, the version of a resource in double quotes; "" = any version.
 type etag string
 
-// etagPattern is a version in double quotes.
+// etagPattern matches a version in double quotes.
 const etagPattern = `^"[1-9][0-9]{0,17}"$`
 
 var isEtag = regexp.MustCompile(etagPattern)
 
 // version returns the version; 0 = any.
 func (e etag) version() int64 {
-	version, _ := strconv.ParseInt(strings.Trim(string(e), `"`), 10, 64) // has been checked
+	version, _ := strconv.ParseInt(strings.Trim(string(e), `"`), 10, 64) // valid: isEtag matched
 	return version
 }
 
-// ifMatch takes the header of operations that look at the version.
+// ifMatch binds the If-Match header of operations that check the version.
 func (b *binder) ifMatch(v reflect.Value, c *call) {
 	const name = "If-Match"
 	field, ok := fieldsOf(v.Type(), "header")[name]
@@ -161,8 +171,21 @@ func (b *binder) ifMatch(v reflect.Value, c *call) {
 	v.Field(field).SetString(values[0])
 }
 
-// query binds the query parameters. Each is given at most once, unless it is a list, and
-// never empty.
+// lastEventID binds the Last-Event-ID header of streams that continue after an event.
+func (b *binder) lastEventID(v reflect.Value, c *call) {
+	const name = "Last-Event-ID"
+	field, ok := fieldsOf(v.Type(), "header")[name]
+	values := c.request.Header.Values(name)
+	switch {
+	case !ok || len(values) == 0:
+	case len(values) > 1:
+		b.wrongType(name, "is a duplicate")
+	default:
+		b.text(v.Field(field), name, values[0])
+	}
+}
+
+// query binds the query parameters. A parameter must not be empty and, unless it is a list, not repeated.
 func (b *binder) query(v reflect.Value, raw string) {
 	for i := range v.NumField() {
 		if value, ok := v.Type().Field(i).Tag.Lookup("default"); ok {
@@ -188,14 +211,14 @@ func (b *binder) query(v reflect.Value, raw string) {
 		case field.Kind() == reflect.Slice:
 			b.parameters(field, name, values[name])
 		case len(values[name]) > 1:
-			b.wrongType(name, "is given twice")
+			b.wrongType(name, "is a duplicate")
 		default:
 			b.parameter(field, name, values[name][0])
 		}
 	}
 }
 
-// parameters binds a parameter that can be given several times.
+// parameters binds a parameter that can be repeated.
 func (b *binder) parameters(v reflect.Value, name string, texts []string) {
 	v.Set(reflect.MakeSlice(v.Type(), len(texts), len(texts)))
 	for i, text := range texts {
@@ -236,7 +259,7 @@ func (b *binder) text(v reflect.Value, path, text string) {
 	case *app.Secret:
 		*field = app.NewSecret(text)
 	case *app.Time:
-		t, err := time.Parse(time.RFC3339, text) // which takes more than RFC 3339 has
+		t, err := time.Parse(time.RFC3339, text) // accepts more than RFC 3339
 		if err != nil || !rfc3339.MatchString(text) || t.UTC().Year() < 1 || t.UTC().Year() > 9999 {
 			b.wrongType(path, aTime.must())
 		}
@@ -254,21 +277,21 @@ func (b *binder) integer(v reflect.Value, path, text string) {
 	v.SetInt(n)
 }
 
-// kind is how a Go type stands on the wire.
+// kind is the JSON type of a Go type.
 type kind string
 
 const (
 	anObject  kind = "an object"
 	anArray   kind = "an array"
 	aString   kind = "a string"
-	aTime     kind = "a time as in RFC 3339"
+	aTime     kind = "an RFC 3339 time"
 	anInteger kind = "an integer"
 	aBoolean  kind = "true or false"
 )
 
 func (k kind) must() string { return "must be " + string(k) }
 
-// starts says with which tokens a value of each kind can begin.
+// starts lists the first tokens of a value of each kind.
 var starts = map[kind][]jsontext.Kind{
 	anObject: {'{'}, anArray: {'['}, aString: {'"'}, aTime: {'"'}, anInteger: {'0'}, aBoolean: {'t', 'f'},
 }
@@ -298,8 +321,8 @@ func kindOf(t reflect.Type) kind {
 	panic("requests cannot have a " + t.String())
 }
 
-// body binds the members of a body whose syntax has been checked. Members are matched
-// exactly; null is no value of any type but nullable.
+// body binds the members of a body that has passed checkSyntax. Member names match exactly. Null is valid
+// for nullable members only.
 func (b *binder) body(v reflect.Value, body []byte) {
 	b.value(jsontext.NewDecoder(bytes.NewBuffer(body)), v, "")
 }
@@ -309,7 +332,7 @@ func (b *binder) value(decoder *jsontext.Decoder, v reflect.Value, path string) 
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	if v.Kind() == reflect.Pointer { // a nullable, which has been given
+	if v.Kind() == reflect.Pointer { // a nullable that is present
 		if decoder.PeekKind() == 'n' {
 			decoder.SkipValue()
 			return
@@ -349,6 +372,10 @@ func (b *binder) array(decoder *jsontext.Decoder, v reflect.Value, path string) 
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	decoder.ReadToken()
 	for i := 0; decoder.PeekKind() != ']'; i++ {
+		if i > maxElements {
+			decoder.SkipValue()
+			continue
+		}
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 		b.value(decoder, v.Index(i), path+"["+strconv.Itoa(i)+"]")
 	}
@@ -371,8 +398,7 @@ func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string)
 	decoder.ReadToken()
 }
 
-// dictionary binds an object whose members the client names. In a merge patch, whose values
-// are pointers, null is one.
+// dictionary binds a map. Null is a valid value if the values are pointers, as in a merge patch.
 func (b *binder) dictionary(decoder *jsontext.Decoder, v reflect.Value, path string) {
 	v.Set(reflect.MakeMap(v.Type()))
 	decoder.ReadToken()
@@ -390,11 +416,11 @@ func (b *binder) dictionary(decoder *jsontext.Decoder, v reflect.Value, path str
 	decoder.ReadToken()
 }
 
-// idempotencyKey takes the header of operations that create something.
+// idempotencyKey binds the Idempotency-Key header of operations that accept it.
 func (b *binder) idempotencyKey(c *call) {
 	const name = "Idempotency-Key"
 	keys := c.request.Header.Values(name)
-	if !c.route.once {
+	if !c.route.Idempotent {
 		return
 	}
 	c.once = &persistence.Once{

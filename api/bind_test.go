@@ -2,17 +2,21 @@ package api
 
 import (
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/comanda-dev/comanda/api/openapi"
 )
 
 // FuzzBindBody compares the binder with the library's own decoder: what the binder takes
 // without a fault means the same to both.
 func FuzzBindBody(f *testing.F) {
-	f.Add([]byte(`{"items":[{"productId":"prd_1","quantity":2}],"customer":{"name":"Ada"},"expectedTotalMinor":1,"note":"\u00e9\ud83c\udf55"}`))
+	f.Add([]byte(`{"items":[{"productId":"prd_1","quantity":2}],"customer":{"name":"Ada"},"expectedTotalMinor":1,` +
+		`"note":"\u00e9\ud83c\udf55"}`))
 	f.Add([]byte(`{"items":[{"quantity":"2"},null,[]],"deliveryAddress":{"line1":1},"x":{"y":[1,{}]},"":0}`))
 	f.Add([]byte(`[{"items":9223372036854775808}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -26,12 +30,51 @@ func FuzzBindBody(f *testing.F) {
 			return
 		}
 		if err := json.Unmarshal(body, &theirs, json.RejectUnknownMembers(true)); err != nil {
-			t.Fatalf("%q: taken without a fault, but %v", body, err)
+			t.Fatalf("%q: got error %v of a body without faults, want none", body, err)
 		}
 		if diff := cmp.Diff(theirs, mine, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%q: %s", body, diff)
+			t.Errorf("%q: faults (-want +got):\n%s", body, diff)
 		}
 		b.validate(&mine) // must not panic
 		mine.check()
 	})
+}
+
+// Elements beyond maxElements are not bound. Therefore validation must refuse every longer list of a request.
+func TestListsHaveAtMostTheElementsThatAreBound(t *testing.T) {
+	t.Parallel()
+	for _, rt := range routes() {
+		checkLists(t, rt.Handler.id, rt.Handler.in)
+	}
+}
+
+func checkLists(t *testing.T, path string, in reflect.Type) {
+	t.Helper()
+	for in.Kind() == reflect.Pointer || in.Kind() == reflect.Slice || in.Kind() == reflect.Map {
+		in = in.Elem()
+	}
+	if in.Kind() != reflect.Struct {
+		return
+	}
+	for i := range in.NumField() {
+		field := in.Field(i)
+		own, _, _ := openapi.Rules(field.Tag.Get("validate"))
+		kind := field.Type
+		for kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		most := -1
+		for _, rule := range own {
+			switch rule.Name {
+			case "max":
+				most, _ = strconv.Atoi(rule.Param)
+			case "unique": // only of enumerations without a limit
+				most = max(most, 0)
+			}
+		}
+		if kind.Kind() == reflect.Slice && field.Tag.Get("json") != "" && (most < 0 || most > maxElements) {
+			t.Errorf("%s.%s: got the limit %d, want at most %d", path, field.Name, most, maxElements)
+		}
+		checkLists(t, path+"."+field.Name, field.Type)
+	}
 }

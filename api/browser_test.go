@@ -27,7 +27,7 @@ func (w *world) browse(name, store string) *browser {
 	return &browser{w, w.server, access, w.server.tokens.mintRefresh(c.Audience, c.SessionID, 0)}
 }
 
-func withCookie(token string) func(*http.Request) { return header("Cookie", refreshCookie+"="+token) }
+func withCookie(token string) func(*http.Request) { return header("Cookie", userCookie+"="+token) }
 
 // present shows a refresh token to POST /auth/refresh.
 func (b *browser) present(token string) *answer {
@@ -62,19 +62,20 @@ func (a *answer) newCookie() string {
 	a.t.Helper()
 	cookies := a.Header().Values("Set-Cookie")
 	if len(cookies) != 1 {
-		a.t.Fatalf("%s sets the cookies %q", a.what, cookies)
+		a.t.Fatalf("%s: got cookies %q, want one", a.what, cookies)
 	}
 	value, attributes, _ := strings.Cut(strings.TrimPrefix(cookies[0], "refreshToken="), ";")
-	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" {
-		a.t.Errorf("%s: attributes %q", a.what, attributes)
+	if want := " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict"; attributes != want {
+		a.t.Errorf("%s: cookie attributes: got %q, want %q", a.what, attributes, want)
 	}
 	return value
 }
 
 func (a *answer) cleared() {
 	a.t.Helper()
-	if got := a.Header().Values("Set-Cookie"); len(got) != 1 || got[0] != "refreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict" {
-		a.t.Errorf("%s: cookies %q", a.what, got)
+	const want = "refreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
+	if got := a.Header().Values("Set-Cookie"); len(got) != 1 || got[0] != want {
+		a.t.Errorf("%s: got cookies %q, want %q only", a.what, got, want)
 	}
 }
 

@@ -12,45 +12,44 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// What pages of allowed origins may send and read, besides what every page may.
+// Headers that pages of allowed origins may send and read, in addition to those that every page may.
 const (
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match"
-	corsAnswerHeaders  = "X-Request-Id, Retry-After, Location, Allow, WWW-Authenticate"
-	corsMaxAge         = "600" // seconds for which a browser keeps the answer to a preflight
+	corsAnswerHeaders  = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Location, Allow, WWW-Authenticate"
+	corsMaxAge         = "600" // seconds for which a browser caches the response to a preflight
 )
 
-// cors lets pages of other origins use the API. What it allows, the protection against
-// cross-origin requests trusts.
+// cors is the CORS policy. The cross-origin protection trusts the origins that it allows.
 //
-// The origins of the configuration may use everything. Pages of a website's own domain may
-// use what is for customers, and for that website's customers alone.
+// Configured origins may use all operations. The pages of a website's domain may use the operations that
+// accept customers, for customers of that website only.
 type cors struct {
-	origins   []string // as browsers write them
+	origins   []string // as in the Origin header
 	methods   string
-	customers map[string][]string // the methods that are for customers, by path
+	customers map[string][]string // the methods that accept customers, by path
 }
 
-// newCORS panics when an origin is none.
+// newCORS returns the policy for a table of routes. It panics if an origin is invalid.
 func newCORS(origins []string, table []route, protection *http.CrossOriginProtection) cors {
 	var methods []string
 	customers := map[string][]string{}
 	for _, rt := range table {
-		methods = append(methods, rt.method)
-		if rt.forCustomers() {
-			customers[rt.path] = append(customers[rt.path], rt.method)
+		methods = append(methods, rt.Method)
+		if rt.accepts(app.RealmCustomer) {
+			customers[rt.Path] = append(customers[rt.Path], rt.Method)
 		}
 	}
 	slices.Sort(methods)
 	for _, origin := range origins {
 		if err := protection.AddTrustedOrigin(origin); err != nil {
-			panic(fmt.Sprintf("%q is no origin: %v", origin, err))
+			panic(fmt.Sprintf("%q is not an origin: %v", origin, err))
 		}
 	}
 	return cors{origins: origins, methods: strings.Join(slices.Compact(methods), ", "), customers: customers}
 }
 
-// allow says in the answer's headers, whatever the answer will be, whether the page that
-// asks may read it, and reports whether it may.
+// allow sets the headers that let a page of a configured origin read the response, and reports whether the
+// request comes from such a page.
 func (c cors) allow(answer http.Header, r *http.Request) bool {
 	if len(c.origins) == 0 {
 		return false
@@ -64,7 +63,7 @@ func (c cors) allow(answer http.Header, r *http.Request) bool {
 	return true
 }
 
-// originOf returns the origin of the page that asks, "" unless the browser tells one.
+// originOf returns the origin of the page that sends a request, "" if there is none.
 func originOf(r *http.Request) string {
 	origins := r.Header.Values("Origin")
 	if len(origins) != 1 {
@@ -73,7 +72,7 @@ func originOf(r *http.Request) string {
 	return origins[0]
 }
 
-// share lets the pages of an origin read an answer, unshare takes that back.
+// share sets the headers that let the pages of an origin read the response. unshare removes them.
 func share(answer http.Header, origin string) {
 	answer.Set("Access-Control-Allow-Origin", origin)
 	answer.Set("Access-Control-Allow-Credentials", "true")
@@ -86,12 +85,12 @@ func unshare(answer http.Header) {
 	answer.Del("Access-Control-Expose-Headers")
 }
 
-// isPreflight reports whether a browser asks what a page may send.
+// isPreflight reports whether a request is a CORS preflight.
 func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// preflight answers a browser for a page that may use those methods.
+// preflight answers a preflight of a page that may use methods.
 func preflight(x *exchange, methods string) {
 	header := x.Header()
 	header.Del("Access-Control-Expose-Headers")
@@ -101,26 +100,23 @@ func preflight(x *exchange, methods string) {
 	x.WriteHeader(http.StatusNoContent)
 }
 
-// forCustomers reports whether a route is the customer realm's, or open to customers for
-// what is their own.
-func (rt *route) forCustomers() bool {
-	return strings.HasPrefix(rt.path, "/customer-auth/") || app.Permissions[rt.permission].Own
-}
-
-// allowWebsite lets a page of a website's own domain use a route for customers, and notes
-// whose page it is. A suspended website's pages are strangers', and all are while the
-// database cannot tell.
+// allowWebsite allows the pages of a website's domain on a route that accepts customers, and sets the
+// website of the exchange. Pages of a suspended website may read that it is suspended. It refuses all pages if
+// the database cannot be read.
 func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
 	header, origin := x.Header(), originOf(r)
-	header.Set("Vary", "Origin")
+	if !slices.Contains(header.Values("Vary"), "Origin") {
+		header.Add("Vary", "Origin") // beside that of compression
+	}
 	domain, encrypted := strings.CutPrefix(origin, "https://")
-	if !encrypted || domain == r.Host || slices.Contains(s.cors.origins, origin) || len(domain) > maxHostName || !hostName.MatchString(domain) {
+	if !encrypted || domain == r.Host || slices.Contains(s.cors.origins, origin) ||
+		len(domain) > maxHostName || !hostName.MatchString(domain) {
 		return false
 	}
 	website, err := s.db.WebsiteByDomain(r.Context(), domain)
 	if err != nil {
 		if app.CodeOf(err) != app.CodeNotFound {
-			x.log.Warn().Err(err).Msg("cannot tell whose page asks")
+			x.log.Warn().Err(err).Msg("cannot look up the website of an origin")
 		}
 		return false
 	}
@@ -129,30 +125,29 @@ func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
 	return true
 }
 
-// preflightWebsite answers a browser that asks what a website's page may send to the path
-// of the request, and reports whether it did.
+// preflightWebsite answers a preflight of a website's page, and reports whether it did.
 func (s *Server) preflightWebsite(x *exchange, r *http.Request) bool {
-	path, _ := mux.CurrentRoute(r).GetPathTemplate() // all of our routes have one
+	path, _ := mux.CurrentRoute(r).GetPathTemplate() // cannot fail: every route has a path
 	methods := s.cors.customers[path]
-	if !isPreflight(r) || !slices.Contains(methods, r.Header.Get("Access-Control-Request-Method")) || !s.allowWebsite(x, r) {
+	wanted := r.Header.Get("Access-Control-Request-Method")
+	if !isPreflight(r) || !slices.Contains(methods, wanted) || !s.allowWebsite(x, r) {
 		return false
 	}
 	preflight(x, strings.Join(methods, ", "))
 	return true
 }
 
-// keepToOwnCustomers takes an answer from a website's page unless it is for one of that
-// website's customers. It is called once the credential has been found good: why one is not,
-// every page may read.
+// keepToOwnCustomers removes the CORS headers from a response to a website's page unless the principal is a
+// customer of that website. It is called after authentication: every page may read why a credential is
+// refused.
 func (x *exchange) keepToOwnCustomers() {
 	if x.website != "" && (x.principal.Realm != app.RealmCustomer || x.principal.WebsiteID != x.website) {
 		unshare(x.Header())
 	}
 }
 
-// checkPage refuses what a website's page asks for a store that is not its own, CROSS_ORIGIN.
-// Where domains of several websites are of one site, the cookies of all are within reach of
-// the pages of each.
+// checkPage returns CROSS_ORIGIN if a website's page sends a request for a store of another website. If the
+// domains of several websites belong to one site, a page can send the cookies of the others.
 func (s *Server) checkPage(ctx context.Context, c *call, store app.StoreID) error {
 	if c.exchange.website == "" {
 		return nil
@@ -165,5 +160,5 @@ func (s *Server) checkPage(ctx context.Context, c *call, store app.StoreID) erro
 }
 
 func crossOrigin() error {
-	return app.Errorf(app.CodeCrossOrigin, "another site's pages may not do this")
+	return app.Errorf(app.CodeCrossOrigin, "pages of another site cannot call this operation")
 }

@@ -18,13 +18,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// The parsers of credentials that no other file fuzzes: FuzzParseToken, FuzzParseRefresh,
-// FuzzCursor and, in package app, FuzzAPIKey are the others.
+// Other files have FuzzParseToken, FuzzParseRefresh, FuzzCursor and, in package app, FuzzAPIKey.
 
-// FuzzAuthorization: a credential is what follows the scheme and one space, and nothing else
-// has one.
+// FuzzAuthorization checks that a credential is the text after the scheme and one space.
 func FuzzAuthorization(f *testing.F) {
-	for _, seed := range []string{"", "Bearer", "Bearer ", "bearer x", "Bearer  x", "Basic dTpw", "Bearer svc_live_sk_0", "Bearer\tx", "Bearer x, Bearer y"} {
+	for _, seed := range []string{"", "Bearer", "Bearer ", "bearer x", "Bearer  x", "Basic dTpw",
+		"Bearer svc_live_sk_0", "Bearer\tx", "Bearer x, Bearer y"} {
 		f.Add(seed, "", false)
 		f.Add(seed, seed, true)
 	}
@@ -35,76 +34,89 @@ func FuzzAuthorization(f *testing.F) {
 		}
 		credential, err := bearer(header)
 		if err != nil && (credential != "" || app.CodeOf(err) != app.CodeTokenInvalid) {
-			t.Errorf("%q: %q, %v", value, credential, err)
+			t.Errorf("%q: got credential %q and error %v, want none and %s", value, credential, err, app.CodeTokenInvalid)
 		}
 		const scheme = len("Bearer")
-		if err == nil && (twice || len(value) < scheme || !strings.EqualFold(value[:scheme], "Bearer") || strings.TrimPrefix(value[scheme:], " ") != credential) {
-			t.Errorf("%q has the credential %q", value, credential)
+		if err == nil &&
+			(twice || len(value) < scheme || !strings.EqualFold(value[:scheme],
+				"Bearer") || strings.TrimPrefix(value[scheme:], " ") != credential) {
+			t.Errorf("%q: got credential %q, want the text after the scheme or an error", value, credential)
 		}
 	})
 }
 
-// FuzzCookies: whatever net/http takes for a cookie of the name, we see too; so what is two
-// to anybody is never one to us.
+// FuzzCookies checks that cookies finds at least the cookies that net/http finds, so that a repeated cookie is refused.
 func FuzzCookies(f *testing.F) {
-	for _, seed := range []string{"", "refreshToken=a", "refreshToken=a; refreshToken=b", `refreshToken="a"`, " refreshToken = a;;=; refreshToken", "x=refreshToken=a", "a=b; refreshToken=\x01"} {
+	for _, seed := range []string{"", "refreshToken=a", "refreshToken=a; refreshToken=b", `refreshToken="a"`,
+		" refreshToken = a;;=; refreshToken", "x=refreshToken=a", "a=b; refreshToken=\x01"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		header := http.Header{"Cookie": {line}}
-		ours := cookies(header, refreshCookie)
-		theirs := (&http.Request{Header: header}).CookiesNamed(refreshCookie)
+		ours := cookies(header, userCookie)
+		theirs := (&http.Request{Header: header}).CookiesNamed(userCookie)
 		if len(theirs) > len(ours) {
-			t.Errorf("%q: %q, but %v", line, ours, theirs)
+			t.Errorf("%q: got %q, want at least %v", line, ours, theirs)
 		}
 		for _, value := range ours {
 			if !strings.Contains(line, value) || value != strings.TrimSpace(value) || strings.Contains(value, ";") {
-				t.Errorf("%q has %q", line, value)
+				t.Errorf("%q: got value %q, want a trimmed part of the line without a semicolon", line, value)
 			}
 		}
 	})
 }
 
-// FuzzInvitationToken: a token is taken as it is, or the body is refused.
+// FuzzInvitationToken checks that a token is either bound unchanged or refused.
 func FuzzInvitationToken(f *testing.F) {
-	for _, seed := range []string{"", newInvitationToken().Reveal(), strings.Repeat("é", 100), strings.Repeat("x", 101), "a\x00b", "\xff", `"`, "' OR true --"} {
+	for _, seed := range []string{"", newInvitationToken().Reveal(), strings.Repeat("é", 100), strings.Repeat("x", 101),
+		"a\x00b", "\xff", `"`, "' OR true --"} {
 		f.Add(seed)
 	}
-	rt := &route{endpoint: handle((*Server).acceptInvite)}
+	rt := &route{Handler: acceptInvitation}
 	f.Fuzz(func(t *testing.T, token string) {
 		body, err := json.Marshal(accept(token, goodPassword))
 		if must(err); !utf8.ValidString(token) || checkSyntax(body) != nil {
 			return
 		}
 		var in acceptInviteIn
-		c := &call{route: rt, request: httptest.NewRequest("POST", issuer+"/auth/accept-invite", nil), exchange: &exchange{}, body: body}
+		c := &call{
+			route: rt, request: httptest.NewRequest("POST", issuer+"/auth/accept-invite", nil), exchange: &exchange{},
+			body: body,
+		}
 		err = c.bind(&in)
-		if taken := token != "" && utf8.RuneCountInString(token) <= 100; taken != (err == nil) || err != nil && app.CodeOf(err) != app.CodeValidationFailed {
-			t.Errorf("%q: %v", token, err)
+		if taken := token != "" && utf8.RuneCountInString(token) <= 100; taken != (err == nil) ||
+			err != nil && app.CodeOf(err) != app.CodeValidationFailed {
+			t.Errorf("%q: got error %v, want one: %t", token, err, !taken)
 		}
 		if err == nil && in.Token.Reveal() != token {
-			t.Errorf("%q is taken for %q", token, in.Token.Reveal())
+			t.Errorf("bound token: got %q, want %q", in.Token.Reveal(), token)
 		}
 	})
 }
 
-// FuzzIDToken: whoever a provider's token opens an account to is whom the provider signed.
+// FuzzIDToken checks that an accepted ID token identifies the person for whom the provider signed it.
 func FuzzIDToken(f *testing.F) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(err)
 	point, err := key.PublicKey.Bytes()
 	must(err)
 	encoded := base64.RawURLEncoding.EncodeToString
-	set, err := json.Marshal(object{"keys": []object{{"kty": "EC", "kid": "one", "crv": "P-256", "x": encoded(point[1:33]), "y": encoded(point[33:])}}})
+	set, err := json.Marshal(object{"keys": []object{{"kty": "EC", "kid": "one", "crv": "P-256",
+		"x": encoded(point[1:33]), "y": encoded(point[33:])}}})
 	must(err)
 	p := newProviders(Config{
-		Providers: map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"web"}, Issuer: "https://accounts.test", JWKSURL: "https://accounts.test/keys"}},
-		Now:       func() time.Time { return noon },
+		Providers: map[app.Provider]Provider{
+			app.ProviderGoogle: {
+				Issuer: "https://accounts.test", JWKSURL: "https://accounts.test/keys",
+			},
+		},
+		Now: func() time.Time { return noon },
 	})[app.ProviderGoogle]
-	p.keys.body, p.keys.fetchedAt = set, noon // so that nothing is fetched
+	p.keys.body, p.keys.fetchedAt = set, noon // so that no keys are fetched
 	sign := func(method jwt.SigningMethod, key any, change object) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims(altered(object{
-			"iss": "https://accounts.test", "aud": "web", "sub": "1234", "iat": noon.Unix(), "exp": noon.Add(time.Hour).Unix(), "email": "ada@gmail.com", "email_verified": true,
+			"iss": "https://accounts.test", "aud": "web", "sub": "1234", "iat": noon.Unix(),
+			"exp": noon.Add(time.Hour).Unix(), "email": "ada@gmail.com", "email_verified": true,
 		}, change)))
 		token.Header["kid"] = "one"
 		signed, err := token.SignedString(key)
@@ -112,11 +124,14 @@ func FuzzIDToken(f *testing.F) {
 		return signed
 	}
 	valid := sign(jwt.SigningMethodES256, key, nil)
-	want := app.SocialIdentity{Provider: app.ProviderGoogle, Subject: "1234", Email: "ada@gmail.com", Proven: true}
-	if who, err := p.verify(f.Context(), app.NewSecret(valid), ""); err != nil || who != want {
-		f.Fatal(who, err)
+	ids := []string{"web"}
+	want, err := p.verify(f.Context(), app.NewSecret(valid), "", ids)
+	if must(err); want.Provider != app.ProviderGoogle || want.Subject != "1234" || want.Email != "ada@gmail.com" ||
+		!want.Proven {
+		f.Fatalf("valid token: got %+v, want Ada at Google", want)
 	}
-	for _, seed := range []string{valid, valid[:len(valid)-1], noIDToken, "", "..", `{"payload":"e30","signatures":[]}`, valid + ".", strings.Replace(valid, ".ey", ".eY", 1)} {
+	for _, seed := range []string{valid, valid[:len(valid)-1], noIDToken, "", "..", `{"payload":"e30","signatures":[]}`,
+		valid + ".", strings.Replace(valid, ".ey", ".eY", 1)} {
 		f.Add(seed)
 	}
 	f.Add(sign(jwt.SigningMethodES256, key, object{"sub": "", "email": "eve@gmail.com"}))
@@ -124,12 +139,12 @@ func FuzzIDToken(f *testing.F) {
 	f.Add(sign(jwt.SigningMethodHS256, point, object{"sub": "5678"}))
 	f.Add(sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, object{"sub": "5678"}))
 	f.Fuzz(func(t *testing.T, raw string) {
-		who, err := p.verify(t.Context(), app.NewSecret(raw), "")
-		if err == nil && who != want {
-			t.Errorf("%q opens an account to %+v", raw, who)
+		who, err := p.verify(t.Context(), app.NewSecret(raw), "", ids)
+		if err == nil && who != want { // compares the hash of the token too: another encoding of a token is not another token
+			t.Errorf("%q: got %+v, want %+v", raw, who, want)
 		}
 		if err != nil && app.CodeOf(err) != app.CodeInvalidCredentials {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("%q: got error %v, want %s", raw, err, app.CodeInvalidCredentials)
 		}
 	})
 }

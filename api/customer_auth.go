@@ -7,19 +7,32 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
+// Operations of customer sessions.
+var (
+	registerCustomer = handle("registerCustomer", (*Server).registerCustomer,
+		app.CodeNotFound, app.CodeEmailTaken, app.CodeWebsiteSuspended)
+	loginCustomer = handle("loginCustomer", (*Server).loginCustomer, app.CodeInvalidCredentials,
+		app.CodeWebsiteSuspended)
+	refreshCustomer = handle("refreshCustomer", (*Server).refreshCustomer,
+		app.CodeTokenInvalid, app.CodeTokenRevoked, app.CodeWebsiteSuspended)
+	logoutCustomer = handle("logoutCustomer", (*Server).logoutCustomer)
+)
+
 type registerCustomerIn struct {
-	StoreID   app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email     string      `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
-	Password  app.Secret  `json:"password" validate:"required,minbytes=8,bytes=1024,uncommon" example:"correct horse battery staple" description:"8 to 1024 bytes, taken as they are. Passwords that everybody tries first are refused."`
-	FirstName string      `json:"firstName" validate:"required,notblank,max=100" example:"Ada"`
-	LastName  string      `json:"lastName" validate:"required,notblank,max=100" example:"Lovelace"`
-	Phone     string      `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
+	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
+	Email   string      `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
+	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
+	// of names, are refused.
+	Password  app.Secret `json:"password" validate:"required,min=8,bytes=1024,uncommon" example:"correct horse"`
+	FirstName string     `json:"firstName" validate:"required,notblank,max=100" example:"Ada"`
+	LastName  string     `json:"lastName" validate:"required,notblank,max=100" example:"Lovelace"`
+	Phone     string     `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
 }
 
 type loginCustomerIn struct {
 	StoreID  app.StoreID `json:"storeId" validate:"required,id" store:"any"`
 	Email    string      `json:"email" validate:"required,max=320" example:"ada@example.com"`
-	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
+	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse"`
 }
 
 type loginCustomerOut struct {
@@ -27,17 +40,30 @@ type loginCustomerOut struct {
 	Customer    app.Customer `json:"customer"`
 }
 
-// registerCustomer makes an account and logs in. It takes no Idempotency-Key: an answer
-// with tokens must not be kept, and the address is taken only once anyway.
+// registerCustomer creates an account and logs in. It does not accept an Idempotency-Key: a response with
+// tokens must not be stored, and an email can be registered only once.
 func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCustomerIn) (loginCustomerOut, error) {
 	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+		return loginCustomerOut{}, err
+	}
+	words, err := s.db.StoreWords(ctx, in.StoreID)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	if err := checkPassword("password", in.Password, append(words, in.Email, in.FirstName, in.LastName)...); err != nil {
+		return loginCustomerOut{}, err
+	}
+	if err := s.db.CheckStore(ctx, in.StoreID); err != nil {
+		return loginCustomerOut{}, err
+	}
+	if err := s.limitQuotas(ctx, c, in.StoreID); err != nil {
 		return loginCustomerOut{}, err
 	}
 	hash, err := s.passwords.hash(ctx, in.Password)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	session, err := s.db.RegisterCustomer(ctx, c.now, in.StoreID, persistence.NewCustomer{
+	session, err := s.db.RegisterCustomer(ctx, c.now, in.StoreID, c.actor(), persistence.NewCustomer{
 		Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, PasswordHash: hash,
 	}, s.tokens.refreshTTL)
 	if err != nil {
@@ -46,13 +72,13 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 	return s.welcomeCustomer(c, in.StoreID, session)
 }
 
-// loginCustomer begins a session. Whether the store or the address is unknown, the password
-// wrong or none, the customer disabled: the answer is the same, and so is the time it takes.
+// loginCustomer starts a session. An unknown store or email, a wrong or missing password and a disabled
+// customer get the same response in the same time.
 func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn) (loginCustomerOut, error) {
 	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
 		return loginCustomerOut{}, err
 	}
-	refused := app.Errorf(app.CodeInvalidCredentials, "the e-mail address or the password is not right")
+	refused := app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
 	login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginCustomerOut{}, err
@@ -61,11 +87,13 @@ func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	if !ok || login.Disabled {
+	if fault := faultOf(login.Disabled, ok); fault != "" {
+		s.customerLoginFailed(c, in.StoreID, login.Customer.ID, fault)
 		return loginCustomerOut{}, refused
 	}
-	session, err := s.db.StartCustomerSession(ctx, c.now, in.StoreID, login, fresh, s.tokens.refreshTTL)
-	if app.CodeOf(err) == app.CodeInvalidCredentials {
+	session, err := s.db.StartCustomerSession(ctx, c.now, in.StoreID, c.actor(), login, fresh, s.tokens.refreshTTL)
+	if app.CodeOf(err) == app.CodeInvalidCredentials { // the password was changed or the customer disabled meanwhile
+		s.customerLoginFailed(c, in.StoreID, login.Customer.ID, app.FaultPassword)
 		return loginCustomerOut{}, refused
 	}
 	if err != nil {
@@ -74,58 +102,74 @@ func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn)
 	return s.welcomeCustomer(c, in.StoreID, session)
 }
 
-// welcomeCustomer gives out the tokens of a session that has begun.
-func (s *Server) welcomeCustomer(c *call, store app.StoreID, session persistence.CustomerSession) (loginCustomerOut, error) {
+// welcomeCustomer issues the tokens of a new session.
+func (s *Server) welcomeCustomer(
+	c *call, store app.StoreID, session persistence.CustomerSession,
+) (loginCustomerOut, error) {
 	token, err := s.tokens.mint(c.now, claims{
-		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store, Audience: app.RealmCustomer, SessionID: session.ID,
+		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store,
+		Audience: app.RealmCustomer, SessionID: session.ID,
 		ExpiresAt: s.sessionEnd(c.now),
 	})
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	c.setRefreshToken(app.RealmCustomer, s.tokens.mintRefresh(app.RealmCustomer, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
-	return loginCustomerOut{AccessToken: token, Customer: session.Customer}, nil
+	c.exchange.principal = app.Principal{
+		Realm: app.RealmCustomer, CustomerID: session.Customer.ID, SessionID: session.ID, StoreID: store,
+	}
+	c.setRefreshToken(s.tokens.mintRefresh(app.RealmCustomer, session.ID, session.RefreshCounter), s.tokens.refreshTTL)
+	return loginCustomerOut{AccessToken: token, Customer: session.Customer.Own()}, nil
 }
 
 type logoutCustomerOut struct {
 	Message string `json:"message"`
 }
 
-// logoutCustomer ends the session at once, with its refresh token.
+// logoutCustomer ends the session and clears its refresh token.
 func (s *Server) logoutCustomer(ctx context.Context, c *call, _ noIn) (logoutCustomerOut, error) {
-	p := c.principal
-	if err := s.db.EndCustomerSession(ctx, c.now, p.StoreID, p.CustomerID, p.SessionID); err != nil {
+	if err := s.db.EndCustomerSession(ctx, c.now, c.actor(), c.principal); err != nil {
 		return logoutCustomerOut{}, err
 	}
-	c.clearRefreshToken(app.RealmCustomer)
+	c.clearRefreshToken()
 	return logoutCustomerOut{Message: "logged out"}, nil
 }
 
-// refreshCustomer gives out the next pair of tokens of a customer, as refresh does for users.
+// refreshCustomer issues the next tokens of a customer, as refresh does for users.
 func (s *Server) refreshCustomer(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
-	session, err := s.db.RefreshCustomer(ctx, c.now, c.actor(), c.refresh.session, c.refresh.counter, c.exchange.website, s.refreshes)
+	session, err := s.db.RefreshCustomer(ctx, c.now, c.actor(), c.refresh.session, c.refresh.counter,
+		c.exchange.website, s.refreshes)
 	if err != nil {
 		return refreshOut{}, err
 	}
-	c.exchange.principal = app.Principal{Realm: app.RealmCustomer, CustomerID: session.CustomerID, SessionID: c.refresh.session, StoreID: session.StoreID}
+	c.exchange.principal = app.Principal{
+		Realm: app.RealmCustomer, CustomerID: session.CustomerID, SessionID: c.refresh.session,
+		StoreID: session.StoreID,
+	}
 	switch session.Decision {
 	case app.RefreshInvalid:
 		return refreshOut{}, refreshInvalid()
 	case app.RefreshReused:
 		c.exchange.log.Warn().Str("customerId", string(session.CustomerID)).Str("sessionId", string(c.refresh.session)).
-			Msg("a superseded refresh token came back; all sessions of the customer have ended")
+			Msg("superseded refresh token used; all sessions of the customer ended")
 		fallthrough
 	case app.RefreshRevoked:
-		c.clearRefreshToken(app.RealmCustomer)
+		c.clearRefreshToken()
+		if session.CustomerID == "" {
+			return refreshOut{}, s.limitUnmatched(ctx, c, sessionEnded())
+		}
 		return refreshOut{}, sessionEnded()
+	case app.RefreshSuspended:
+		return refreshOut{}, app.WebsiteSuspended()
 	}
 	token, err := s.tokens.mint(c.now, claims{
-		Subject: string(session.CustomerID), Email: session.Email, StoreID: session.StoreID, Audience: app.RealmCustomer, SessionID: c.refresh.session,
+		Subject: string(session.CustomerID), Email: session.Email, StoreID: session.StoreID,
+		Audience: app.RealmCustomer, SessionID: c.refresh.session,
 		ExpiresAt: s.sessionEnd(session.CreatedAt),
 	})
 	if err != nil {
 		return refreshOut{}, err
 	}
-	c.setRefreshToken(app.RealmCustomer, s.tokens.mintRefresh(app.RealmCustomer, c.refresh.session, session.RefreshCounter), s.tokens.refreshTTL)
+	c.setRefreshToken(s.tokens.mintRefresh(app.RealmCustomer, c.refresh.session, session.RefreshCounter),
+		s.tokens.refreshTTL)
 	return refreshOut{AccessToken: token}, nil
 }

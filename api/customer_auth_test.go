@@ -17,7 +17,8 @@ import (
 // registration is a valid body of a store.
 func registration(store app.StoreID) map[string]any {
 	return map[string]any{
-		"storeId": store, "email": "ada@example.com", "password": password, "firstName": "Ada", "lastName": "Lovelace", "phone": "+4915112345678",
+		"storeId": store, "email": "ada@example.com", "password": password, "firstName": "Ada", "lastName": "Lovelace",
+		"phone": "+4915112345678",
 	}
 }
 
@@ -25,7 +26,8 @@ func registration(store app.StoreID) map[string]any {
 func (w *world) addCustomer(store, email string) loginCustomerOut {
 	w.Helper()
 	id := w.stores[store].id
-	session, err := w.db.RegisterCustomer(w.Context(), w.now, id, persistence.NewCustomer{Email: email, FirstName: "Ada", LastName: "Lovelace", PasswordHash: "-"}, time.Hour)
+	session, err := w.db.RegisterCustomer(w.Context(), w.now, id, app.Actor{},
+		persistence.NewCustomer{Email: email, FirstName: "Ada", LastName: "Lovelace", PasswordHash: "-"}, time.Hour)
 	w.must(err)
 	token, err := w.server.tokens.mint(w.now, customerClaims(id, session))
 	w.must(err)
@@ -34,7 +36,8 @@ func (w *world) addCustomer(store, email string) loginCustomerOut {
 
 func customerClaims(store app.StoreID, session persistence.CustomerSession) claims {
 	return claims{
-		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store, Audience: app.RealmCustomer, SessionID: session.ID,
+		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store,
+		Audience: app.RealmCustomer, SessionID: session.ID,
 	}
 }
 
@@ -45,7 +48,7 @@ func (w *world) orderOf(store string, customer app.CustomerID) app.Order {
 	order, err := w.db.PlaceOrder(w.Context(), w.now, s.id, app.NewOrder{
 		Items:           []app.NewOrderItem{{ProductID: s.product.ID, Quantity: 1}},
 		FulfillmentType: app.FulfillmentPickup, Source: app.SourceWeb, CustomerID: customer, StoreViewID: s.view.ID,
-	}, nil, nil)
+	}, nil)
 	w.must(err)
 	return order
 }
@@ -53,7 +56,8 @@ func (w *world) orderOf(store string, customer app.CustomerID) app.Order {
 // events returns the bodies of a store's events of one type.
 func (w *world) events(store app.StoreID, t app.EventType) (bodies []string) {
 	w.Helper()
-	w.must(w.db.System().NewRaw("SELECT body FROM outbox WHERE store_id = ? AND type = ?", store, t).Scan(w.Context(), &bodies))
+	w.must(w.db.System().NewRaw("SELECT body FROM outbox WHERE store_id = ? AND type = ?", store, t).Scan(w.Context(),
+		&bodies))
 	return bodies
 }
 
@@ -61,8 +65,9 @@ func (w *world) events(store app.StoreID, t app.EventType) (bodies []string) {
 func (w *world) checkCustomerLogin(a *answer, store app.StoreID, data loginCustomerOut) string {
 	w.Helper()
 	cookie, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
-	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" || len(a.Header().Values("Set-Cookie")) != 1 {
-		w.Errorf("cookie: %s", a.Header().Values("Set-Cookie"))
+	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" ||
+		len(a.Header().Values("Set-Cookie")) != 1 {
+		w.Errorf("got the cookies %q, want one with the attributes of a refresh token", a.Header().Values("Set-Cookie"))
 	}
 	var c jwt.MapClaims
 	_, _, err := jwt.NewParser().ParseUnverified(data.AccessToken, &c)
@@ -73,14 +78,14 @@ func (w *world) checkCustomerLogin(a *answer, store app.StoreID, data loginCusto
 		"iat": float64(noon.Unix()), "exp": float64(noon.Unix() + 900), "iss": issuer, "sid": session,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
-		w.Errorf("claims: %s", diff)
+		w.Errorf("claims (-want +got): %s", diff)
 	}
 	refresh, ok := strings.CutPrefix(cookie, "customerRefreshToken=")
 	if !ok || refresh != w.server.tokens.mintRefresh(app.RealmCustomer, app.SessionID(session), 0) {
-		w.Errorf("refresh token: %s", cookie)
+		w.Errorf("got the cookie %s, want the first refresh token of the session", cookie)
 	}
 	if refresh == w.server.tokens.mintRefresh(app.RealmTenant, app.SessionID(session), 0) {
-		w.Error("the realms share their refresh keys")
+		w.Errorf("refresh token: got %s, want one that differs from the token of a user", refresh)
 	}
 	return refresh
 }
@@ -92,19 +97,20 @@ func TestLoginCustomer(t *testing.T) {
 	var registered, data loginCustomerOut
 	w.do("POST", "/customer-auth/register", "", registration(own)).ok(201, &registered)
 	w.orderOf("own", registered.Customer.ID)
-	a := w.do("POST", "/customer-auth/login", "", altered(credentials("Ada@EXAMPLE.com", password), object{"storeId": own})).ok(200, &data)
+	a := w.do("POST", "/customer-auth/login", "",
+		altered(credentials("Ada@EXAMPLE.com", password), object{"storeId": own})).ok(200, &data)
 	registered.Customer.TotalOrders = 1
 	if diff := cmp.Diff(registered.Customer, data.Customer); diff != "" {
-		t.Error(diff)
+		t.Error("customer at login (-want +got):", diff)
 	}
 	refresh := w.checkCustomerLogin(a, own, data)
 	for _, secret := range []string{password, data.AccessToken, refresh} {
 		if strings.Contains(w.log.String(), secret) {
-			t.Errorf("%.12s… is in the log", secret)
+			t.Errorf("the log contains a secret that begins with %.12s", secret)
 		}
 	}
 	if w.claimsOf(registered.AccessToken)["sid"] == w.claimsOf(data.AccessToken)["sid"] {
-		t.Error("two logins share a session")
+		t.Error("two logins: got the same session, want two")
 	}
 }
 
@@ -115,7 +121,7 @@ func (w *world) claimsOf(token string) (c jwt.MapClaims) {
 	return c
 }
 
-// TestRefusedCustomerLoginsLookTheSame: as for users, whatever is wrong.
+// Refused logins of customers have the same response for each reason.
 func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,7 +140,7 @@ func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 		before := runs.Load()
 		a := w.do("POST", "/customer-auth/login", "", object{"storeId": store, "email": email, "password": password})
 		if n := runs.Load() - before; n != 1 {
-			t.Errorf("%s: the hash ran %d times", email, n)
+			t.Errorf("%s: got %d runs of the hash function, want 1", email, n)
 		}
 		return a
 	}
@@ -152,14 +158,15 @@ func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 		"a user":              login(own, "owner2@example.com", password),
 		"an odd address":      login(own, "Robert'); DROP TABLE customers;--", password),
 	} {
-		a.what = name
-		if a.refused(app.CodeInvalidCredentials); a.Header().Get("Set-Cookie") != "" {
-			t.Errorf("%s: sets a cookie", name)
-		}
-		seen[a.same()] = name
+		w.run(name, func(t *testing.T) {
+			if a.refused(app.CodeInvalidCredentials); a.Header().Get("Set-Cookie") != "" {
+				t.Errorf("%s: got the cookie %q, want none", name, a.Header().Get("Set-Cookie"))
+			}
+			seen[a.same()] = name
+		})
 	}
 	if len(seen) != 1 {
-		t.Errorf("the answers differ: %q", seen)
+		t.Errorf("got different responses, want equal ones: %q", seen)
 	}
 	login(own, "ada@example.com", password).ok(200, nil)
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).refused(app.CodeInvalidCredentials)
@@ -169,17 +176,19 @@ func TestCustomerRehash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"].id
-	weak, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	weak, err := argon2id.CreateHash(password,
+		&argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
 	w.must(err)
 	w.addCustomer("own", "ada@example.com")
 	w.exec("UPDATE customers SET password_hash = $1 WHERE email = 'ada@example.com'", weak)
 	for range 2 {
-		w.do("POST", "/customer-auth/login", "", altered(credentials("ada@example.com", password), object{"storeId": own})).ok(200, nil)
+		w.do("POST", "/customer-auth/login", "",
+			altered(credentials("ada@example.com", password), object{"storeId": own})).ok(200, nil)
 	}
 	login, err := w.db.CustomerLoginByEmail(t.Context(), own, "ada@example.com")
 	w.must(err)
 	if !strings.HasPrefix(login.PasswordHash, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("the hash is %s", login.PasswordHash)
+		t.Errorf("hash: got %s, want the current parameters of argon2id", login.PasswordHash)
 	}
 }
 
@@ -190,18 +199,19 @@ func TestLogoutCustomer(t *testing.T) {
 	order := "/orders/" + string(w.orderOf("own", customer.Customer.ID).ID)
 	login, err := w.db.CustomerLoginByEmail(t.Context(), w.stores["own"].id, "ada@example.com")
 	w.must(err)
-	second, err := w.db.StartCustomerSession(t.Context(), noon, w.stores["own"].id, login, "", time.Hour)
+	second, err := w.db.StartCustomerSession(t.Context(), noon, w.stores["own"].id, app.Actor{}, login, "", time.Hour)
 	w.must(err)
 	other, err := w.server.tokens.mint(w.now, customerClaims(w.stores["own"].id, second))
 	w.must(err)
 
 	var data map[string]string
 	a := w.do("POST", "/customer-auth/logout", customer.AccessToken, nil).ok(200, &data)
-	if cookie := a.Header().Get("Set-Cookie"); cookie != "customerRefreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict" {
-		t.Errorf("cookie: %s", cookie)
+	cleared := "customerRefreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
+	if cookie := a.Header().Get("Set-Cookie"); cookie != cleared {
+		t.Errorf("cookie: got %s, want %s", cookie, cleared)
 	}
 	if len(data) != 1 || data["message"] == "" {
-		t.Errorf("data: %s", a.body.Data)
+		t.Errorf("data: got %s, want only a message", a.body.Data)
 	}
 	w.do("GET", order, customer.AccessToken, nil).refused(app.CodeTokenRevoked)
 	w.do("POST", "/customer-auth/logout", customer.AccessToken, nil).refused(app.CodeTokenRevoked)

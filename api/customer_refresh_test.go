@@ -13,20 +13,21 @@ func (a *answer) customerCookie() string {
 	a.t.Helper()
 	value, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
 	name, token, _ := strings.Cut(value, "=")
-	if name != customerRefreshCookie || attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" {
-		a.t.Errorf("%s: cookie %q", a.what, a.Header().Get("Set-Cookie"))
+	if name != customerCookie || attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" {
+		a.t.Errorf("%s: cookie: got %q, want %s with its attributes", a.what, a.Header().Get("Set-Cookie"), customerCookie)
 	}
 	return token
 }
 
 func (w *world) customerLogin(email string) string {
 	w.Helper()
-	return w.do("POST", "/customer-auth/register", "", altered(registration(w.stores["own"].id), object{"email": email})).ok(201, nil).customerCookie()
+	return w.do("POST", "/customer-auth/register", "",
+		altered(registration(w.stores["own"].id), object{"email": email})).ok(201, nil).customerCookie()
 }
 
 func (w *world) customerRefresh(cookie string) *answer {
 	w.Helper()
-	return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", customerRefreshCookie+"="+cookie))
+	return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", customerCookie+"="+cookie))
 }
 
 func TestCustomerRefresh(t *testing.T) {
@@ -36,7 +37,8 @@ func TestCustomerRefresh(t *testing.T) {
 	a := w.customerRefresh(first)
 	var out refreshOut
 	second := a.ok(200, &out).customerCookie()
-	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), out.AccessToken, nil).refused(app.CodeNotFound) // a customer's token, for nobody else's order
+	// a customer's token, for nobody else's order
+	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), out.AccessToken, nil).refused(app.CodeNotFound)
 	third := w.customerRefresh(second).ok(200, nil).customerCookie()
 
 	// A superseded token ends all sessions of the customer, and of nobody else.
@@ -55,13 +57,13 @@ func TestCustomerRefreshRefusals(t *testing.T) {
 	for name, present := range map[string]func() *answer{
 		"none":       func() *answer { return w.do("POST", "/customer-auth/refresh", "", nil) },
 		"a tenant's": func() *answer { return w.customerRefresh(tenant) },
-		"twice":      func() *answer { return w.customerRefresh(cookie + "; " + customerRefreshCookie + "=" + cookie) },
+		"twice":      func() *answer { return w.customerRefresh(cookie + "; " + customerCookie + "=" + cookie) },
 		"altered":    func() *answer { return w.customerRefresh(cookie[:len(cookie)-1] + "_") },
 		"as a tenant's": func() *answer {
-			return w.do("POST", "/auth/refresh", "", nil, header("Cookie", refreshCookie+"="+cookie))
+			return w.do("POST", "/auth/refresh", "", nil, header("Cookie", userCookie+"="+cookie))
 		},
 		"under its name": func() *answer {
-			return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", refreshCookie+"="+cookie))
+			return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", userCookie+"="+cookie))
 		},
 	} {
 		a := present()

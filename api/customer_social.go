@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -10,61 +11,75 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 )
 
-// Provider says how one provider's ID tokens are verified. Without client ids it is not
-// offered; issuer and keys are the provider's own unless set.
+// Operations of social logins.
+var (
+	loginWithProvider = handle("loginWithProvider", (*Server).socialLogin,
+		app.CodeInvalidCredentials, app.CodeNotFound, app.CodeAccountLinkRequired, app.CodeWebsiteSuspended)
+	linkProvider = handle("linkProvider", (*Server).linkProvider, app.CodeInvalidCredentials, app.CodeConflict)
+)
+
+// Provider configures the verification of a provider's ID tokens. Issuer and JWKSURL default to the provider's own.
 type Provider struct {
-	ClientIDs []string
-	Issuer    string
-	JWKSURL   string
+	Issuer  string
+	JWKSURL string
 }
 
-// wellKnown is where the providers are.
+// wellKnown has the issuers and keys of the providers.
 var wellKnown = map[app.Provider]Provider{
-	app.ProviderGoogle:   {Issuer: "https://accounts.google.com", JWKSURL: "https://www.googleapis.com/oauth2/v3/certs"},
-	app.ProviderApple:    {Issuer: "https://appleid.apple.com", JWKSURL: "https://appleid.apple.com/auth/keys"},
-	app.ProviderFacebook: {Issuer: "https://www.facebook.com", JWKSURL: "https://www.facebook.com/.well-known/oauth/openid/jwks/"},
+	app.ProviderGoogle: {
+		Issuer: "https://accounts.google.com", JWKSURL: "https://www.googleapis.com/oauth2/v3/certs",
+	},
+	app.ProviderApple: {
+		Issuer: "https://appleid.apple.com", JWKSURL: "https://appleid.apple.com/auth/keys",
+	},
+	app.ProviderFacebook: {
+		Issuer: "https://www.facebook.com", JWKSURL: "https://www.facebook.com/.well-known/oauth/openid/jwks/",
+	},
 }
 
 // provider verifies the ID tokens of one provider.
 type provider struct {
-	name      app.Provider
-	clientIDs []string
-	issuer    string
-	keys      *providerKeys
-	config    *oidc.Config
+	name   app.Provider
+	issuer string
+	keys   *providerKeys
+	config *oidc.Config
 }
 
 func newProviders(c Config) map[app.Provider]*provider {
 	providers := map[app.Provider]*provider{}
-	for name, given := range c.Providers {
-		if len(given.ClientIDs) == 0 {
-			continue
-		}
+	for name, standard := range wellKnown {
+		given := c.Providers[name]
 		providers[name] = &provider{
-			name: name, clientIDs: given.ClientIDs, issuer: cmp.Or(given.Issuer, wellKnown[name].Issuer),
-			keys:   newProviderKeys(cmp.Or(given.JWKSURL, wellKnown[name].JWKSURL), c.ProviderCAs, c.Now),
-			config: &oidc.Config{SkipClientIDCheck: true, SupportedSigningAlgs: []string{oidc.RS256, oidc.ES256}, Now: c.Now},
+			name: name, issuer: cmp.Or(given.Issuer, standard.Issuer),
+			keys: newProviderKeys(cmp.Or(given.JWKSURL, standard.JWKSURL), c.ProviderCAs, c.Now),
+			config: &oidc.Config{
+				SkipClientIDCheck: true, SupportedSigningAlgs: []string{oidc.RS256, oidc.ES256}, Now: c.Now,
+			},
 		}
 	}
 	return providers
 }
 
-// errBadIDToken says no more to the client than that.
+// errBadIDToken does not say why a token is invalid.
 var errBadIDToken = app.Errorf(app.CodeInvalidCredentials, "the provider's token is not valid")
 
-// verify returns who an ID token is about. INVALID_CREDENTIALS unless the provider made it,
-// for us alone and, if there is a nonce, for this login; UNAVAILABLE while its keys cannot
-// be had.
-func (p *provider) verify(ctx context.Context, raw app.Secret, nonce string) (app.SocialIdentity, error) {
+// verify returns the identity in an ID token. It returns INVALID_CREDENTIALS unless the provider issued the token for
+// one of the client ids and with exactly this nonce ("" = none), and UNAVAILABLE if the provider's keys cannot be
+// fetched.
+func (p *provider) verify(
+	ctx context.Context, raw app.Secret, nonce string, clientIDs []string,
+) (app.SocialIdentity, error) {
 	keys := &keySet{keys: p.keys}
 	token, err := oidc.NewVerifier(p.issuer, keys, p.config).Verify(ctx, raw.Reveal())
 	if keys.failed != nil {
 		return app.SocialIdentity{}, keys.failed
 	}
 	if err != nil || token.Subject == "" || len(token.Subject) > 255 ||
-		len(token.Audience) != 1 || !slices.Contains(p.clientIDs, token.Audience[0]) || nonce != "" && token.Nonce != nonce {
+		len(token.Audience) != 1 || !slices.Contains(clientIDs, token.Audience[0]) ||
+		token.Nonce != nonce {
 		return app.SocialIdentity{}, errBadIDToken
 	}
 	var told struct {
@@ -79,17 +94,19 @@ func (p *provider) verify(ctx context.Context, raw app.Secret, nonce string) (ap
 	}
 	verified := told.Verified == true || told.Verified == "true"
 	who := app.SocialIdentity{
-		Provider: p.name, Subject: token.Subject, Email: told.Email, Proven: p.name.Vouches(told.Email, verified, told.HostedDomain),
+		Provider: p.name, Subject: token.Subject, Email: told.Email,
+		Proven:    p.name.Vouches(told.Email, verified, told.HostedDomain),
 		FirstName: profileName(told.GivenName), LastName: profileName(told.FamilyName),
+		Token: app.IDToken{Hash: sha256.Sum256(keys.payload), ExpiresAt: token.Expiry},
 	}
-	if strings.ContainsRune(who.Subject, 0) || who.Email != "" && newValidator().Var(who.Email, "email,max=254") != nil {
+	badEmail := who.Email != "" && newValidator().Var(who.Email, "email,max=254") != nil
+	if badEmail || strings.ContainsRune(who.Subject, 0) {
 		return app.SocialIdentity{}, errBadIDToken
 	}
 	return who, nil
 }
 
-// profileName makes a name such as registration takes of what a provider tells; "" when
-// that cannot be.
+// profileName returns the name that a provider gives, "" if registration would refuse it.
 func profileName(told string) string {
 	if newValidator().Var(told, "notblank,max=100") != nil || strings.ContainsRune(told, 0) {
 		return ""
@@ -97,14 +114,15 @@ func profileName(told string) string {
 	return told
 }
 
-// keySet is a provider's keys for one verification. The verifier tells keys that cannot be
-// had and a bad signature apart in words only, so the failure is kept here.
+// keySet is a provider's keys for one verification. It keeps the signed claims, and the failure to fetch keys, which
+// the verifier distinguishes from a bad signature by its text only.
 type keySet struct {
-	keys   *providerKeys
-	failed error
+	keys    *providerKeys
+	payload []byte // as the provider encoded it
+	failed  error
 }
 
-// VerifySignature returns the payload of a token whose signature is good.
+// VerifySignature returns the payload of a token with a valid signature.
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.keys.current().VerifySignature(ctx, jwt)
 	if away, ok := errors.AsType[*keysAway](err); ok {
@@ -112,35 +130,104 @@ func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error
 	} else if ctx.Err() != nil {
 		k.failed = ctx.Err()
 	}
+	k.payload = payload
 	return payload, err
 }
 
 type socialLoginIn struct {
 	StoreID  app.StoreID  `json:"storeId" validate:"required,id" store:"any"`
 	Provider app.Provider `json:"provider" validate:"required,enum"`
-	Token    app.Secret   `json:"token" validate:"required,bytes=16384" description:"The ID token that the provider gave out."`
-	Nonce    string       `json:"nonce" validate:"max=255" description:"The nonce for which the token was asked; if given, the token must have it."`
+	// The ID token that the provider issued.
+	Token app.Secret `json:"token" validate:"required,bytes=16384"`
+	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
+	Nonce string `json:"nonce" validate:"max=255"`
 }
 
-// socialLogin begins a session of whom a provider's token is about.
+// audiences returns the client ids at a provider that ID tokens for a store must have. It returns NOT_FOUND for an
+// unknown store, and VALIDATION_FAILED if the store's website has no client ids at the provider.
+func (s *Server) audiences(ctx context.Context, store app.StoreID, name app.Provider) ([]string, error) {
+	clientIDs, err := s.db.ClientIDs(ctx, store, name)
+	if err == nil && len(clientIDs) == 0 {
+		err = app.Invalid("provider", "is not offered by this store")
+	}
+	return clientIDs, err
+}
+
+// socialLogin starts a session of the customer with the identity in a provider's token.
 func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (loginCustomerOut, error) {
 	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
 		return loginCustomerOut{}, err
 	}
-	provider, offered := s.providers[in.Provider]
-	if !offered {
-		return loginCustomerOut{}, app.Invalid("provider", "is not offered here")
-	}
-	who, err := provider.verify(ctx, in.Token, in.Nonce)
+	clientIDs, err := s.audiences(ctx, in.StoreID, in.Provider)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	session, err := s.db.StartSocialSession(ctx, c.now, in.StoreID, who, s.tokens.refreshTTL)
+	who, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	register := func(ctx context.Context) error { return s.limitQuotas(ctx, c, in.StoreID) }
+	session, err := s.db.StartSocialSession(ctx, c.now, in.StoreID, c.actor(), who, s.tokens.refreshTTL, register)
+	if refused, ok := errors.AsType[*persistence.LoginRefused](err); ok {
+		s.customerLoginFailed(c, in.StoreID, refused.Customer, refused.Fault)
+		err = refused.Unwrap() // the response names no customer
+	}
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
-		return loginCustomerOut{}, errBadIDToken // a disabled customer learns no more than others
+		return loginCustomerOut{}, errBadIDToken // the same response for a disabled customer and a used token
 	}
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
 	return s.welcomeCustomer(c, in.StoreID, session)
+}
+
+type linkProviderIn struct {
+	Provider app.Provider `json:"provider" validate:"required,enum"`
+	// The ID token that the provider issued.
+	Token app.Secret `json:"token" validate:"required,bytes=16384"`
+	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
+	Nonce string `json:"nonce" validate:"max=255"`
+	// Required if the account has a password.
+	Password app.Secret `json:"password" validate:"bytes=1024"`
+}
+
+// linkProvider lets the logged-in customer log in with a provider, too. The password protects the account from a stolen
+// access token, which would otherwise open it forever.
+func (s *Server) linkProvider(ctx context.Context, c *call, in linkProviderIn) (app.Customer, error) {
+	clientIDs, err := s.audiences(ctx, c.principal.StoreID, in.Provider)
+	if err != nil {
+		return app.Customer{}, err
+	}
+	login, err := s.confirmLink(ctx, c, in.Password)
+	if err != nil {
+		return app.Customer{}, err
+	}
+	who, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	if err != nil {
+		return app.Customer{}, err
+	}
+	err = s.db.LinkIdentity(ctx, c.now, c.principal, c.actor(), login, who)
+	if app.CodeOf(err) == app.CodeInvalidCredentials {
+		return app.Customer{}, errBadIDToken // the same response for a used token
+	}
+	return login.Customer.Own(), err
+}
+
+// confirmLink checks the password of the logged-in customer, if the account has one. The request counts against the
+// account's budget.
+func (s *Server) confirmLink(
+	ctx context.Context, c *call, password app.Secret,
+) (persistence.CustomerLogin, error) {
+	login, err := s.db.CustomerLoginOf(ctx, c.principal.StoreID, c.principal.CustomerID)
+	switch given := password.Len() > 0; {
+	case err != nil:
+		return login, err
+	case login.PasswordHash == "" && given:
+		return login, app.Invalid("password", "must be absent, because the account has no password")
+	case login.PasswordHash == "":
+		return login, s.limitAccount(ctx, c, string(c.principal.StoreID), app.NormalEmail(login.Customer.Email))
+	case !given:
+		return login, app.Invalid("password", "is required, because the account has a password")
+	}
+	return s.confirmCustomerPassword(ctx, c, password)
 }

@@ -8,10 +8,13 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +64,8 @@ func (f *fakeProvider) showKeys(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	var server oidctest.Server
 	for kid, key := range f.keys {
-		server.PublicKeys = append(server.PublicKeys, oidctest.PublicKey{PublicKey: key.Public(), KeyID: kid, Algorithm: algorithm(key)})
+		server.PublicKeys = append(server.PublicKeys,
+			oidctest.PublicKey{PublicKey: key.Public(), KeyID: kid, Algorithm: algorithm(key)})
 	}
 	server.ServeHTTP(w, r)
 }
@@ -73,17 +77,17 @@ func algorithm(key crypto.Signer) string {
 	return oidc.RS256
 }
 
-// keysURL is where the provider shows its keys.
+// keysURL returns the URL of the keys.
 func (f *fakeProvider) keysURL() string { return f.URL + "/keys" }
 
-// set changes what the provider answers.
+// set changes the provider under its lock.
 func (f *fakeProvider) set(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
 }
 
-// sign makes an ID token with one of the keys.
+// sign returns an ID token signed with one of the keys.
 func (f *fakeProvider) sign(kid string, claims map[string]any) app.Secret {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,11 +96,12 @@ func (f *fakeProvider) sign(kid string, claims map[string]any) app.Secret {
 	return app.NewSecret(oidctest.SignIDToken(f.keys[kid], kid, algorithm(f.keys[kid]), string(encoded)))
 }
 
-// socialWorld is a world with all three providers played by one.
+// socialWorld is a world in which one fake is all three providers.
 type socialWorld struct {
 	*world
 	provider *fakeProvider
 	server   *Server
+	issued   atomic.Int64 // tokens, so that each has different claims
 }
 
 func newSocialWorld(t *testing.T) *socialWorld {
@@ -107,17 +112,27 @@ func newSocialWorld(t *testing.T) *socialWorld {
 	w.server = w.serverOn(w.db.DB, func(c *Config) {
 		c.ProviderCAs, c.Providers = authorities, map[app.Provider]Provider{}
 		for _, name := range app.Providers {
-			c.Providers[name] = Provider{ClientIDs: []string{"web", "app"}, Issuer: providerIssuer, JWKSURL: w.provider.keysURL()}
+			c.Providers[name] = Provider{Issuer: providerIssuer, JWKSURL: w.provider.keysURL()}
 		}
 	})
+	w.clientIDs("own", "web", "app")
 	return w
 }
 
-// claims are what the provider says of Ada, in part changed; nil takes one out.
+// clientIDs gives the website of a store the same client ids at every provider.
+func (w *world) clientIDs(store string, ids ...string) {
+	w.Helper()
+	_, err := w.db.ChangeClientIDs(w.Context(), w.now, app.Actor{}, w.stores[store].website,
+		app.ClientIDs{Google: ids, Apple: ids, Facebook: ids})
+	w.must(err)
+}
+
+// claims returns the provider's claims about Ada with changes; nil removes a claim.
 func (w *socialWorld) claims(change object) map[string]any {
 	return altered(map[string]any{
 		"iss": providerIssuer, "aud": "web", "sub": "1234", "exp": w.now.Add(time.Hour).Unix(), "iat": w.now.Unix(),
 		"email": "ada@gmail.com", "email_verified": true, "given_name": "Ada", "family_name": "Lovelace",
+		"jti": strconv.FormatInt(w.issued.Add(1), 10),
 	}, change)
 }
 
@@ -140,35 +155,41 @@ func TestSocialLogin(t *testing.T) {
 	token := w.provider.sign("one", w.claims(nil))
 	a := w.login(app.ProviderGoogle, token).ok(200, &first)
 	want := app.Customer{ID: first.Customer.ID, Email: "ada@gmail.com", FirstName: "Ada", LastName: "Lovelace",
-		StoreID: w.stores["own"].id, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon)}
+		StoreID: w.stores["own"].id, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(noon),
+		UpdatedAt: app.At(noon)}
 	if diff := cmp.Diff(want, first.Customer); diff != "" {
-		t.Error(diff)
+		t.Errorf("customer (-want +got):\n%s", diff)
 	}
 	refresh := w.checkCustomerLogin(a, own, first)
 	for _, secret := range []string{token.Reveal(), first.AccessToken, refresh} {
 		if strings.Contains(w.log.String(), secret) {
-			t.Errorf("%.12s… is in the log", secret)
+			t.Errorf("the log contains a secret that begins with %.12s", secret)
 		}
 	}
-	// The subject identifies, whatever the address is now; at another provider it is another's.
-	w.login(app.ProviderGoogle, w.provider.sign("one", w.claims(object{"email": "other@example.com", "email_verified": false}))).ok(200, &again)
+	// The subject of a provider identifies the customer, even if the email changes.
+	w.login(app.ProviderGoogle, w.provider.sign("one",
+		w.claims(object{"email": "other@example.com", "email_verified": false}))).ok(200, &again)
 	w.login(app.ProviderApple, w.provider.sign("one", w.claims(object{"email": "grace@example.com"}))).ok(200, &apple)
-	if again.Customer != first.Customer || apple.Customer.ID == first.Customer.ID {
-		t.Errorf("%+v and %+v", again.Customer, apple.Customer)
+	if !cmp.Equal(again.Customer, first.Customer) || apple.Customer.ID == first.Customer.ID {
+		t.Errorf("customers: got %+v at Google and %+v at Apple, want %+v and another one", again.Customer, apple.Customer,
+			first.Customer)
 	}
 	if n := len(w.events(own, app.EventCustomerCreated)) - before; n != 2 {
-		t.Errorf("%d events", n)
+		t.Errorf("events customer.created: got %d, want 2", n)
 	}
-	// An account without a password has none; a second store knows nobody.
-	w.do("POST", "/customer-auth/login", "", object{"storeId": own, "email": "ada@gmail.com", "password": "-"}).refused(app.CodeInvalidCredentials)
+	// An account without a password refuses each password. Another store has its own customers.
+	w.do("POST", "/customer-auth/login", "", object{"storeId": own, "email": "ada@gmail.com", "password": "-"}).
+		refused(app.CodeInvalidCredentials)
 	var elsewhere loginCustomerOut
-	w.loginWith(object{"storeId": w.stores["sibling"].id, "provider": "google", "token": token.Reveal()}).ok(200, &elsewhere)
+	token = w.provider.sign("one", w.claims(nil))
+	w.loginWith(object{"storeId": w.stores["sibling"].id, "provider": "google", "token": token.Reveal()}).
+		ok(200, &elsewhere)
 	if elsewhere.Customer.ID == first.Customer.ID {
-		t.Error("two stores share a customer")
+		t.Errorf("customer of the sibling store: got %s, want another id", elsewhere.Customer.ID)
 	}
 	w.loginWith(object{"storeId": "sto_none", "provider": "google", "token": token.Reveal()}).refused(app.CodeNotFound)
 	w.exec("UPDATE customers SET disabled_at = now() WHERE id = $1", first.Customer.ID)
-	w.login(app.ProviderGoogle, token).refused(app.CodeInvalidCredentials)
+	w.login(app.ProviderGoogle, w.provider.sign("one", w.claims(nil))).refused(app.CodeInvalidCredentials)
 }
 
 func TestBadIDTokens(t *testing.T) {
@@ -176,7 +197,8 @@ func TestBadIDTokens(t *testing.T) {
 	w := newSocialWorld(t)
 	stranger := newFakeProvider(t)
 	good := w.provider.sign("one", w.claims(nil)).Reveal()
-	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + good[strings.Index(good, "."):strings.LastIndex(good, ".")] + "."
+	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + good[strings.Index(good,
+		"."):strings.LastIndex(good, ".")] + "."
 	public, err := x509.MarshalPKIXPublicKey(w.provider.keys["one"].Public())
 	w.must(err)
 	hmac := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims(w.claims(nil)))
@@ -207,42 +229,50 @@ func TestBadIDTokens(t *testing.T) {
 		"no token":                     "x", "nothing in it": noIDToken,
 		"our own": w.tokens["OWNER"],
 	} {
-		a := w.login(app.ProviderGoogle, app.NewSecret(token))
-		a.what = name
-		seen[a.refused(app.CodeInvalidCredentials).same()] = name
+		w.run(name, func(t *testing.T) {
+			a := w.login(app.ProviderGoogle, app.NewSecret(token))
+			seen[a.refused(app.CodeInvalidCredentials).same()] = name
+		})
 	}
 	if len(seen) != 1 {
-		t.Errorf("the answers differ: %q", seen)
+		t.Errorf("responses: got %q, want the same one for all tokens", seen)
 	}
 	for name, c := range map[string]struct {
 		body  object
 		paths string
 	}{
-		"nothing":                     {object{"storeId": nil}, "storeId|provider|token"},
-		"an unknown provider":         {object{"provider": "myspace", "token": good}, "provider"},
-		"a token of another kind":     {object{"provider": "google", "token": 1}, "token"},
-		"a long token":                {object{"provider": "google", "token": strings.Repeat("x", 16385)}, "token"},
-		"a long nonce":                {object{"provider": "google", "token": good, "nonce": strings.Repeat("x", 256)}, "nonce"},
+		"nothing":                 {object{"storeId": nil}, "storeId|provider|token"},
+		"an unknown provider":     {object{"provider": "myspace", "token": good}, "provider"},
+		"a token of another kind": {object{"provider": "google", "token": 1}, "token"},
+		"a long token":            {object{"provider": "google", "token": strings.Repeat("x", 16385)}, "token"},
+		"a long nonce": {
+			object{"provider": "google", "token": good, "nonce": strings.Repeat("x", 256)}, "nonce",
+		},
 		"an address":                  {object{"provider": "google", "token": good, "email": "a@example.com"}, "email"},
 		"somebody without an address": {object{"provider": "google", "token": signed(object{"email": nil})}, "token"},
 	} {
-		a := w.loginWith(c.body)
-		a.what = name
-		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		w.run(name, func(t *testing.T) {
+			w.loginWith(c.body).refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		})
 	}
-	w.do("POST", "/customer-auth/social", "", object{"storeId": "sto_1", "provider": "google", "token": good}).refused(app.CodeValidationFailed, "provider")
+	w.loginWith(object{"storeId": w.stores["foreign"].id, "provider": "google", "token": good}).
+		refused(app.CodeValidationFailed, "provider") // whose website has no client ids
 }
 
 func TestNonce(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
-	with := w.provider.sign("one", w.claims(object{"nonce": "n-1"})).Reveal()
-	without := w.provider.sign("one", w.claims(nil)).Reveal()
 	for _, c := range []struct {
-		token, nonce string
-		ok           bool
-	}{{with, "n-1", true}, {with, "n-2", false}, {without, "n-1", false}, {without, "", true}, {with, "", true}} {
-		a := w.loginWith(object{"provider": "google", "token": c.token, "nonce": c.nonce})
+		signed any // nil = none
+		nonce  string
+		ok     bool
+	}{
+		{"n-1", "n-1", true}, {"n-1", "n-2", false}, {"n-1", "N-1", false}, {"n-1", "", false},
+		{nil, "n-1", false}, {nil, "", true}, {"", "", true},
+	} {
+		token := w.provider.sign("one", w.claims(object{"nonce": c.signed})).Reveal()
+		a := w.loginWith(object{"provider": "google", "token": token, "nonce": c.nonce})
+		a.what = fmt.Sprintf("nonce %v and %q", c.signed, c.nonce)
 		if c.ok {
 			a.ok(200, nil)
 		} else {

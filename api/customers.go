@@ -6,7 +6,14 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// isOwn returns NOT_FOUND when a customer asks for somebody else.
+// Operations of customers.
+var (
+	listCustomers  = handle("listCustomers", (*Server).customers)
+	getCustomer    = handle("getCustomer", (*Server).customer)
+	updateCustomer = handle("updateCustomer", (*Server).changeCustomer, app.CodeConflict, app.CodeRateLimited)
+)
+
+// isOwn returns NOT_FOUND if a customer requests another customer.
 func (c *call) isOwn(customer app.CustomerID) error {
 	if c.principal.Realm == app.RealmCustomer && c.principal.CustomerID != customer {
 		return app.NotFound()
@@ -15,73 +22,110 @@ func (c *call) isOwn(customer app.CustomerID) error {
 }
 
 type customersIn struct {
-	StoreID      app.StoreID      `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Kind         app.CustomerKind `query:"kind" validate:"omitempty,enum"`
-	Query        string           `query:"q" validate:"max=200" description:"The beginning of the name, the last name, the e-mail address or the phone number, in any case."`
-	UpdatedSince *app.Time        `query:"updatedSince" description:"Profile or addresses changed at that time or later."`
-	Limit        int              `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor       string           `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Must be the store of the token.
+	StoreID app.StoreID      `query:"storeId" validate:"omitempty,id"`
+	Kind    app.CustomerKind `query:"kind" validate:"omitempty,enum"`
+	// A prefix of the name, last name, email or phone number, in any case.
+	Query string `query:"q" validate:"max=200"`
+	// Not for customers.
+	ExternalID string `query:"externalId" validate:"max=255"`
+	// Only customers whose profile or addresses changed at or after this time.
+	UpdatedSince *app.Time `query:"updatedSince"`
+	Limit        int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
-// customers lists all for the restaurant, and for a customer the one.
-func (s *Server) customers(ctx context.Context, c *call, in customersIn) (list[app.Customer, cursorMeta], error) {
+// customerOut is a customer as the caller may see it.
+type customerOut struct {
+	app.Customer
+	// Whether the account cannot be used. Absent if the caller is a customer.
+	Disabled *bool `json:"disabled,omitempty"`
+}
+
+// show returns a customer as the caller may see it.
+func (c *call) show(customer app.Customer) customerOut {
+	if c.principal.Realm == app.RealmCustomer {
+		return customerOut{Customer: customer.Own()}
+	}
+	return customerOut{customer, &customer.Disabled}
+}
+
+// customers lists the store's customers; for a customer, only that customer.
+func (s *Server) customers(ctx context.Context, c *call, in customersIn) (list[customerOut, cursorMeta], error) {
+	if err := c.notForCustomers(map[string]bool{"externalId": in.ExternalID != ""}); err != nil {
+		return list[customerOut, cursorMeta]{}, err
+	}
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
-		return list[app.Customer, cursorMeta]{}, err
+		return list[customerOut, cursorMeta]{}, err
 	}
-	filter := app.CustomerFilter{Kind: in.Kind, UpdatedSince: in.UpdatedSince, Query: in.Query}
-	found, err := s.db.Customers(ctx, c.principal.StoreID, c.principal.CustomerID, filter, timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, func(one app.Customer) string { return timePosition(one.CreatedAt, string(one.ID)) }), err
+	filter := app.CustomerFilter{Kind: in.Kind, UpdatedSince: in.UpdatedSince, ExternalID: in.ExternalID, Query: in.Query}
+	found, err := s.db.Customers(ctx, c.principal.StoreID, c.principal.CustomerID, filter, timeCursor(position),
+		in.Limit+1)
+	shown := make([]customerOut, len(found))
+	for i, one := range found {
+		shown[i] = c.show(one)
+	}
+	return paged(s, c, shown, in.Limit, func(one customerOut) string {
+		return timePosition(one.CreatedAt, string(one.ID))
+	}), err
 }
 
 type customerIn struct {
 	ID app.CustomerID `path:"id"`
 }
 
-func (s *Server) customer(ctx context.Context, c *call, in customerIn) (app.Customer, error) {
+func (s *Server) customer(ctx context.Context, c *call, in customerIn) (customerOut, error) {
 	if err := c.isOwn(in.ID); err != nil {
-		return app.Customer{}, err
+		return customerOut{}, err
 	}
-	return s.db.Customer(ctx, c.principal.StoreID, in.ID)
+	customer, err := s.db.Customer(ctx, c.principal.StoreID, in.ID)
+	return c.show(customer), err
 }
 
 type changeCustomerIn struct {
-	ID        app.CustomerID   `path:"id"`
-	IfMatch   etag             `header:"If-Match" description:"The version, in double quotes, that the customer must still have."`
+	ID app.CustomerID `path:"id"`
+	// The version, in double quotes, that the customer must still have.
+	IfMatch   etag             `header:"If-Match"`
 	FirstName *string          `json:"firstName" validate:"omitempty,notblank,max=100" example:"Ada"`
 	LastName  nullable[string] `json:"lastName" validate:"omitempty,notblank,max=100" example:"Lovelace"`
 	Phone     nullable[string] `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
+	// True ends all sessions of a registered customer and refuses logins, false admits logins again. Only users of the
+	// store can set it.
+	Disabled *bool `json:"disabled"`
+	// The id of an integration's own record, unique among the store's customers. Customers cannot set it.
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"CRM-7"`
+	// Strings of an integration. Members that are not named stay; null removes a member. Customers cannot set it.
+	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
 }
 
 func (in changeCustomerIn) apply(c *app.Customer) error {
+	patch(&c.Disabled, in.Disabled)
 	patch(&c.FirstName, in.FirstName)
 	patchOrClear(&c.LastName, in.LastName)
 	patchOrClear(&c.Phone, in.Phone)
+	patchOrClear(&c.ExternalID, in.ExternalID)
+	c.Metadata = patchEach(c.Metadata, in.Metadata, sameText)
+	if faults := checkMetadata(c.Metadata); faults != nil {
+		return app.InvalidAll(faults)
+	}
 	return nil
 }
 
-func (s *Server) changeCustomer(ctx context.Context, c *call, in changeCustomerIn) (app.Customer, error) {
-	if err := c.isOwn(in.ID); err != nil {
-		return app.Customer{}, err
-	}
-	return s.db.ChangeCustomer(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), in.apply)
-}
-
-type loyaltyIn struct {
-	ID     app.CustomerID `path:"id"`
-	Limit  int            `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor string         `query:"cursor" validate:"max=512" description:"nextCursor of the page before."`
-}
-
-func (s *Server) loyalty(ctx context.Context, c *call, in loyaltyIn) (list[app.LoyaltyEntry, cursorMeta], error) {
-	none := list[app.LoyaltyEntry, cursorMeta]{}
-	position, err := s.cursors.open(c.list(), in.Cursor)
+func (s *Server) changeCustomer(ctx context.Context, c *call, in changeCustomerIn) (customerOut, error) {
+	err := c.notForCustomers(map[string]bool{
+		"disabled": in.Disabled != nil, "externalId": in.ExternalID != nil, "metadata": in.Metadata != nil,
+	})
 	if err != nil {
-		return none, err
+		return customerOut{}, err
 	}
 	if err := c.isOwn(in.ID); err != nil {
-		return none, err
+		return customerOut{}, err
 	}
-	found, err := s.db.LoyaltyEntries(ctx, c.principal.StoreID, in.ID, timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, func(e app.LoyaltyEntry) string { return timePosition(e.CreatedAt, string(e.ID)) }), err
+	if err := s.limitQuotas(ctx, c, c.principal.StoreID); err != nil {
+		return customerOut{}, err
+	}
+	changed, err := s.db.ChangeCustomer(ctx, c.now, c.principal, c.actor(), in.ID, in.IfMatch.version(), in.apply)
+	return c.show(changed), err
 }

@@ -6,10 +6,15 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+var listDeadLetters = handle("listDeadLetters", (*Server).deadLetters)
+
 type deadLettersIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	From    *app.Time   `query:"from" description:"Deliveries made at that time or later."`
-	To      *app.Time   `query:"to" description:"Deliveries made before that time."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// Only deliveries created at or after this time.
+	From *app.Time `query:"from"`
+	// Only deliveries created before this time.
+	To *app.Time `query:"to"`
 }
 
 func (in deadLettersIn) check() []app.Detail { return checkSpan(in.From, in.To) }

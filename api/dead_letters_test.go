@@ -17,29 +17,32 @@ func TestDeadLetters(t *testing.T) {
 	var groups []app.DeadLetters
 	w.do("GET", "/dead-letters", w.tokens["OWNER"], nil).ok(200, &groups)
 	if groups == nil || len(groups) > 0 {
-		t.Errorf("%v", groups)
+		t.Errorf("got %v, want an empty list", groups)
 	}
 	w.record(1, app.AttemptDeadLetter, 500)
 	w.do("GET", "/dead-letters", w.tokens["OWNER"], nil).ok(200, &groups)
-	if len(groups) != 1 || groups[0].SubscriptionID != own.webhook.ID || groups[0].Count != 1 || groups[0].Reason == "" {
-		t.Fatalf("%+v", groups)
+	if len(groups) != 1 || groups[0].SubscriptionID != own.webhook.ID || groups[0].Count != 1 ||
+		groups[0].Reason == "" {
+		t.Fatalf("got %+v, want one dead letter of %s with a reason", groups, own.webhook.ID)
 	}
 	var found []app.Delivery
-	w.do("GET", "/deliveries?status=dead_letter&reason="+url.QueryEscape(groups[0].Reason), w.tokens["OWNER"], nil).ok(200, &found)
+	w.do("GET", "/deliveries?status=dead_letter&reason="+url.QueryEscape(groups[0].Reason), w.tokens["OWNER"], nil).
+		ok(200, &found)
 	if len(found) != 1 || found[0].ID != own.delivery.ID || found[0].Reason != groups[0].Reason {
-		t.Errorf("%+v", found)
+		t.Errorf("deliveries with the reason: got %+v, want %s", found, own.delivery.ID)
 	}
 	w.do("GET", "/deliveries?reason=another", w.tokens["OWNER"], nil).ok(200, &found)
 	if len(found) > 0 {
-		t.Errorf("%+v", found)
+		t.Errorf("deliveries with another reason: got %+v, want none", found)
 	}
-	w.do("GET", "/dead-letters?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "to")
+	w.do("GET", "/dead-letters?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", w.tokens["OWNER"], nil).
+		refused(app.CodeValidationFailed, "to")
 	w.do("GET", "/dead-letters?limit=1", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "limit")
 }
 
-// TestWhereOperatorsLook: a delivery links to Temporal's UI where that is known, and the
-// list says how long the watchdog waits.
-func TestWhereOperatorsLook(t *testing.T) {
+// If the URL of Temporal's UI is set, a delivery links to its workflow. The list of webhooks shows how long the
+// watchdog waits.
+func TestOperatorLinks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"]
@@ -49,18 +52,19 @@ func TestWhereOperatorsLook(t *testing.T) {
 	w.do("GET", path, w.tokens["OWNER"], nil).ok(200, &d)
 	id := "delivery/" + string(d.EventID) + "/" + string(own.webhook.ID)
 	if d.WorkflowURL != "" || d.WorkflowID != id {
-		t.Errorf("workflow %q, a link to %q", d.WorkflowID, d.WorkflowURL)
+		t.Errorf("got the workflow %q and the URL %q, want %q and no URL", d.WorkflowID, d.WorkflowURL, id)
 	}
 	told := w.serverOn(w.db.DB, func(c *Config) {
 		c.WorkflowURL, c.WatchdogDays = "https://temporal.example/namespaces/default/workflows/", 7
 	})
 	w.doOn(told, "GET", path, w.tokens["OWNER"], nil).ok(200, &d)
-	want := "https://temporal.example/namespaces/default/workflows/delivery%2F" + string(d.EventID) + "%2F" + string(own.webhook.ID)
+	want := "https://temporal.example/namespaces/default/workflows/delivery%2F" + string(d.EventID) + "%2F" +
+		string(own.webhook.ID)
 	if diff := cmp.Diff(want, d.WorkflowURL); diff != "" {
-		t.Error(diff)
+		t.Error("workflowUrl (-want +got):", diff)
 	}
 	meta := w.doOn(told, "GET", "/webhooks", w.tokens["OWNER"], nil).ok(200, nil).body.Meta
 	if meta["total"] != 1.0 || meta["watchdogDays"] != 7.0 || meta["requestId"] == nil {
-		t.Errorf("%v", meta)
+		t.Errorf("meta: got %v, want total 1 and watchdogDays 7", meta)
 	}
 }

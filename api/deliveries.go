@@ -6,22 +6,37 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of deliveries.
+var (
+	listDeliveries = handle("listDeliveries", (*Server).deliveries)
+	getDelivery    = handle("getDelivery", (*Server).delivery)
+	replayDelivery = handle("replayDelivery", (*Server).replayDelivery,
+		app.CodeDeliveryInProgress, app.CodePayloadErased, app.CodeConflict)
+	retryDelivery = handle("retryDelivery", (*Server).retryDelivery,
+		app.CodeDeliveryInProgress, app.CodePayloadErased, app.CodeConflict)
+)
+
 type deliveriesIn struct {
-	StoreID   app.StoreID        `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	// Must be the store of the token.
+	StoreID   app.StoreID        `query:"storeId" validate:"omitempty,id"`
 	WebhookID app.SubscriptionID `query:"webhookId" validate:"omitempty,id"`
 	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
 	Status    app.DeliveryStatus `query:"status" validate:"omitempty,enum"`
-	Reason    string             `query:"reason" validate:"omitempty,max=1000" description:"Exactly that one."`
-	From      *app.Time          `query:"from" description:"Made at that time or later."`
-	To        *app.Time          `query:"to" description:"Made before that time."`
-	Limit     int                `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor    string             `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Only deliveries with exactly this reason.
+	Reason string `query:"reason" validate:"omitempty,max=1000"`
+	// Only deliveries created at or after this time.
+	From *app.Time `query:"from"`
+	// Only deliveries created before this time.
+	To    *app.Time `query:"to"`
+	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (in deliveriesIn) check() []app.Detail { return checkSpan(in.From, in.To) }
 
-// checkSpan refuses a span of time that ends before it begins.
+// checkSpan returns a fault if a period ends before it begins.
 func checkSpan(from, to *app.Time) []app.Detail {
 	if from != nil && to != nil && !from.Before(to.Time) {
 		return []app.Detail{{Path: "to", Message: "must be after from"}}
@@ -35,7 +50,8 @@ func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list
 		return list[app.Delivery, cursorMeta]{}, err
 	}
 	filter := app.DeliveryFilter{
-		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status, Reason: in.Reason, From: in.From, To: in.To,
+		SubscriptionID: in.WebhookID, EventID: in.EventID, EventType: in.EventType, Status: in.Status,
+		Reason: in.Reason, From: in.From, To: in.To,
 	}
 	found, err := s.db.Deliveries(ctx, c.principal.StoreID, filter, app.DeliveryID(after), in.Limit+1)
 	if err == nil {
@@ -58,7 +74,7 @@ func (s *Server) delivery(ctx context.Context, c *call, in deliveryIn) (app.Deli
 	return d, err
 }
 
-// replayDelivery queues the delivery; a relay hands it to its workflow.
+// replayDelivery queues the delivery. A relay starts or signals its workflow.
 func (s *Server) replayDelivery(ctx context.Context, c *call, in deliveryIn) (app.Delivery, error) {
 	d, err := s.db.Replay(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
 	if err != nil {
@@ -67,7 +83,7 @@ func (s *Server) replayDelivery(ctx context.Context, c *call, in deliveryIn) (ap
 	return s.expected(ctx, c, d)
 }
 
-// expected returns a delivery with the estimate of its start if it is queued.
+// expected returns a delivery with the estimate of its start, if it is queued.
 func (s *Server) expected(ctx context.Context, c *call, d app.Delivery) (app.Delivery, error) {
 	one := []app.Delivery{d}
 	err := s.db.ExpectStarts(ctx, c.now, c.principal.StoreID, one)

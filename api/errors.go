@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// statuses says with which HTTP status each refusal is answered (spec, Errors; contract §1).
+// statuses are the HTTP statuses of error codes (spec, Errors; contract §1).
 var statuses = map[app.Code]int{
 	app.CodeTokenExpired:      http.StatusUnauthorized,
 	app.CodeTokenInvalid:      http.StatusUnauthorized,
@@ -24,8 +24,11 @@ var statuses = map[app.Code]int{
 
 	app.CodeValidationFailed:     http.StatusBadRequest,
 	app.CodeInvalidCredentials:   http.StatusUnauthorized,
+	app.CodeOTPRequired:          http.StatusUnauthorized,
+	app.CodeOTPSetupRequired:     http.StatusForbidden,
 	app.CodeHTTPSRequired:        http.StatusForbidden,
 	app.CodeCrossOrigin:          http.StatusForbidden,
+	app.CodeWebsiteSuspended:     http.StatusForbidden,
 	app.CodeNotFound:             http.StatusNotFound,
 	app.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
 	app.CodeConflict:             http.StatusConflict,
@@ -43,20 +46,22 @@ var statuses = map[app.Code]int{
 	app.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
 	app.CodeProductUnavailable:   http.StatusUnprocessableEntity,
 	app.CodePriceNotSet:          http.StatusUnprocessableEntity,
+	app.CodeOptionInvalid:        http.StatusUnprocessableEntity,
 	app.CodeAmountTooLarge:       http.StatusUnprocessableEntity,
 	app.CodeRefundExceedsPayment: http.StatusUnprocessableEntity,
 	app.CodeLimitReached:         http.StatusUnprocessableEntity,
 	app.CodeOutsideBookingWindow: http.StatusUnprocessableEntity,
+	app.CodeStoreClosed:          http.StatusUnprocessableEntity,
 	app.CodeIdempotencyKeyReused: http.StatusUnprocessableEntity,
 	app.CodeInternal:             http.StatusInternalServerError,
 	app.CodeUnavailable:          http.StatusServiceUnavailable,
 }
 
-// statusClientGone stands in the log and the metrics for a request whose client did not
-// wait for the answer. It never goes over the wire.
+// statusClientGone is the status, in the log and the metrics only, of a request whose client disconnected
+// before the response.
 const statusClientGone = 499
 
-// failure is the body of every refusal.
+// failure is the body of every error response.
 type failure struct {
 	Success bool      `json:"success"` // always false
 	Error   errorBody `json:"error"`
@@ -65,15 +70,15 @@ type failure struct {
 type errorBody struct {
 	StatusCode int          `json:"statusCode"` // the HTTP status
 	Code       app.Code     `json:"code"`
-	Message    string       `json:"message"`           // for people
-	Details    []app.Detail `json:"details,omitempty"` // each fault of the request, where that helps
-	// of INVALID_TRANSITION: what can be made of it instead
+	Message    string       `json:"message"`           // for developers; programs use the code
+	Details    []app.Detail `json:"details,omitempty"` // the faults of the request, if any
+	// For INVALID_TRANSITION: the statuses that are possible instead.
 	AllowedTransitions []string      `json:"allowedTransitions,omitzero"`
 	RequestID          app.RequestID `json:"requestId"` // as in X-Request-Id
 }
 
-// refuse answers with an error. It is the only place that does. What is not an *app.Error
-// is ours to fix: it goes to the log, and the client learns nothing but the request id.
+// refuse sends an error response. An error that is not an *app.Error is logged; the client gets only the
+// request id.
 func (s *Server) refuse(x *exchange, r *http.Request, err error) {
 	refusal := s.explain(x, r.Context(), err)
 	x.code = refusal.Code
@@ -82,14 +87,14 @@ func (s *Server) refuse(x *exchange, r *http.Request, err error) {
 		x.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if refusal.RetryAfter > 0 {
-		x.Header().Set("Retry-After", strconv.FormatInt(int64((refusal.RetryAfter+time.Second-1)/time.Second), 10))
+		x.Header().Set("Retry-After", strconv.FormatInt(seconds(refusal.RetryAfter), 10))
 	}
 	body, err := encode(failure{Error: errorBody{
 		StatusCode: status, Code: refusal.Code, Message: refusal.Message, Details: refusal.Details,
 		AllowedTransitions: refusal.AllowedTransitions, RequestID: x.id,
 	}})
-	if err != nil { // never: there is nothing in it that cannot be encoded
-		x.log.Error().Err(err).Msg("an error could not be encoded")
+	if err != nil { // impossible: all values can be encoded
+		x.log.Error().Err(err).Msg("error response cannot be encoded")
 	}
 	send(x, status, body)
 	if errors.Is(r.Context().Err(), context.Canceled) {
@@ -97,19 +102,19 @@ func (s *Server) refuse(x *exchange, r *http.Request, err error) {
 	}
 }
 
-// explain turns an error into what the client is told, and logs what the client is not.
+// explain returns the error that the client gets, and logs other errors.
 func (s *Server) explain(x *exchange, ctx context.Context, err error) *app.Error {
 	refusal, ok := errors.AsType[*app.Error](err)
 	ours := !ok || refusal.Code == app.CodeInternal || statuses[refusal.Code] == 0
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled) && (ours || refusal.Code == app.CodeUnavailable):
-		return app.Unavailable(time.Second) // nobody listens any more
+		return app.Unavailable(time.Second) // the client is gone
 	case ours && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		x.log.Warn().Err(err).Msg("the request took too long")
+		x.log.Warn().Err(err).Msg("request timed out")
 		return app.Unavailable(time.Second)
 	case ours:
 		x.log.Error().Err(err).Msg("internal error")
-		return app.Errorf(app.CodeInternal, "something went wrong; it has been logged under request id %s", x.id)
+		return app.Errorf(app.CodeInternal, "internal error; report the request id %s", x.id)
 	case refusal.Code == app.CodeUnavailable:
 		x.log.Warn().Err(err).Msg("unavailable")
 	}

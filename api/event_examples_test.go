@@ -37,73 +37,136 @@ func eventRows() []eventRow {
 	cancelled := moveExample(order, app.OrderCancelled, 4, after(5), order.TotalMinor)
 	cancelled.PreviousStatus, cancelled.CancellationReason = new(app.OrderConfirmed), "The kitchen had to close."
 
-	customer := app.Customer{
-		ID: exampleCustomer, Email: "ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678",
-		StoreID: exampleStore, Kind: app.CustomerRegistered, Version: 1, CreatedAt: app.At(after(-10)), UpdatedAt: app.At(after(-10)),
-	}
+	customer := exampleCustomerRow()
 	known := customer
-	known.Phone, known.LoyaltyPoints, known.TotalOrders = "+4915187654321", 23, 1
+	known.Phone, known.LoyaltyPoints, known.TotalOrders = "+4915187654321", 26, 1
 	known.Version, known.UpdatedAt = 2, app.At(after(80))
 
 	product := exampleProductRow()
 	changed := product
-	changed.PriceMinor, changed.IsAvailable, changed.Version, changed.UpdatedAt = 990, false, 2, app.At(after(90))
+	changed.PriceMinor, changed.IsAvailable, changed.Orderable = 990, false, false
+	changed.Version, changed.UpdatedAt = 2, app.At(after(90))
 
 	reserved := exampleReservation(after(60))
 	sure := reserved
 	sure.Status, sure.Version, sure.UpdatedAt = app.ReservationConfirmed, 2, app.At(after(65))
-	sure.ConfirmedBy, sure.ConfirmedAt = &app.ReservationActor{Realm: app.RealmTenant, ID: "usr_019c53019b9a7b31a0b1c2d3e4f50617"}, &sure.UpdatedAt
+	sure.ConfirmedBy, sure.ConfirmedAt = &app.ReservationActor{Realm: app.RealmTenant,
+		ID: "usr_019c53019b9a7b31a0b1c2d3e4f50617"}, &sure.UpdatedAt
 	off := sure
-	off.Status, off.Version, off.UpdatedAt, off.CancellationReason = app.ReservationCancelled, 3, app.At(after(70)), new("A guest is ill.")
+	off.Status, off.Version, off.UpdatedAt = app.ReservationCancelled, 3, app.At(after(70))
+	off.CancellationReason = new("A guest is ill.")
 
 	const transaction, provider = "pi_3MtwBwLkdIwHu7ix28a3tqPa", "STRIPE"
+	const payment = app.PaymentID("pay_019ced823c7a7e66a3d4e5f607182930")
+	paid := app.PaidOrder{ID: order.ID, Number: order.Number}
 	return []eventRow{
-		{app.EventOrderCreated, "A new order was placed, from any source. The data is the whole order.", after(0), placed, nil},
-		{app.EventOrderStatusUpdated, "The status of an order changed, to whatever. The data is the order with the status before and the new one.",
+		{
+			app.EventOrderCreated, "An order was placed, from any source. The data is the order.", after(0),
+			placed, nil,
+		},
+		{app.EventOrderStatusUpdated,
+			"The status of an order changed. The data is the order with previousStatus and newStatus.",
 			after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status}, nil},
-		{app.EventOrderCompleted, "An order was completed; order.status_updated tells of it as well. The data is the whole order.", after(48), completed, nil},
-		{app.EventOrderCancelled, "An order was cancelled, by staff or by the system; order.status_updated tells of it as well. The data is the order with cancellationReason.",
+		{
+			app.EventOrderCompleted,
+			"An order was completed. order.status_updated is emitted too. The data is the order.", after(48),
+			completed, nil,
+		},
+		{app.EventOrderCancelled,
+			"An order was cancelled; order.status_updated is emitted too. The data: the order with cancellationReason.",
 			after(5), cancelled, []string{"cancellationReason"}},
 		{app.EventPaymentSucceeded, "A payment was captured.", after(1), app.PaymentSucceededData{
 			OrderNumber: order.Number, AmountMinor: order.TotalMinor, Currency: order.Currency,
 			Provider: provider, TransactionID: transaction, PaymentMethod: "card", CardLast4: "4242",
+			PaymentID: payment, Order: paid,
 		}, nil},
-		{app.EventPaymentFailed, "An attempt to pay failed.", after(1), app.PaymentFailedData{
-			OrderNumber: order.Number, ErrorCode: "card_declined", Provider: provider,
+		{app.EventPaymentFailed, "A payment failed.", after(1), app.PaymentFailedData{
+			OrderNumber: order.Number, ErrorCode: "card_declined", Provider: provider, TransactionID: transaction,
+			PaymentID: payment, Order: paid,
 		}, nil},
 		{app.EventPaymentRefunded, "A payment was refunded, in full or in part.", after(75), app.PaymentRefundedData{
-			OrderNumber: order.Number, AmountMinor: order.Items[1].TotalMinor, Currency: order.Currency, Reason: "The dessert was missing.",
-			Type: app.RefundPartial, TotalRefundedMinor: order.Items[1].TotalMinor, Provider: provider, TransactionID: transaction,
+			OrderNumber: order.Number, AmountMinor: order.Items[1].TotalMinor, Currency: order.Currency,
+			Reason: "The dessert was missing.",
+			Type:   app.RefundPartial, TotalRefundedMinor: order.Items[1].TotalMinor, Provider: provider,
+			TransactionID: transaction, PaymentID: payment, RefundID: "ref_019cedc61a3b7f01b2c3d4e5f6071829", Order: paid,
 		}, nil},
-		{app.EventCustomerCreated, "A customer registered, or a guest ordered for the first time. The data is the customer's profile.", after(-10), customer, nil},
-		{app.EventCustomerUpdated, "A customer's profile changed. The data is the profile with the names of what changed in it.",
+		{
+			app.EventCustomerCreated,
+			"A customer registered, or a guest placed the first order. The data is the profile.",
+			after(-10), customer, nil,
+		},
+		{app.EventCustomerUpdated,
+			"The profile of a customer changed. The data is the profile with updatedFields.",
 			after(80), app.CustomerUpdated{Customer: known, UpdatedFields: []string{"phone"}}, nil},
-		{app.EventProductCreated, "A product was added to the menu. The data is the whole product.", product.CreatedAt.Time, product, nil},
-		{app.EventProductUpdated, "A product changed, or was taken off the menu for good: deletedAt is among changedFields then. The data is the product with the names of what changed in it.",
-			after(90), app.ProductUpdated{Product: changed, ChangedFields: []string{"priceMinor", "isAvailable"}}, nil},
-		{app.EventReservationCreated, "A table was reserved. The data is the whole reservation.", after(60), reserved, nil},
-		{app.EventReservationConfirmed, "Staff confirmed a reservation. The data is the reservation with who confirmed it.",
+		{
+			app.EventProductCreated, "A product was created. The data is the product.",
+			product.CreatedAt.Time, product, nil,
+		},
+		{app.EventProductUpdated,
+			"A product changed or was deleted (deletedAt in changedFields). " +
+				"The data is the product with changedFields.",
+			after(90), app.ProductUpdated{
+				Product: changed, ChangedFields: []string{"priceMinor", "isAvailable", "orderable"},
+			}, nil},
+		{
+			app.EventReservationCreated, "A reservation was created. The data is the reservation.", after(60),
+			reserved, nil,
+		},
+		{app.EventReservationConfirmed,
+			"A reservation was confirmed. The data is the reservation with confirmedBy and confirmedAt.",
 			after(65), sure, []string{"confirmedBy", "confirmedAt"}},
-		{app.EventReservationCancelled, "A reservation was cancelled. The data is the reservation with cancellationReason, which may be empty.",
+		{app.EventReservationCancelled,
+			"A reservation was cancelled. The data is the reservation with cancellationReason, which can be empty.",
 			after(70), off, []string{"cancellationReason"}},
-		{app.EventTestPing, "Somebody asked for a test of the webhook. It is sent once, to this webhook alone, and cannot be subscribed to.",
-			after(95), app.TestPing{SubscriptionID: "whk_019c5828e1fa7f88b5e6f70819203142", Message: "This is a test."}, nil},
+		{app.EventTestPing,
+			"A test of the webhook. It is sent once, to this webhook only, and cannot be selected.",
+			after(95), app.TestPing{SubscriptionID: "whk_019c5828e1fa7f88b5e6f70819203142",
+				Message: "This is a test."}, nil},
+	}
+}
+
+func exampleCustomerRow() app.Customer {
+	registered := app.At(exampleDay.Add(-10 * time.Minute))
+	return app.Customer{
+		ID: exampleCustomer, Email: "ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678",
+		StoreID: exampleStore, Kind: app.CustomerRegistered, Metadata: map[string]string{}, Version: 1,
+		CreatedAt: registered, UpdatedAt: registered,
 	}
 }
 
 // exampleOrder is two pizzas and a dessert, brought, at 7 % included in the prices.
 func exampleOrder() app.Order {
+	extras := exampleExtras()
 	return app.Order{
-		ID: "ord_019ced814dfa7d91a4e5f60718293a4b", Number: "1042", StoreID: exampleStore, StoreViewID: "view_019c530263367a22b3c4d5e6f7081920",
+		ID: "ord_019ced814dfa7d91a4e5f60718293a4b", Number: "1042", StoreID: exampleStore,
+		StoreViewID:     "view_019c530263367a22b3c4d5e6f7081920",
 		FulfillmentType: app.FulfillmentDelivery, Source: app.SourceWeb,
-		Customer: app.OrderCustomer{ID: exampleCustomer, Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678"},
-		Items: []app.OrderItem{
-			{ProductID: exampleProduct, ProductName: "Pizza Margherita", Quantity: 2, UnitPriceMinor: 950, TotalMinor: 1900},
-			{ProductID: "prd_019c5302fb2a7ee6a1b2c3d4e5f60718", ProductName: "Tiramisù", Quantity: 1, UnitPriceMinor: 650, TotalMinor: 650},
+		Customer: app.OrderCustomer{
+			ID: exampleCustomer, Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678",
 		},
-		SubtotalMinor: 2550, DeliveryFeeMinor: 250, TaxMinor: 154, DiscountMinor: 200, TotalMinor: 2600, TaxIncluded: true, Currency: "EUR",
-		Note: "No onions, please.", DeliveryAddress: &app.DeliveryAddress{Line1: "Torstraße 1", City: "Berlin", PostalCode: "10119", Country: "DE"},
+		Items: []app.OrderItem{
+			{
+				ProductID: exampleProduct, ProductName: "Pizza Margherita", SKU: "PZ-01", Quantity: 2,
+				UnitPriceMinor: 1100, TotalMinor: 2200, TaxRatePPM: 70_000,
+				Options: []app.OrderOption{{
+					GroupID: extras.ID, GroupName: extras.Name, OptionID: extras.Options[0].ID,
+					Name: extras.Options[0].Name, Quantity: 1, PriceMinor: extras.Options[0].PriceMinor,
+				}},
+				Note: "Cut into slices.",
+			},
+			{
+				ProductID: "prd_019c5302fb2a7ee6a1b2c3d4e5f60718", ProductName: "Tiramisù", Quantity: 1,
+				UnitPriceMinor: 650, TotalMinor: 650, TaxRatePPM: 70_000, Options: []app.OrderOption{},
+			},
+		},
+		SubtotalMinor: 2850, DeliveryFeeMinor: 250, TaxMinor: 173, DiscountMinor: 200, TotalMinor: 2900,
+		Taxes:       []app.Tax{{RatePPM: 70_000, BaseMinor: 2477, TaxMinor: 173}},
+		TaxIncluded: true, Currency: "EUR",
+		Note:            "No onions, please.",
+		DeliveryAddress: &app.DeliveryAddress{Line1: "Torstraße 1", City: "Berlin", PostalCode: "10119", Country: "DE"},
+		ExternalID:      "POS-1042", Metadata: map[string]string{"terminal": "2"},
 		BusinessDate: "2026-03-14", CreatedAt: app.At(exampleDay),
+		PromisedAt: new(app.At(exampleDay.Add(45 * time.Minute))),
 	}
 }
 
@@ -117,10 +180,29 @@ func moveExample(o app.Order, status app.OrderStatus, version int64, at time.Tim
 func exampleProductRow() app.Product {
 	opened := app.At(exampleDay.Add(-30 * 24 * time.Hour))
 	return app.Product{
-		ID: exampleProduct, StoreID: exampleStore, SKU: "PZ-01", Name: "Pizza Margherita", Description: "Tomate, Mozzarella, Basilikum", Category: "pizza",
-		ImageURL: "https://cdn.example.com/margherita.jpg", PriceMinor: 950, Currency: "EUR", Prices: map[app.Currency]int64{"USD": 1100},
-		Translations: map[string]app.ProductText{"en": {Name: "Pizza Margherita", Description: "Tomato, mozzarella, basil"}},
-		TaxRatePPM:   new(int64(70_000)), IsAvailable: true, StockQuantity: new(int64(40)), Version: 1, CreatedAt: opened, UpdatedAt: opened,
+		ID: exampleProduct, StoreID: exampleStore, SKU: "PZ-01", Name: "Pizza Margherita",
+		Description: "Tomate, Mozzarella, Basilikum", Category: "pizza",
+		ImageURL: "https://cdn.example.com/margherita.jpg", PriceMinor: 950, Currency: "EUR",
+		Prices: map[app.Currency]int64{"USD": 1100},
+		Translations: map[string]app.ProductText{
+			"en": {Name: "Pizza Margherita", Description: "Tomato, mozzarella, basil"},
+		},
+		TaxRatePPM: new(int64(70_000)), IsAvailable: true, StockQuantity: new(int64(40)), Orderable: true,
+		OptionGroups: []app.OptionGroup{exampleExtras()}, Position: 10,
+		ExternalID: "POS-17", Metadata: map[string]string{"station": "oven"}, Version: 1,
+		CreatedAt: opened, UpdatedAt: opened,
+	}
+}
+
+// exampleExtras is what can be put on a pizza.
+func exampleExtras() app.OptionGroup {
+	return app.OptionGroup{
+		ID: "opg_019c530285fa7c1ca1b2c3d4e5f60718", Name: "Extras", Translations: map[string]app.OptionText{},
+		MaxSelections: 3, Options: []app.Option{{
+			ID: "opt_019c530285fa7d2eb2c3d4e5f6071829", Name: "Oliven",
+			Translations: map[string]app.OptionText{"en": {Name: "Olives"}}, PriceMinor: 150,
+			Prices: map[app.Currency]int64{"USD": 175}, IsAvailable: true, MaxQuantity: 2,
+		}},
 	}
 }
 
@@ -129,8 +211,12 @@ func exampleReservation(made time.Time) app.Reservation {
 	start := exampleDay.Truncate(time.Hour).Add(7*24*time.Hour + 30*time.Minute)
 	return app.Reservation{
 		ID: "res_019cedb83c7a7c13a2b3c4d5e6f70819", StoreID: exampleStore, Status: app.ReservationPending,
-		Customer:  app.ReservationCustomer{ID: new(exampleCustomer), Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678"},
-		PartySize: 4, StartAt: app.At(start), EndAt: app.At(start.Add(2 * time.Hour)), Timezone: "Europe/Berlin", Notes: "A high chair, please.",
+		Customer: app.ReservationCustomer{
+			ID: new(exampleCustomer), Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678",
+		},
+		PartySize: 4, StartAt: app.At(start), EndAt: app.At(start.Add(2 * time.Hour)), Minutes: 120,
+		Timezone: "Europe/Berlin", TableLabel: "Terrace 4",
+		Notes: "A high chair, please.", Metadata: map[string]string{},
 		Version: 1, CreatedAt: app.At(made), UpdatedAt: app.At(made),
 	}
 }

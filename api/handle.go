@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"reflect"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +21,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// call is one request of a known route on its way through the steps.
+// call is one request of a known route, with the results of the steps that it has passed.
 type call struct {
 	route     *route
 	request   *http.Request
@@ -29,12 +29,13 @@ type call struct {
 	now       time.Time
 	body      []byte            // JSON without duplicate members; nil = none
 	principal app.Principal     // zero on routes without an access token
-	refresh   refreshToken      // on routes by refresh token
-	once      *persistence.Once // nil on routes that take no Idempotency-Key
+	refresh   refreshToken      // zero except on routes by refresh token
+	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
 }
 
-// steps is the order in which a call can be refused before it is bound and validated
-// (contract §1); what comes after that is in endpoint.run and the handler.
+// steps are the checks of a call in the fixed order of refusal (contract §1), up to role and scope. The
+// endpoint binds and validates the call and checks the store; the handler checks existence and business
+// rules.
 var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).checkOrigin,
 	(*Server).readBody,
@@ -44,35 +45,68 @@ var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).authorize,
 }
 
-// endpoint is a handler that has its types taken off.
+// endpoint is a type-erased handler.
 type endpoint struct {
-	name      string       // of the method
-	in        reflect.Type // a struct with path, query and json tags
-	body      bool         // in has json members
-	answer    any          // an empty answer, for the document
+	id        string               // operationId in the OpenAPI document
+	in        reflect.Type         // a struct with path, query, header and json tags
+	body      bool                 // in has json members
+	bodyless  bool                 // the body can be absent
+	resource  persistence.Resource // the table of the row that {id} identifies; "" = none
+	withStore int                  // the field of in that must name the token's store; -1 = none
+	answer    any                  // an empty response body, for the OpenAPI document
+	codes     []app.Code           // errors of the business rules, for the OpenAPI document
+	rows      bool                 // the body is an array of rows in JSON or CSV, see readRows
+	repeats   bool                 // an object that existed before is returned with status 200
 	run       func(*Server, context.Context, *call) (any, error)
-	withStore int        // the field of in that names the store and must name the token's, -1 = none
-	codes     []app.Code // business refusals, for the document
-	repeats   bool       // what is there already is no refusal: the status is 200 then
 }
 
-// orExisting is for creations that find what a repeated request has created before, even
-// without an Idempotency-Key, and answer with that.
+// resources are the tables of rows that {id} in a path identifies, by the type of the id.
+var resources = map[reflect.Type]persistence.Resource{
+	reflect.TypeFor[app.APIKeyID]():       persistence.APIKeys,
+	reflect.TypeFor[app.CustomerID]():     persistence.Customers,
+	reflect.TypeFor[app.DeliveryID]():     persistence.Deliveries,
+	reflect.TypeFor[app.EventID]():        persistence.Events,
+	reflect.TypeFor[app.InvitationID]():   persistence.Invitations,
+	reflect.TypeFor[app.OrderID]():        persistence.Orders,
+	reflect.TypeFor[app.PaymentID]():      persistence.Payments,
+	reflect.TypeFor[app.ProductID]():      persistence.Products,
+	reflect.TypeFor[app.ReplayID]():       persistence.Replays,
+	reflect.TypeFor[app.ReservationID]():  persistence.Reservations,
+	reflect.TypeFor[app.StoreViewID]():    persistence.StoreViews,
+	reflect.TypeFor[app.SubscriptionID](): persistence.Subscriptions,
+	reflect.TypeFor[app.UserID]():         persistence.Members,
+}
+
+// orExisting marks an endpoint whose method returns an object that an earlier, identical request
+// created, even without an Idempotency-Key.
 func (e endpoint) orExisting() endpoint {
 	e.repeats = true
 	return e
 }
 
-// handle makes an endpoint of a method that takes a bound and validated In and returns the
-// data of the answer, or a whole list. codes are those of the business rules.
-func handle[In, Out any](method func(*Server, context.Context, *call, In) (Out, error), codes ...app.Code) endpoint {
-	name := runtime.FuncForPC(reflect.ValueOf(method).Pointer()).Name()
-	e := endpoint{name: name[strings.LastIndex(name, ".")+1:], in: reflect.TypeFor[In](), withStore: -1, codes: codes}
+// orWithoutBody marks an endpoint whose members are all optional, so that the body can be absent.
+func (e endpoint) orWithoutBody() endpoint {
+	e.bodyless = true
+	return e
+}
+
+// handle makes an endpoint of a method that takes a bound and validated In and returns the data of
+// the response, or a list. id is the operationId; codes are the errors of the business rules.
+func handle[In, Out any](
+	id string, method func(*Server, context.Context, *call, In) (Out, error), codes ...app.Code,
+) endpoint {
+	e := endpoint{id: id, in: reflect.TypeFor[In](), withStore: -1, codes: codes}
 	for i := range e.in.NumField() {
 		field := e.in.Field(i)
 		e.body = e.body || field.Tag.Get("json") != ""
+		if field.Tag.Get("path") == "id" {
+			e.resource = resources[field.Type]
+		}
 		if field.Type == reflect.TypeFor[app.StoreID]() && field.Tag.Get("store") != "any" {
 			e.withStore = i
+		}
+		if field.Type == reflect.TypeFor[etag]() {
+			e.codes = append(e.codes, app.CodeVersionMismatch)
 		}
 	}
 	var none Out
@@ -91,18 +125,18 @@ func handle[In, Out any](method func(*Server, context.Context, *call, In) (Out, 
 	return e
 }
 
-// success is the body of an answer.
+// success is the body of a successful response.
 type success[T any] struct {
 	Success bool `json:"success"` // always true
 	Data    T    `json:"data"`
 }
 
-// nothing is the answer of operations that have none: 204, without a body.
+// nothing is the result of operations without a response body (204).
 type nothing struct{}
 
 func (nothing) envelop() any { return nil }
 
-// enveloped is implemented by what is more than the data of an answer.
+// enveloped is implemented by results that make the whole body of the response, not only its data.
 type enveloped interface{ envelop() any }
 
 func envelop[T any](out T) any {
@@ -112,10 +146,10 @@ func envelop[T any](out T) any {
 	return success[T]{true, out}
 }
 
-// serve takes a request through all steps.
+// serve answers a request of a route.
 func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	x.route = rt
-	if rt.forCustomers() {
+	if rt.accepts(app.RealmCustomer) {
 		s.allowWebsite(x, r)
 	}
 	c := &call{route: rt, request: r, exchange: x, now: x.start}
@@ -125,7 +159,7 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		return
 	}
 	if answer == nil {
-		x.WriteHeader(rt.status)
+		x.WriteHeader(rt.Status)
 		return
 	}
 	if stream, ok := answer.(eventStream); ok {
@@ -137,8 +171,8 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		s.refuse(x, r, err)
 		return
 	}
-	status := rt.status
-	if rt.endpoint.repeats && c.once.Existed {
+	status := rt.Status
+	if rt.Handler.repeats && c.once.Existed {
 		status = http.StatusOK
 	}
 	send(x, status, body)
@@ -150,20 +184,17 @@ func (s *Server) answer(ctx context.Context, c *call) (any, error) {
 			return nil, err
 		}
 	}
-	answer, err := c.route.endpoint.run(s, ctx, c)
-	if replayed, ok := errors.AsType[*persistence.Replayed](err); ok {
-		return success[jsontext.Value]{true, replayed.Data}, nil
-	}
-	if c.route.resource != "" && app.CodeOf(err) == app.CodeNotFound {
-		return nil, s.db.Elsewhere(ctx, c.route.resource, c.id(), c.principal)
+	answer, err := c.route.Handler.run(s, ctx, c)
+	if resource := c.route.Handler.resource; resource != "" && app.CodeOf(err) == app.CodeNotFound {
+		return nil, s.db.Elsewhere(ctx, resource, c.id(), c.principal)
 	}
 	return answer, err
 }
 
-// id returns the {id} of the path, "" when it can be none.
+// id returns the {id} of the path, "" if it is not a valid id.
 func (c *call) id() string { return c.idIn("id") }
 
-// idIn returns the id at a place of the path, "" when it can be none.
+// idIn returns the id in a variable of the path, "" if it is not a valid id.
 func (c *call) idIn(place string) string {
 	if id := mux.Vars(c.request)[place]; app.IsID(id) {
 		return id
@@ -171,71 +202,81 @@ func (c *call) idIn(place string) string {
 	return ""
 }
 
-// actor returns who makes the request, and from where; as long as there is no principal, the
-// latter alone.
-func (c *call) actor() app.Actor { return c.principal.Actor(c.exchange.client.String(), c.exchange.id) }
+// actor returns the principal and the client address for the audit trail. Before authentication it has
+// the address only.
+func (c *call) actor() app.Actor {
+	actor := c.principal.Actor(c.exchange.client.String(), c.exchange.id)
+	actor.UserAgent = userAgent(c.request.Header)
+	return actor
+}
 
-// checkOrigin keeps other sites from using a browser's cookies or logging it in.
+// userAgent returns the printable characters of the User-Agent header, at most app.MaxUserAgent.
+func userAgent(header http.Header) string {
+	text := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, header.Get("User-Agent")))
+	return string(text[:min(len(text), app.MaxUserAgent)])
+}
+
+// checkOrigin refuses requests of other sites' pages to routes that use cookies (contract §3, CSRF).
 func (s *Server) checkOrigin(_ context.Context, c *call) error {
-	if !strings.HasPrefix(c.route.path, "/auth/") && !strings.HasPrefix(c.route.path, "/customer-auth/") {
-		return nil
-	}
-	if c.exchange.website == "" && s.origins.Check(c.request) != nil {
+	if c.route.guarded() && c.exchange.website == "" && s.origins.Check(c.request) != nil {
 		return crossOrigin()
 	}
 	return nil
 }
 
-// maxBody is how many bytes a request's body may have.
+// maxBody is the limit of a request body, in bytes.
 const maxBody = 1 << 20
 
-// readBody reads the body and checks its size, its type and its syntax, nothing else: what
-// it means is not looked at before the credential. Only operations that take members need
-// a body.
+// readBody reads the body and checks its size, type and syntax. Its content is validated after the
+// credential. Only operations with members require a body.
 func (s *Server) readBody(_ context.Context, c *call) error {
-	tooLarge := app.Errorf(app.CodePayloadTooLarge, "the body must not have more than %d bytes", maxBody)
-	if c.request.ContentLength > maxBody {
+	most := int64(maxBody)
+	if c.route.Handler.rows {
+		most = maxRowsBody
+	}
+	tooLarge := app.Errorf(app.CodePayloadTooLarge, "the body must have at most %d bytes", most)
+	if c.request.ContentLength > most {
 		return tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.exchange, c.request.Body, maxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(c.exchange, c.request.Body, most))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return tooLarge
 	}
 	if err != nil {
-		return app.Errorf(app.CodeValidationFailed, "the body did not arrive")
+		return app.Errorf(app.CodeValidationFailed, "the request body could not be read; send the request again")
 	}
 	if len(body) == 0 {
-		if c.route.endpoint.body {
+		if c.route.Handler.body && !c.route.Handler.bodyless {
 			return app.Errorf(app.CodeValidationFailed, "the body must be a JSON object")
 		}
 		return nil
 	}
-	if !isJSON(c.request.Header) {
-		return app.Errorf(app.CodeUnsupportedMediaType, "the body must be application/json in UTF-8, without a Content-Encoding")
+	if c.route.Handler.rows {
+		c.body, err = readRows(c.request.Header, body)
+		return err
+	}
+	if !isText(c.request.Header, "application/json") {
+		return app.Errorf(app.CodeUnsupportedMediaType,
+			"the body must be application/json in UTF-8, without a Content-Encoding")
 	}
 	c.body = body
 	return checkSyntax(body)
 }
 
-func isJSON(header http.Header) bool {
-	types := header.Values("Content-Type")
-	if len(types) != 1 || header.Get("Content-Encoding") != "" {
-		return false
-	}
-	mediaType, params, err := mime.ParseMediaType(types[0])
-	charset, declared := params["charset"]
-	return err == nil && mediaType == "application/json" && (!declared || strings.EqualFold(charset, "utf-8"))
-}
-
-// checkSyntax refuses what is not exactly one JSON value in UTF-8, what names a member
-// twice, and strings with a NUL, which PostgreSQL cannot keep.
+// checkSyntax returns an error unless body is exactly one JSON value in UTF-8, without duplicate members
+// and without NUL in strings, which PostgreSQL cannot store.
 func checkSyntax(body []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for {
 		token, err := decoder.ReadToken()
 		if errors.Is(err, jsontext.ErrDuplicateName) {
 			syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
-			return app.Invalid(pathOf(syntax.JSONPointer), "is given twice")
+			return app.Invalid(pathOf(syntax.JSONPointer), "is a duplicate")
 		}
 		if err != nil {
 			return notJSON(decoder)
@@ -254,10 +295,11 @@ func checkSyntax(body []byte) error {
 }
 
 func notJSON(decoder *jsontext.Decoder) error {
-	return app.Errorf(app.CodeValidationFailed, "the body is not JSON in UTF-8 from about byte %d on", decoder.InputOffset()+1)
+	return app.Errorf(app.CodeValidationFailed, "the body is not valid JSON in UTF-8 near byte %d",
+		decoder.InputOffset()+1)
 }
 
-// pathOf turns a JSON pointer into a path as a client writes it: items[0].quantity.
+// pathOf returns the path of a JSON pointer as in details of errors: items[0].quantity.
 func pathOf(pointer jsontext.Pointer) string {
 	path := ""
 	for token := range pointer.Tokens() {
@@ -270,18 +312,13 @@ func pathOf(pointer jsontext.Pointer) string {
 	return path
 }
 
-// encode makes the bytes of an answer. Lists are never null, and what was stored for an
-// Idempotency-Key has the same bytes as the first time.
+// encode encodes a response. Lists are never null, and the members of maps are sorted, so that a repeated
+// request gets the same bytes.
 func encode(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
-
-// stored is an answer's data as it is kept for an Idempotency-Key.
-type stored struct{ data any }
-
-func (s stored) MarshalJSON() ([]byte, error) { return encode(s.data) }
 
 func send(x *exchange, status int, body []byte) {
 	x.Header().Set("Content-Type", "application/json")
 	x.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	x.WriteHeader(status)
-	x.Write(body) // if it fails, nobody is left to be told
+	x.Write(body) // an error means that the client is gone
 }

@@ -11,15 +11,17 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestBodiesThatAreNotJSON: all of it is refused before the credential is looked at.
+// A body that is not JSON is refused before the credential is checked.
 func TestBodiesThatAreNotJSON(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	long := strings.Repeat("[", 20_000)
 	for _, path := range []string{"/orders", "/webhooks", "/auth/login", "/deliveries/x/replay"} {
 		for body, at := range map[string]string{
-			"{": "", "}": "", "nope": "", "{}{}": "", "{} x": "", `{"a":1,}`: "", `{'a':1}`: "", "\xef\xbb\xbf{}": "", " ": "", "\x00": "",
-			`{"a":01}`: "", `{"a":NaN}`: "", `{"a":"` + "\n" + `"}`: "", `{"a":"` + "\xff" + `"}`: "", `{"a":"\ud800"}`: "", `{"a":"\u00"}`: "",
+			"{": "", "}": "", "nope": "", "{}{}": "", "{} x": "", `{"a":1,}`: "", `{'a':1}`: "", "\xef\xbb\xbf{}": "",
+			" ": "", "\x00": "",
+			`{"a":01}`: "", `{"a":NaN}`: "", `{"a":"` + "\n" + `"}`: "", `{"a":"` + "\xff" + `"}`: "",
+			`{"a":"\ud800"}`: "", `{"a":"\u00"}`: "",
 			"{\"\xc3\x28\":1}": "", long: "", long + strings.Repeat("]", 20_000): "",
 			`{"url":1,"url":1}`:                  "url",
 			`{"a":{"b":[0,{"c":1,"\u0063":2}]}}`: "a.b[1].c",
@@ -33,13 +35,16 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 				paths = append(paths, d.Path)
 			}
 			if strings.Join(paths, "|") != at {
-				t.Errorf("%s %.40q: faults at %q", path, body, paths)
+				t.Errorf("%s %.40q: got faults at %q, want %q", path, body, paths, at)
 			}
 			if len(a.Body.String()) > 1000 {
-				t.Errorf("%.40q: a long answer: %s", body, a.Body)
+				t.Errorf("%.40q: got a response of %d bytes, want at most 1000", body, a.Body.Len())
 			}
 		}
-		for _, value := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", "application/json, text/plain", "application/jsonx", "text/json", ";"} {
+		for _, value := range []string{"", "text/plain", "application/x-www-form-urlencoded",
+			"multipart/form-data; boundary=x", "application/json; charset=latin1", "application/json, text/plain",
+			"application/jsonx", "text/json", ";",
+		} {
 			w.do("POST", path, "", `{}`, mediaType(value)).refused(app.CodeUnsupportedMediaType)
 		}
 		w.do("POST", path, "", `{}`, header("Content-Type", "application/json")).refused(app.CodeUnsupportedMediaType)
@@ -86,41 +91,51 @@ func TestBadOrders(t *testing.T) {
 		change object
 		paths  string
 	}{
-		"no items":                {object{"items": nil}, "items"},
-		"an empty list":           {object{"items": []any{}}, "items"},
-		"items an object":         {object{"items": object{}}, "items"},
-		"an item a string":        {object{"items": []any{item, "x"}}, "items[1]"},
-		"an item null":            {object{"items": []any{nil, item}}, "items[0]"},
-		"101 items":               {object{"items": make101(item)}, "items"},
-		"no product":              {object{"items": items(object{"productId": nil})}, "items[1].productId"},
-		"product a number":        {object{"items": items(object{"productId": 7})}, "items[1].productId"},
-		"product no id":           {object{"items": items(object{"productId": "' OR 1=1"})}, "items[1].productId"},
-		"no quantity":             {object{"items": items(object{"quantity": nil})}, "items[1].quantity"},
-		"quantity 0":              {object{"items": items(object{"quantity": 0})}, "items[1].quantity"},
-		"quantity -1":             {object{"items": items(object{"quantity": -1})}, "items[1].quantity"},
-		"quantity 1000":           {object{"items": items(object{"quantity": 1000})}, "items[1].quantity"},
-		"quantity a string":       {object{"items": items(object{"quantity": "1"})}, "items[1].quantity"},
-		"quantity a fraction":     {object{"items": items(object{"quantity": 1.5})}, "items[1].quantity"},
-		"quantity huge":           {object{"items": items(object{"quantity": 1e30})}, "items[1].quantity"},
-		"quantity 1.0":            {object{"items": items(object{"quantity": json.RawMessage("1.0")})}, "items[1].quantity"},
-		"quantity 1e400":          {object{"items": items(object{"quantity": json.RawMessage("1e400")})}, "items[1].quantity"},
-		"quantity true":           {object{"items": items(object{"quantity": true})}, "items[1].quantity"},
-		"a price":                 {object{"items": items(object{"unitPriceMinor": 1})}, "items[1].unitPriceMinor"},
-		"no fulfillment":          {object{"fulfillmentType": nil}, "fulfillmentType"},
-		"unknown fulfillment":     {object{"fulfillmentType": "pickup"}, "fulfillmentType"},
-		"unknown source":          {object{"source": "FAX"}, "source"},
-		"nobody":                  {object{"customer": nil}, "customerId"},
-		"two customers":           {object{"customerId": "cus_1"}, "customerId"},
-		"customer a string":       {object{"customer": "Ada"}, "customer"},
-		"customer null":           {object{"customer": json.RawMessage("null")}, "customer"},
-		"no name":                 {object{"customer": customer(object{"name": nil})}, "customer.name"},
-		"a blank name":            {object{"customer": customer(object{"name": " \u00a0\t"})}, "customer.name"},
-		"a long name":             {object{"customer": customer(object{"name": strings.Repeat("é", 201)})}, "customer.name"},
-		"a bad address":           {object{"customer": customer(object{"email": "ada@"})}, "customer.email"},
-		"a number without +":      {object{"customer": customer(object{"phone": "4915112345678"})}, "customer.phone"},
-		"a number with spaces":    {object{"customer": customer(object{"phone": "+49 151 12345678"})}, "customer.phone"},
-		"a number that begins 0":  {object{"customer": customer(object{"phone": "+04915112345"})}, "customer.phone"},
-		"a number of 16 digits":   {object{"customer": customer(object{"phone": "+1234567890123456"})}, "customer.phone"},
+		"no items":            {object{"items": nil}, "items"},
+		"an empty list":       {object{"items": []any{}}, "items"},
+		"items an object":     {object{"items": object{}}, "items"},
+		"an item a string":    {object{"items": []any{item, "x"}}, "items[1]"},
+		"an item null":        {object{"items": []any{nil, item}}, "items[0]"},
+		"101 items":           {object{"items": make101(item)}, "items"},
+		"no product":          {object{"items": items(object{"productId": nil})}, "items[1].productId"},
+		"product a number":    {object{"items": items(object{"productId": 7})}, "items[1].productId"},
+		"product no id":       {object{"items": items(object{"productId": "' OR 1=1"})}, "items[1].productId"},
+		"no quantity":         {object{"items": items(object{"quantity": nil})}, "items[1].quantity"},
+		"quantity 0":          {object{"items": items(object{"quantity": 0})}, "items[1].quantity"},
+		"quantity -1":         {object{"items": items(object{"quantity": -1})}, "items[1].quantity"},
+		"quantity 1000":       {object{"items": items(object{"quantity": 1000})}, "items[1].quantity"},
+		"quantity a string":   {object{"items": items(object{"quantity": "1"})}, "items[1].quantity"},
+		"quantity a fraction": {object{"items": items(object{"quantity": 1.5})}, "items[1].quantity"},
+		"quantity huge":       {object{"items": items(object{"quantity": 1e30})}, "items[1].quantity"},
+		"quantity 1.0": {
+			object{"items": items(object{"quantity": json.RawMessage("1.0")})}, "items[1].quantity",
+		},
+		"quantity 1e400": {
+			object{"items": items(object{"quantity": json.RawMessage("1e400")})}, "items[1].quantity",
+		},
+		"quantity true":       {object{"items": items(object{"quantity": true})}, "items[1].quantity"},
+		"a price":             {object{"items": items(object{"unitPriceMinor": 1})}, "items[1].unitPriceMinor"},
+		"no fulfillment":      {object{"fulfillmentType": nil}, "fulfillmentType"},
+		"unknown fulfillment": {object{"fulfillmentType": "pickup"}, "fulfillmentType"},
+		"unknown source":      {object{"source": "FAX"}, "source"},
+		"nobody":              {object{"customer": nil}, "customerId"},
+		"two customers":       {object{"customerId": "cus_1"}, "customerId"},
+		"customer a string":   {object{"customer": "Ada"}, "customer"},
+		"customer null":       {object{"customer": json.RawMessage("null")}, "customer"},
+		"no name":             {object{"customer": customer(object{"name": nil})}, "customer.name"},
+		"a blank name":        {object{"customer": customer(object{"name": " \u00a0\t"})}, "customer.name"},
+		"a long name": {
+			object{"customer": customer(object{"name": strings.Repeat("é", 201)})}, "customer.name",
+		},
+		"a bad address":      {object{"customer": customer(object{"email": "ada@"})}, "customer.email"},
+		"a number without +": {object{"customer": customer(object{"phone": "4915112345678"})}, "customer.phone"},
+		"a number with spaces": {
+			object{"customer": customer(object{"phone": "+49 151 12345678"})}, "customer.phone",
+		},
+		"a number that begins 0": {object{"customer": customer(object{"phone": "+04915112345"})}, "customer.phone"},
+		"a number of 16 digits": {
+			object{"customer": customer(object{"phone": "+1234567890123456"})}, "customer.phone",
+		},
 		"a customer's id":         {object{"customer": customer(object{"id": "cus_1"})}, "customer.id"},
 		"an unknown customer":     {object{"customer": nil, "customerId": "cus_1"}, "customerId"},
 		"an unknown view":         {object{"storeViewId": "view_1"}, "storeViewId"},
@@ -142,25 +157,31 @@ func TestBadOrders(t *testing.T) {
 		"a note null":             {object{"note": json.RawMessage("null")}, "note"},
 		"unknown members":         {object{"tip": 1, "Note": "x", "": 2}, `[""]|Note|tip`},
 		"a lot of faults": {
-			object{"items": []any{object{"productId": "p", "quantity": 0}, object{"quantity": 1, "x": 1}}, "fulfillmentType": "FLYING", "note": 1, "customer": nil},
+			object{
+				"items":           []any{object{"productId": "p", "quantity": 0}, object{"quantity": 1, "x": 1}},
+				"fulfillmentType": "FLYING", "note": 1, "customer": nil,
+			},
 			"items[1].x|note|items[0].quantity|items[1].productId|fulfillmentType",
 		},
 	} {
-		body := altered(altered(w.orderBody("own"), object{"items": []any{item}}), c.change)
-		a := w.do("POST", "/orders", w.tokens["OWNER"], body)
-		a.what = name
-		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		w.run(name, func(t *testing.T) {
+			body := altered(altered(w.orderBody("own"), object{"items": []any{item}}), c.change)
+			w.do("POST", "/orders", w.tokens["OWNER"], body).refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		})
 	}
 	many := object{}
 	for i := range 500 {
 		many[fmt.Sprint(strings.Repeat("x", 1000), i)] = 1
 	}
-	if a := w.do("POST", "/orders", w.tokens["OWNER"], many).refused(app.CodeValidationFailed); len(a.body.Error.Details) != maxFaults || a.Body.Len() > 20_000 {
-		t.Errorf("%d faults in %d bytes", len(a.body.Error.Details), a.Body.Len())
+	if a := w.do("POST", "/orders", w.tokens["OWNER"],
+		many).refused(app.CodeValidationFailed); len(a.body.Error.Details) != maxFaults || a.Body.Len() > 20_000 {
+		t.Errorf("got %d faults in %d bytes, want %d in at most 20000", len(a.body.Error.Details), a.Body.Len(), maxFaults)
 	}
 	for code, change := range map[app.Code]object{
-		app.CodeProductUnavailable: {"items": []any{object{"productId": w.stores["foreign"].product.ID, "quantity": 1}}},
-		app.CodeTotalMismatch:      {"expectedTotalMinor": 1},
+		app.CodeProductUnavailable: {
+			"items": []any{object{"productId": w.stores["foreign"].product.ID, "quantity": 1}},
+		},
+		app.CodeTotalMismatch: {"expectedTotalMinor": 1},
 	} {
 		w.do("POST", "/orders", w.tokens["OWNER"], altered(w.orderBody("own"), change)).refused(code)
 	}
@@ -215,17 +236,20 @@ func TestBadWebhooks(t *testing.T) {
 		"an id":                 {object{"id": "whk_1"}, "id"},
 		"a store that is no id": {object{"storeId": "a b"}, "storeId"},
 	} {
-		a := w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), c.change))
-		a.what = name
-		a.refused(app.CodeValidationFailed, c.path)
+		w.run(name, func(t *testing.T) {
+			w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), c.change)).
+				refused(app.CodeValidationFailed, c.path)
+		})
 	}
 	for name, change := range map[string]object{
-		"secret of 32": {"secret": strings.Repeat("é", 32)}, "secret of 256": {"secret": strings.Repeat("é", 256)}, "a port": {"url": "https://example.com:8443/a?b=c"},
-		"an address": {"url": "https://192.0.2.1/"}, "IPv6": {"url": "https://[2001:db8::1]/"}, "upper case": {"url": "HTTPS://EXAMPLE.COM"},
+		"secret of 32": {"secret": strings.Repeat("é", 32)}, "secret of 256": {"secret": strings.Repeat("é", 256)},
+		"a port":     {"url": "https://example.com:8443/a?b=c"},
+		"an address": {"url": "https://192.0.2.1/"}, "IPv6": {"url": "https://[2001:db8::1]/"},
+		"upper case": {"url": "HTTPS://EXAMPLE.COM"},
 	} {
-		a := w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), change))
-		a.what = name
-		a.ok(201, nil)
+		w.run(name, func(t *testing.T) {
+			w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), change)).ok(201, nil)
+		})
 	}
 }
 
@@ -235,36 +259,53 @@ func TestBadQueries(t *testing.T) {
 	attempts := "/webhooks/" + string(w.stores["own"].webhook.ID) + "/deliveries"
 	for _, path := range []string{attempts, "/deliveries", "/products"} {
 		for query, at := range map[string]string{
-			"limit=0": "limit", "limit=101": "limit", "limit=-1": "limit", "limit=": "limit", "limit=x": "limit", "limit=1.5": "limit", "limit=1e1": "limit",
-			"limit=%2B1": "limit", "limit=0x10": "limit", "limit=1_0": "limit", "limit=99999999999999999999": "limit", "limit=1&limit=1": "limit", "limit=1%00": "limit",
-			"limit= 1": "limit", "Limit=1": "Limit", "limit=1&sort=name": "sort", "limit[]=1": "limit[]", "limit=1;page=2": "", "limit=%": "", "limit=%zz": "",
+			"limit=0": "limit", "limit=101": "limit", "limit=-1": "limit", "limit=": "limit", "limit=x": "limit",
+			"limit=1.5": "limit", "limit=1e1": "limit",
+			"limit=%2B1": "limit", "limit=0x10": "limit", "limit=1_0": "limit", "limit=99999999999999999999": "limit",
+			"limit=1&limit=1": "limit", "limit=1%00": "limit",
+			"limit= 1": "limit", "Limit=1": "Limit", "limit=1&sort=name": "sort", "limit[]=1": "limit[]",
+			"limit=1;page=2": "", "limit=%": "", "limit=%zz": "",
 			"access_token=x": "access_token", "=x": `[""]`, "storeId=a%20b": "storeId",
 		} {
 			request := path + "?" + strings.ReplaceAll(query, " ", "%20")
 			w.do("GET", request, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)
 		}
 	}
-	for _, query := range []string{"page=0", "page=-1", "page=999999999999", "page=9223372036854775807", "page=9223372036854775808", "page=", "page=x", "page=1&page=2"} {
+	for _, query := range []string{"page=0", "page=-1", "page=999999999999", "page=9223372036854775807",
+		"page=9223372036854775808", "page=", "page=x", "page=1&page=2"} {
 		w.do("GET", attempts+"?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "page")
 	}
-	w.do("GET", attempts+"?page=0&limit=0&x=1", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "x", "page", "limit")
+	w.do("GET", attempts+"?page=0&limit=0&x=1", w.tokens["OWNER"], nil).
+		refused(app.CodeValidationFailed, "x", "page", "limit")
 	w.do("GET", attempts+"?page=1000000&limit=100", w.tokens["OWNER"], nil).ok(200, nil)
 	for query, at := range map[string]string{
-		"isAvailable=1": "isAvailable", "isAvailable=TRUE": "isAvailable", "isAvailable=": "isAvailable", "updatedSince=yesterday": "updatedSince",
-		"updatedSince=2026-03-14": "updatedSince", "updatedSince=2026-03-14T12:00:00": "updatedSince", "updatedSince=2026-03-14T12:00:00,5Z": "updatedSince",
-		"updatedSince=0000-01-01T00:00:00Z": "updatedSince", "updatedSince=9999-12-31T23:59:59-01:00": "updatedSince", "updatedSince=2026-03-14T12:00:00%2B24:00": "updatedSince", "updatedSince=2026-03-14T12:00:00%2B01:60": "updatedSince", "updatedSince=1773489600": "updatedSince",
-		"q=": "q", "category=": "category", "q=" + strings.Repeat("%C3%A9", 201): "q", "category=%ff": "category", "q=a%00": "q", "page=1": "page",
+		"isAvailable=1": "isAvailable", "isAvailable=TRUE": "isAvailable", "isAvailable=": "isAvailable",
+		"updatedSince=yesterday":  "updatedSince",
+		"updatedSince=2026-03-14": "updatedSince", "updatedSince=2026-03-14T12:00:00": "updatedSince",
+		"updatedSince=2026-03-14T12:00:00,5Z": "updatedSince",
+		"updatedSince=0000-01-01T00:00:00Z":   "updatedSince", "updatedSince=9999-12-31T23:59:59-01:00": "updatedSince",
+		"updatedSince=2026-03-14T12:00:00%2B24:00": "updatedSince",
+		"updatedSince=2026-03-14T12:00:00%2B01:60": "updatedSince", "updatedSince=1773489600": "updatedSince",
+		"q=": "q", "category=": "category", "q=" + strings.Repeat("%C3%A9", 201): "q", "category=%ff": "category",
+		"q=a%00": "q", "page=1": "page",
 	} {
 		w.do("GET", "/products?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)
 	}
 	for query, at := range map[string]string{
-		"status=lost": "status", "status=DELIVERED": "status", "eventType=order.eaten": "eventType", "webhookId=%27": "webhookId", "reason=": "reason", "reason=%00": "reason", "eventId=": "eventId", "from=x": "from",
-		"from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z": "to", "from=2026-01-02T00:00:00Z&to=2026-01-02T01:00:00%2B01:00": "to",
+		"status=lost": "status", "status=DELIVERED": "status", "eventType=order.eaten": "eventType",
+		"webhookId=%27": "webhookId", "reason=": "reason", "reason=%00": "reason", "eventId=": "eventId",
+		"from=x": "from",
+		"from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z":        "to",
+		"from=2026-01-02T00:00:00Z&to=2026-01-02T01:00:00%2B01:00": "to",
 	} {
-		w.do("GET", "/deliveries?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)
+		w.run(query, func(t *testing.T) {
+			w.do("GET", "/deliveries?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, at)
+		})
 	}
 	w.do("GET", "/webhooks?limit=1", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "limit")
 	w.do("GET", "/webhooks/x?a=b", w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, "a")
-	w.do("POST", "/orders?notify=true", w.tokens["OWNER"], w.orderBody("own")).refused(app.CodeValidationFailed, "notify")
-	w.do("GET", "/products?updatedSince="+url.QueryEscape("2026-03-14T13:00:00.5+01:00"), w.tokens["OWNER"], nil).ok(200, nil)
+	w.do("POST", "/orders?notify=true", w.tokens["OWNER"], w.orderBody("own")).
+		refused(app.CodeValidationFailed, "notify")
+	w.do("GET", "/products?updatedSince="+url.QueryEscape("2026-03-14T13:00:00.5+01:00"), w.tokens["OWNER"], nil).
+		ok(200, nil)
 }

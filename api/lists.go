@@ -13,13 +13,13 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// list is an answer that is a list with its meta.
+// list is a list with its meta.
 type list[T, M any] struct {
 	items []T
 	meta  M
 }
 
-// listBody is the body of such an answer.
+// listBody is the response body of a list.
 type listBody[T, M any] struct {
 	Success bool `json:"success"` // always true
 	Data    []T  `json:"data"`
@@ -28,13 +28,13 @@ type listBody[T, M any] struct {
 
 func (l list[T, M]) envelop() any { return listBody[T, M]{true, l.items, l.meta} }
 
-// totalMeta is the meta of a list that is always whole.
+// totalMeta is the meta of a list that is never paged.
 type totalMeta struct {
 	Total     int           `json:"total"`
 	RequestID app.RequestID `json:"requestId"`
 }
 
-// pageMeta is the meta of a list with numbered pages (spec, GET /webhooks/:id/deliveries).
+// pageMeta is the meta of a list with page numbers (spec, GET /webhooks/:id/deliveries).
 type pageMeta struct {
 	Total      int           `json:"total"`
 	Page       int           `json:"page"` // from 1
@@ -43,15 +43,15 @@ type pageMeta struct {
 	RequestID  app.RequestID `json:"requestId"`
 }
 
-// cursorMeta is the meta of every other list.
+// cursorMeta is the meta of a list with cursors.
 type cursorMeta struct {
 	Limit      int           `json:"limit"`
-	NextCursor *string       `json:"nextCursor"` // where the next page begins; null at the end
+	NextCursor *string       `json:"nextCursor"` // the cursor of the next page; null on the last page
 	RequestID  app.RequestID `json:"requestId"`
 }
 
-// cursors makes and reads the opaque cursors of lists: a position under a MAC that binds
-// it to the list, the store and the filters.
+// cursors seals and opens the opaque cursors of lists: a position with a MAC that binds it to the list,
+// the store and the filters.
 type cursors struct{ keys []app.DerivedKey }
 
 const macBytes = 16
@@ -62,8 +62,8 @@ func (c cursors) seal(list, position string) string {
 	return base64.RawURLEncoding.EncodeToString(append(cursorMAC(c.keys[0], list, position), position...))
 }
 
-// open returns the position in a cursor of that very list; VALIDATION_FAILED for any other.
-// No cursor is the start.
+// open returns the position in a cursor of a list, "" for no cursor. It returns VALIDATION_FAILED for a
+// cursor of another list.
 func (c cursors) open(list, cursor string) (string, error) {
 	if cursor == "" {
 		return "", nil
@@ -82,21 +82,21 @@ func (c cursors) open(list, cursor string) (string, error) {
 
 func cursorMAC(key app.DerivedKey, list, position string) []byte {
 	mac := hmac.New(sha256.New, key.Bytes)
-	mac.Write([]byte(list + "\x00" + position)) // a list's name has no NUL
+	mac.Write([]byte(list + "\x00" + position)) // the name of a list has no NUL
 	return mac.Sum(nil)[:macBytes]
 }
 
-// list names the list that the call asks for: route, id, store and filters, whatever the page.
+// list returns the name of the requested list: route, id, store and filters.
 func (c *call) list() string {
-	filters, _ := url.ParseQuery(c.request.URL.RawQuery) // has been parsed before
+	filters, _ := url.ParseQuery(c.request.URL.RawQuery) // cannot fail: bind has parsed it
 	for _, name := range []string{"cursor", "limit", "storeId"} {
 		filters.Del(name)
 	}
-	return c.route.path + "\n" + c.id() + "\n" + string(c.principal.StoreID) + "\n" + filters.Encode()
+	return c.route.Path + "\n" + c.id() + "\n" + string(c.principal.StoreID) + "\n" + filters.Encode()
 }
 
-// paged makes a page of up to limit rows out of the up to limit+1 that were found; position
-// tells where a row stands in the list.
+// paged returns a page of at most limit of the up to limit+1 rows. position returns the position of a row
+// in the list.
 func paged[T any](s *Server, c *call, rows []T, limit int, position func(T) string) list[T, cursorMeta] {
 	meta := cursorMeta{Limit: limit, RequestID: c.exchange.id}
 	if len(rows) > limit {
@@ -107,14 +107,14 @@ func paged[T any](s *Server, c *call, rows []T, limit int, position func(T) stri
 	return list[T, cursorMeta]{rows, meta}
 }
 
-// timePosition is where a row stands in a list in the order of a time and an id, timeCursor
-// the reverse.
+// timePosition returns the position of a row in a list that is sorted by a time and an id. timeCursor is
+// its inverse.
 func timePosition(at app.Time, id string) string {
 	return strconv.FormatInt(at.UnixMicro(), 10) + " " + id
 }
 
 func timeCursor(position string) persistence.Cursor {
 	micros, id, _ := strings.Cut(position, " ")
-	at, _ := strconv.ParseInt(micros, 10, 64) // no cursor is ours unless it is a number
+	at, _ := strconv.ParseInt(micros, 10, 64) // cannot fail: the MAC is valid
 	return persistence.Cursor{At: time.UnixMicro(at).UTC(), ID: id}
 }

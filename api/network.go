@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// encrypted reports whether the client spoke HTTPS: to us, or to a trusted proxy that says
-// so. What a trusted proxy says counts even if it speaks TLS to us itself; what anybody
-// else says does not count (contract §1).
+// encrypted reports whether the client used HTTPS. X-Forwarded-Proto of a trusted proxy takes precedence
+// over the connection; other peers' is ignored (contract §1, HTTPS only).
 func (s *Server) encrypted(r *http.Request) bool {
 	if protocols := r.Header.Values("X-Forwarded-Proto"); len(protocols) > 0 && s.trusted(peer(r)) {
 		return len(protocols) == 1 && strings.EqualFold(protocols[0], "https")
@@ -16,9 +15,8 @@ func (s *Server) encrypted(r *http.Request) bool {
 	return r.TLS != nil
 }
 
-// clientAddr returns the address of the client: the peer's, or, read from the right, the
-// first in X-Forwarded-For that is not a trusted proxy's. Whatever stands left of that may
-// be forged.
+// clientAddr returns the address of the client: the peer's or, if the peer is a trusted proxy, the
+// rightmost address in X-Forwarded-For that is not a trusted proxy's. Addresses left of it can be forged.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	client := peer(r)
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -46,7 +44,7 @@ func peer(r *http.Request) netip.Addr {
 	return address
 }
 
-// parseAddr reads an address with or without a port. IPv4 within IPv6 becomes IPv4.
+// parseAddr parses an address with or without a port. IPv4 in IPv6 becomes IPv4.
 func parseAddr(s string) (netip.Addr, bool) {
 	if both, err := netip.ParseAddrPort(s); err == nil {
 		return both.Addr().Unmap().WithZone(""), true

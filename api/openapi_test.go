@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,19 +17,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/comanda-dev/comanda/api/openapi"
 	"github.com/comanda-dev/comanda/app"
 )
 
-var update = flag.Bool("update", false, "rewrite openapi.yaml")
+var update = flag.Bool("update", false, "rewrite openapi.yaml and the Go client")
 
-// TestOpenAPIIsUpToDate makes the document from the table, its types and their comments.
+// openapi.yaml is generated from the route table, its types and their comments.
 func TestOpenAPIIsUpToDate(t *testing.T) {
 	t.Parallel()
 	tree, err := document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := asYAML(tree)
+	made, err := openapi.YAML(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,10 +38,13 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 		if err := os.WriteFile("openapi.yaml", made, 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if out, err := exec.Command("go", "generate", "./client/comanda").CombinedOutput(); err != nil {
+			t.Fatalf("the Go client cannot be generated: %v\n%s", err, out)
+		}
 		return
 	}
 	if diff := cmp.Diff(strings.Split(string(openAPI), "\n"), strings.Split(string(made), "\n")); diff != "" {
-		t.Error("openapi.yaml is out of date; go test ./api -update\n", diff)
+		t.Errorf("openapi.yaml is out of date; run go test ./api -run TestOpenAPI -update (-file +generated):\n%s", diff)
 	}
 }
 
@@ -63,46 +69,64 @@ func schemaAt(t *testing.T, pointer string) *jsonschema.Schema {
 	if schemas.known[pointer] == nil {
 		schema, err := schemas.compiler.Compile("openapi.json#" + pointer)
 		if err != nil {
-			t.Fatalf("%s: %v", pointer, err)
+			t.Fatalf("schema %s: got error %v, want none", pointer, err)
 		}
 		schemas.known[pointer] = schema
 	}
 	return schemas.known[pointer]
 }
 
-// checkAnswer holds an answer against the document: a refusal of a known operation must be
-// one of those that the operation names.
+// checkAnswer checks a response against the document. The error of a known operation must be one of its documented
+// codes.
 func checkAnswer(t *testing.T, method, path string, a *answer) {
 	t.Helper()
 	schema := schemaAt(t, "/components/schemas/Failure")
 	rt, code := routeOf(method, path), a.body.Error.Code
 	switch {
 	case rt != nil && a.Code < 300:
-		escaped := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(rt.path)
-		schema = schemaAt(t, "/paths/"+escaped+"/"+strings.ToLower(method)+"/responses/"+strconv.Itoa(a.Code)+"/content/application~1json/schema")
+		escaped := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(rt.Path)
+		response := "/paths/" + escaped + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(a.Code)
+		schema = schemaAt(t, response+"/content/application~1json/schema")
 	case rt != nil && !slices.Contains(everywhere, code) && !slices.Contains(codesOf(*rt), code):
-		t.Errorf("%s: the document does not name %s", a.what, code)
+		t.Errorf("%s: got the code %s, want one of the documented codes %s", a.what, code, codesOf(*rt))
 	}
-	if set := a.Header().Get("Set-Cookie"); rt != nil && set != "" && a.Code < 300 && cookieOf[rt.endpoint.name] == "" {
-		t.Errorf("%s: the document does not tell of the cookie %s", a.what, set)
+	if set := a.Header().Get("Set-Cookie"); rt != nil && set != "" && a.Code < 300 && rt.Cookie == "" {
+		t.Errorf("%s: got the undocumented cookie %s, want none", a.what, set)
 	}
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := schema.Validate(body); err != nil {
-		t.Errorf("%s: the answer is not as documented: %v\n%s", a.what, err, a.Body)
+		t.Errorf("%s: the response does not match its documented schema: %v\n%s", a.what, err, a.Body)
 	}
 }
 
-// routeOf finds the row of a request as the router does: the path first.
+// Every operation with members in its body has a required body in the document, and no other one has a body. The
+// generator omits the body of a DELETE unless its type has the method ForceRequestBody.
+func TestDocumentedBodies(t *testing.T) {
+	t.Parallel()
+	tree, err := document()
+	must(err)
+	for _, rt := range routes() {
+		path := tree["paths"].(map[string]any)[rt.Path].(map[string]any)
+		operation := path[strings.ToLower(rt.Method)].(map[string]any)
+		body, _ := operation["requestBody"].(map[string]any)
+		if required, _ := body["required"].(bool); required != (rt.Handler.body && !rt.Handler.bodyless) {
+			t.Errorf("%s %s: got the documented body %v, want a required one: %t", rt.Method, rt.Path, body,
+				rt.Handler.body && !rt.Handler.bodyless)
+		}
+	}
+}
+
+// routeOf finds the route of a request like the router, which matches the path before the method.
 func routeOf(method, path string) *route {
 	pattern := ""
 	for _, rt := range routes() {
-		if pattern == "" && fits(rt.path, path) {
-			pattern = rt.path
+		if pattern == "" && fits(rt.Path, path) {
+			pattern = rt.Path
 		}
-		if rt.method == method && rt.path == pattern {
+		if rt.Method == method && rt.Path == pattern {
 			return &rt
 		}
 	}
@@ -126,31 +150,57 @@ func TestDocumentationPages(t *testing.T) {
 	t.Parallel()
 	server := New(Config{})
 	for path, want := range map[string]string{
-		"/openapi.yaml": "openapi: 3.1.0", "/docs": "swagger-ui-bundle.js", "/docs/docs.js": "SwaggerUIBundle(",
-		"/docs/swagger-ui-bundle.js": "SwaggerUIBundle", "/docs/swagger-ui.css": ".swagger-ui", "/docs/favicon-32x32.png": "PNG",
+		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`,
+		"/docs": "swagger-ui-bundle.js", "/docs/docs.js": "SwaggerUIBundle(",
+		"/docs/swagger-ui-bundle.js": "SwaggerUIBundle", "/docs/swagger-ui.css": ".swagger-ui",
+		"/docs/favicon-32x32.png": "PNG",
 	} {
 		a := &answer{ResponseRecorder: get(server, path), t: t, what: path}
 		checkHeaders(a)
 		if a.Code != 200 || !strings.Contains(a.Body.String(), want) {
-			t.Errorf("%s: %d, without %s", path, a.Code, want)
+			t.Errorf("%s: got status %d, want 200 and a body with %s: %s", path, a.Code, want, cut(a.Body.String(), 200))
 		}
 	}
-	// What the pages refer to is served, and nothing else is loaded.
+	// The pages load only files of this server.
 	for _, page := range [][]byte{docsPage, docsScript} {
 		for _, quoted := range strings.Split(string(page), `"`) {
 			if strings.HasPrefix(quoted, "/") && get(server, quoted).Code != 200 {
-				t.Errorf("%s is not there", quoted)
+				t.Errorf("file %s of a page: got no status 200", quoted)
 			}
 			if strings.Contains(quoted, "//") {
-				t.Errorf("%s is elsewhere", quoted)
+				t.Errorf("file %s of a page: got another server, want ours", quoted)
 			}
 		}
 	}
-	if policy := get(server, "/docs").Header().Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") {
-		t.Errorf("Content-Security-Policy: %s", policy)
+	if policy := get(server, "/docs").Header().Get("Content-Security-Policy"); !strings.Contains(policy,
+		"default-src 'none'") {
+		t.Errorf("Content-Security-Policy: got %q, want default-src 'none' in it", policy)
 	}
 	if a := get(server, "/docs/../auth/me"); a.Code != 404 {
-		t.Errorf("a path with dots: %d", a.Code)
+		t.Errorf("path with dots: got status %d, want 404", a.Code)
+	}
+}
+
+// The served JSON is the document: YAML has changed neither texts that look like times nor integers.
+func TestOpenAPIAsJSON(t *testing.T) {
+	if *update {
+		t.Skip("the program contains the document from before the update")
+	}
+	t.Parallel()
+	served := get(New(Config{}), "/openapi.json")
+	if got := served.Header().Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type: got %s, want application/json", got)
+	}
+	got, err := jsonschema.UnmarshalJSON(served.Body)
+	must(err)
+	want, err := document()
+	must(err)
+	encoded, err := json.Marshal(want)
+	must(err)
+	decoded, err := jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
+	must(err)
+	if diff := cmp.Diff(decoded, got); diff != "" {
+		t.Errorf("openapi.json differs from the document (-document +served):\n%s", diff)
 	}
 }
 
@@ -165,29 +215,33 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 	t.Parallel()
 	declared := constants(t, "../app/error.go", "Code")
 	if len(declared) < 20 {
-		t.Fatalf("only %d codes found", len(declared))
+		t.Fatalf("codes in app/error.go: got %d, want at least 20", len(declared))
 	}
 	for _, code := range declared {
 		if statuses[app.Code(code)] == 0 {
-			t.Errorf("%s has no status", code)
+			t.Errorf("%s: got no status, want one", code)
 		}
 		if meanings[app.Code(code)] == "" {
-			t.Errorf("%s has no meaning in the document", code)
+			t.Errorf("%s: got no meaning in the document, want one", code)
 		}
 	}
 }
 
-// TestEnumsAreComplete compares the lists of values with the constants that app declares.
+// TestEnumsAreComplete compares the lists of values with the constants of their types.
 func TestEnumsAreComplete(t *testing.T) {
 	t.Parallel()
 	for enum, values := range enums {
 		if enum == reflect.TypeFor[endedStatus]() {
 			continue // a part of app.DeliveryStatus, of which app keeps the list
 		}
-		declared := constants(t, "../app", enum.Name())
+		folder := "../app"
+		if enum.PkgPath() == reflect.TypeFor[Server]().PkgPath() {
+			folder = "."
+		}
+		declared := constants(t, folder, enum.Name())
 		slices.Sort(declared)
 		if diff := cmp.Diff(declared, slices.Sorted(slices.Values(values))); diff != "" {
-			t.Errorf("%s: %s", enum, diff)
+			t.Errorf("%s (-declared +listed):\n%s", enum, diff)
 		}
 	}
 }
@@ -204,46 +258,70 @@ func TestEveryTagHasAMessage(t *testing.T) {
 		}
 		for i := range in.NumField() {
 			field := in.Field(i)
-			own, keys, each := rulesOf(field.Tag.Get("validate"))
+			own, keys, each := openapi.Rules(field.Tag.Get("validate"))
 			for _, rule := range slices.Concat(own, keys, each) {
 				of := field.Type
-				if len(each) > 0 && of.Kind() != reflect.Pointer && !slices.Contains(own, rule) {
+				if len(each) > 0 && !slices.Contains(own, rule) {
+					for of.Kind() == reflect.Pointer {
+						of = of.Elem()
+					}
 					of = of.Elem()
 				}
-				if rule.name != "omitempty" && messageOf(rule.name, rule.param, of) == "" {
-					t.Errorf("%s.%s: no message for %q", in, field.Name, rule.name)
+				if rule.Name != "omitempty" && messageOf(rule.Name, rule.Param, of) == "" {
+					t.Errorf("%s.%s: got no message for the rule %q, want one", in, field.Name, rule.Name)
 				}
 			}
 			check(field.Type)
 		}
 	}
 	for _, rt := range routes() {
-		check(rt.endpoint.in)
+		check(rt.Handler.in)
 	}
 }
 
-func TestTheDocumentSaysWhatARequestNeeds(t *testing.T) {
+func TestRequestSchema(t *testing.T) {
 	t.Parallel()
 	schema := schemaAt(t, "/components/schemas/PlaceOrderRequest")
-	for body, fits := range map[string]bool{
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","customer":{"name":"Ada"}}`:              true,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","customer":{"name":" "}}`:                false,
-		`{"items":[{"productId":"prd_1","quantity":0}],"fulfillmentType":"PICKUP"}`:                                        false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"FLYING"}`:                                        false,
-		`{"items":[],"fulfillmentType":"PICKUP"}`:                                                                          false,
-		`{"fulfillmentType":"PICKUP"}`:                                                                                     false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","tip":1}`:                                false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","note":null}`:                            false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","customer":{"name":"A","phone":"+0"}}`:   false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"PICKUP","customer":{"name":"A","email":"a"}}`:    false,
-		`{"items":[{"productId":"prd_1","quantity":1}],"fulfillmentType":"DELIVERY","deliveryAddress":{"line1":"1 Road"}}`: false,
+	const items = `"items":[{"productId":"prd_1","quantity":1}],`
+	for members, fits := range map[string]bool{
+		items + `"fulfillmentType":"PICKUP","customer":{"name":"Ada"}`:              true,
+		items + `"fulfillmentType":"PICKUP","customer":{"name":" "}`:                false,
+		`"items":[{"productId":"prd_1","quantity":0}],"fulfillmentType":"PICKUP"`:   false,
+		items + `"fulfillmentType":"FLYING"`:                                        false,
+		`"items":[],"fulfillmentType":"PICKUP"`:                                     false,
+		`"fulfillmentType":"PICKUP"`:                                                false,
+		items + `"fulfillmentType":"PICKUP","tip":1`:                                false,
+		items + `"fulfillmentType":"PICKUP","note":null`:                            false,
+		items + `"fulfillmentType":"PICKUP","customer":{"name":"A","phone":"+0"}`:   false,
+		items + `"fulfillmentType":"PICKUP","customer":{"name":"A","email":"a"}`:    false,
+		items + `"fulfillmentType":"DELIVERY","deliveryAddress":{"line1":"1 Road"}`: false,
 	} {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
+		t.Run(members, func(t *testing.T) {
+			body := "{" + members + "}"
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(value); (err == nil) != fits {
+				t.Errorf("%s: got error %v, want one: %t", body, err, !fits)
+			}
+		})
+	}
+}
+
+// TestNotesAreOfOperations compares the keys of notes with the operationIds.
+func TestNotesAreOfOperations(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for _, rt := range routes() {
+		if ids[rt.Handler.id] {
+			t.Errorf("operationId %s: got two operations, want one", rt.Handler.id)
 		}
-		if err := schema.Validate(value); (err == nil) != fits {
-			t.Errorf("%s: %v", body, err)
+		ids[rt.Handler.id] = true
+	}
+	for id := range notes {
+		if !ids[id] {
+			t.Errorf("note on %s: got no operation with this id, want one", id)
 		}
 	}
 }
@@ -255,12 +333,11 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rt := range routes() {
-		operation := tree["paths"].(map[string]any)[rt.path].(map[string]any)[strings.ToLower(rt.method)].(map[string]any)
-		if operation["operationId"] != rt.endpoint.name || operation["summary"] != rt.summary {
-			t.Errorf("%s %s: %v", rt.method, rt.path, operation["operationId"])
-		}
-		if _, secured := operation["security"]; secured != (rt.permission != public) {
-			t.Errorf("%s %s: security %v", rt.method, rt.path, operation["security"])
+		path := tree["paths"].(map[string]any)[rt.Path].(map[string]any)
+		operation := path[strings.ToLower(rt.Method)].(map[string]any)
+		if operation["operationId"] != rt.Handler.id || operation["summary"] != rt.Summary {
+			t.Errorf("%s %s: got %v, %q, want %v, %q", rt.Method, rt.Path, operation["operationId"], operation["summary"],
+				rt.Handler.id, rt.Summary)
 		}
 	}
 }

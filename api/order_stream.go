@@ -1,64 +1,83 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
+var streamOrders = handle("streamOrders", (*Server).watchOrders)
+
 const (
-	maxWatchers      = 1000 // streams of this process at once
-	maxWatchersEach  = 10   // of one session or API key
-	watcherBacklog   = 64   // notices that a stream may be behind; one that is further ends
-	heartbeat        = 15 * time.Second
-	streamPatience   = 10 * time.Second // for a client to take what is sent
-	retryWatchingIn  = 2 * time.Second  // what clients are told
-	streamRecheckFor = 5 * time.Second  // to find out whether the caller may still listen
+	maxWatchers     = 1000            // concurrent streams of this process
+	watcherBacklog  = 64              // notices that a stream may be behind; a slower stream ends
+	retryWatchingIn = 2 * time.Second // sent to clients as the retry field
+
+	// missedEvery is the interval of the search for changes whose notice was lost.
+	missedEvery = 10 * time.Second
+	// missedSince is the period of that search. It exceeds the sum of missedEvery, the duration of a request
+	// and the difference between clocks. A new stream may send a change that precedes it.
+	missedSince = 30 * time.Second
 )
 
-// orderFeed hands what one connection to the database hears of orders to all streams of this
-// process. It listens only as long as there are streams.
-type orderFeed struct {
-	listen func(ctx context.Context, began func(), heard func(app.OrderNotice)) error
-	failed func(error)
-	mu     sync.Mutex
-	ear    *ear // nil = nobody listens
+// orderNotices is the part of persistence.DB that an orderFeed uses.
+type orderNotices interface {
+	ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error
+	ChangedOrders(ctx context.Context, stores []app.StoreID, since time.Time) ([]app.OrderNotice, error)
 }
 
-// ear is one connection's time. A stream that outlived it might miss something, so none does.
+// orderFeed distributes the notifications of order changes from one database connection to all streams of
+// this process. It listens only while there are streams.
+type orderFeed struct {
+	notices orderNotices
+	now     func() time.Time
+	every   time.Duration // missedEvery
+	failed  func(error)
+	mu      sync.Mutex
+	ear     *ear // nil = no streams
+}
+
+// ear is one listening connection. Its streams end with it, so that none misses a change.
 type ear struct {
-	watchers map[*watcher]bool // under the feed's lock
+	watchers map[*watcher]bool          // under the feed's lock
+	told     map[app.OrderID]toldNotice // under the feed's lock: of all stores, kept for 2 × missedSince
 	stop     context.CancelFunc
-	began    chan struct{} // closed once everything is heard
-	ended    chan struct{} // closed when nothing more is
+	began    chan struct{} // closed when the connection listens
+	ended    chan struct{} // closed when the connection has ended
+}
+
+// toldNotice is the latest version of an order that was sent to the watchers.
+type toldNotice struct {
+	version int64
+	status  app.OrderStatus
+	// a reminder was sent
+	reminded bool
+	at       time.Time
 }
 
 // watcher is one stream.
 type watcher struct {
 	ear     *ear
 	store   app.StoreID
-	who     string // the session or the API key
 	notices chan app.OrderNotice
 	late    chan struct{} // closed when it is too far behind
 }
 
-func newOrderFeed(listen func(ctx context.Context, began func(), heard func(app.OrderNotice)) error, failed func(error)) *orderFeed {
-	return &orderFeed{listen: listen, failed: failed}
+func newOrderFeed(notices orderNotices, now func() time.Time, failed func(error)) *orderFeed {
+	return &orderFeed{notices: notices, now: now, every: missedEvery, failed: failed}
 }
 
-// join makes a watcher that hears of everything that is committed from now on. It returns
-// LIMIT_REACHED or UNAVAILABLE.
-func (f *orderFeed) join(ctx context.Context, p app.Principal) (*watcher, error) {
-	w := &watcher{
-		store: p.StoreID, who: cmp.Or(string(p.APIKeyID), string(p.SessionID)),
-		notices: make(chan app.OrderNotice, watcherBacklog), late: make(chan struct{}),
-	}
+// join returns a watcher that receives all changes of a store committed from now on. It returns UNAVAILABLE if there
+// are too many watchers, or the database cannot be reached.
+func (f *orderFeed) join(ctx context.Context, store app.StoreID) (*watcher, error) {
+	w := &watcher{store: store, notices: make(chan app.OrderNotice, watcherBacklog), late: make(chan struct{})}
 	if err := f.add(w); err != nil {
 		return nil, err
 	}
@@ -78,16 +97,7 @@ func (f *orderFeed) add(w *watcher) error {
 	if f.ear == nil {
 		f.ear = f.open()
 	}
-	same := 0
-	for other := range f.ear.watchers {
-		if other.who == w.who {
-			same++
-		}
-	}
-	switch {
-	case same >= maxWatchersEach:
-		return app.Errorf(app.CodeLimitReached, "there are %d streams of this login or API key already", same)
-	case len(f.ear.watchers) >= maxWatchers:
+	if len(f.ear.watchers) >= maxWatchers {
 		return app.Unavailable(heartbeat)
 	}
 	w.ear = f.ear
@@ -95,13 +105,20 @@ func (f *orderFeed) add(w *watcher) error {
 	return nil
 }
 
-// open begins to listen.
+// open starts to listen.
 func (f *orderFeed) open() *ear {
 	ctx, stop := context.WithCancel(context.Background())
-	e := &ear{watchers: map[*watcher]bool{}, stop: stop, began: make(chan struct{}), ended: make(chan struct{})}
+	e := &ear{
+		watchers: map[*watcher]bool{}, told: map[app.OrderID]toldNotice{}, stop: stop,
+		began: make(chan struct{}), ended: make(chan struct{}),
+	}
 	go func() {
 		defer stop()
-		err := f.listen(ctx, func() { close(e.began) }, func(n app.OrderNotice) { f.tell(e, n) })
+		began := func() {
+			close(e.began)
+			go f.findMissed(ctx, e)
+		}
+		err := f.notices.ListenOrders(ctx, began, func(n app.OrderNotice) { f.tell(e, n) })
 		if ctx.Err() == nil {
 			f.failed(err)
 		}
@@ -115,7 +132,7 @@ func (f *orderFeed) open() *ear {
 	return e
 }
 
-// leave ends a watcher; the last one ends the listening.
+// leave removes a watcher. After the last one, the feed stops listening.
 func (f *orderFeed) leave(w *watcher) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,10 +145,58 @@ func (f *orderFeed) leave(w *watcher) {
 	}
 }
 
-// tell hands a notice to the watchers of its store. Nobody waits for a slow one.
+// findMissed periodically sends changes without a notification, which is lost if the process dies after the
+// commit.
+func (f *orderFeed) findMissed(ctx context.Context, e *ear) {
+	ticker := time.NewTicker(f.every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		changed, err := f.notices.ChangedOrders(ctx, f.watched(e), f.now().Add(-missedSince))
+		if err != nil {
+			continue // the next search finds them, unless the listening connection ends too
+		}
+		for _, n := range changed {
+			f.tell(e, n)
+		}
+	}
+}
+
+// watched returns the stores of the watchers, and removes old entries of told.
+func (f *orderFeed) watched(e *ear) []app.StoreID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	long := f.now().Add(-2 * missedSince)
+	maps.DeleteFunc(e.told, func(_ app.OrderID, told toldNotice) bool { return told.at.Before(long) })
+	stores := map[app.StoreID]bool{}
+	for w := range e.watchers {
+		stores[w.store] = true
+	}
+	return slices.Collect(maps.Keys(stores))
+}
+
+// tell sends a notice to the watchers of its store, unless they have received this or a later version of the order. A
+// change of deliveries does not change the version: it is always sent, with the latest version. A reminder is sent
+// once, unless the order has changed since. tell does not wait for slow watchers.
 func (f *orderFeed) tell(e *ear, notice app.OrderNotice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	told, ok := e.told[notice.ID]
+	switch {
+	case ok && notice.Deliveries && notice.Version < told.version:
+		notice.Version, notice.Status = told.version, told.status
+	case notice.Reminder:
+		if ok && (told.reminded || told.version > notice.Version) {
+			return
+		}
+	case ok && !notice.Deliveries && notice.Version <= told.version:
+		return
+	}
+	e.told[notice.ID] = toldNotice{notice.Version, notice.Status, told.reminded || notice.Reminder, f.now()}
 	for w := range e.watchers {
 		if w.store != notice.StoreID {
 			continue
@@ -145,10 +210,24 @@ func (f *orderFeed) tell(e *ear, notice app.OrderNotice) {
 	}
 }
 
-// eventStream is an answer of server-sent events. It writes until it ends.
+// eventStream writes a response of server-sent events and returns at its end.
 type eventStream func(x *exchange)
 
 func (e eventStream) envelop() any { return e }
+
+// writeEvent sends a text to a client, which has s.patience to read it. Between the texts of a stream there is no
+// deadline: HTTP/2 resets a stream whose deadline has passed, also if nothing is being written.
+func (s *Server) writeEvent(x *exchange, control *http.ResponseController, text string) error {
+	_ = control.SetWriteDeadline(time.Now().Add(s.patience)) // not supported by test recorders
+	if _, err := io.WriteString(x, text); err != nil {
+		return err
+	}
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	_ = control.SetWriteDeadline(time.Time{})
+	return nil
+}
 
 type watchOrdersIn struct{}
 
@@ -158,33 +237,42 @@ type orderEvent struct {
 	Number  string          `json:"orderId"`
 	Status  app.OrderStatus `json:"status"`
 	Version int64           `json:"version"`
+	// A delivery of one of the order's events has changed.
+	Deliveries bool `json:"deliveries,omitempty"`
+	// The order was not accepted in time for a reminder.
+	Reminder bool `json:"reminder,omitempty"`
 }
 
-// watchOrders streams the changes of the store's orders. A stream has missed nothing since
-// its first line as long as it goes on; it ends when the caller may no longer listen, is too
-// slow or something breaks, and then it is for the client to read the orders and begin anew.
+// watchOrders streams the changes of the store's orders and of the deliveries of their events. The versions of an
+// order arrive in ascending order; versions that change again immediately may be omitted. A stream does not miss an
+// order that changes after its first line. It ends when the credential is no longer valid, when the client is too
+// slow, or on errors. Then the client reads the orders and opens a new stream.
 func (s *Server) watchOrders(ctx context.Context, c *call, _ watchOrdersIn) (eventStream, error) {
-	w, err := s.watched.join(ctx, c.principal)
+	if err := s.openStream(ctx, c); err != nil {
+		return nil, err
+	}
+	w, err := s.watched.join(ctx, c.principal.StoreID)
 	if err != nil {
+		s.closeStream(c)
 		return nil, err
 	}
 	return func(x *exchange) {
+		defer s.closeStream(c)
 		defer s.watched.leave(w)
 		x.Header().Set("Content-Type", "text/event-stream")
 		x.Header().Set("X-Accel-Buffering", "no") // for proxies
 		control := http.NewResponseController(x)
-		_ = control.SetReadDeadline(time.Time{}) // was for the request; a recorder in a test has none
+		_ = control.SetReadDeadline(time.Time{}) // removes that of the request; not supported by test recorders
 		x.WriteHeader(http.StatusOK)
 		beat := time.NewTicker(s.heartbeat)
 		defer beat.Stop()
 		for text := fmt.Sprintf("retry: %d\n\n", retryWatchingIn.Milliseconds()); ; {
-			_ = control.SetWriteDeadline(time.Now().Add(streamPatience))
-			if _, err := io.WriteString(x, text); err != nil || control.Flush() != nil {
+			if s.writeEvent(x, control, text) != nil {
 				return
 			}
 			select {
 			case n := <-w.notices:
-				data, err := encode(orderEvent{n.ID, n.Number, n.Status, n.Version})
+				data, err := encode(orderEvent{n.ID, n.Number, n.Status, n.Version, n.Deliveries, n.Reminder})
 				if err != nil {
 					return
 				}
@@ -205,15 +293,4 @@ func (s *Server) watchOrders(ctx context.Context, c *call, _ watchOrdersIn) (eve
 			}
 		}
 	}, nil
-}
-
-// mayStill checks a credential once more: it may have expired, or its session ended.
-func (s *Server) mayStill(ctx context.Context, c *call) error {
-	ctx, cancel := context.WithTimeout(ctx, streamRecheckFor)
-	defer cancel()
-	c.now = s.now()
-	if err := s.authenticate(ctx, c); err != nil {
-		return err
-	}
-	return s.authorize(ctx, c)
 }

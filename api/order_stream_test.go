@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -23,14 +26,15 @@ type stream struct {
 	close func()
 }
 
-// streamsOn serves over TLS with little time for writing, which streams must outlive.
+// streamsOn serves over TLS. It limits the time to read and to write like the time of a request.
 func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 	w.Helper()
-	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil; c.Timeout = 200 * time.Millisecond })
+	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
+	server.watched.every, server.events.every = time.Hour, time.Hour
 	change(server)
 	listener := httptest.NewUnstartedServer(server)
 	listener.EnableHTTP2 = true
-	listener.Config.WriteTimeout, listener.Config.ReadTimeout = 200*time.Millisecond, 200*time.Millisecond
+	listener.Config.WriteTimeout, listener.Config.ReadTimeout = server.timeout, server.timeout
 	listener.StartTLS()
 	w.Cleanup(listener.Close)
 	return listener
@@ -38,16 +42,22 @@ func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 
 func (w *world) watch(server *httptest.Server, token string, change ...func(*http.Request)) *stream {
 	w.Helper()
-	response := w.request(server, token, change...)
+	return w.watchPath(server, "/orders/stream", token, change...)
+}
+
+func (w *world) watchPath(server *httptest.Server, path, token string, change ...func(*http.Request)) *stream {
+	w.Helper()
+	response := w.requestOf(server, path, token, change...)
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != 200 || kind != "text/event-stream" {
-		w.Fatalf("%s with %s", response.Status, kind)
+		w.Fatalf("stream: got %s with %q, want 200 with text/event-stream", response.Status, kind)
 	}
-	s := &stream{T: w.T, lines: make(chan string, 1000), close: func() { response.Body.Close() }}
+	lines := make(chan string, 1000)
+	s := &stream{T: w.T, lines: lines, close: func() { response.Body.Close() }}
 	w.Cleanup(s.close)
 	go func() {
-		defer close(s.lines)
-		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-			s.lines <- lines.Text()
+		defer close(lines)
+		for body := bufio.NewScanner(response.Body); body.Scan(); {
+			lines <- body.Text()
 		}
 	}()
 	s.next("retry: ")
@@ -56,9 +66,14 @@ func (w *world) watch(server *httptest.Server, token string, change ...func(*htt
 
 func (w *world) request(server *httptest.Server, token string, change ...func(*http.Request)) *http.Response {
 	w.Helper()
+	return w.requestOf(server, "/orders/stream", token, change...)
+}
+
+func (w *world) requestOf(server *httptest.Server, path, token string, change ...func(*http.Request)) *http.Response {
+	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	w.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/orders/stream", nil)
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+path, nil)
 	w.must(err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	for _, f := range change {
@@ -83,7 +98,7 @@ func (s *stream) next(prefix string) string {
 				return rest
 			}
 		case <-deadline:
-			s.Fatalf("no line begins with %q", prefix)
+			s.Fatalf("lines within 30 s: got none with the prefix %q, want one", prefix)
 		}
 	}
 }
@@ -102,46 +117,69 @@ func (s *stream) order() orderEvent {
 func (w *world) confirm(store string) {
 	w.Helper()
 	s := w.stores[store]
-	_, err := w.db.ChangeOrderStatus(w.Context(), w.now, s.id, s.order.ID, 0, app.OrderStatusChange{To: app.OrderConfirmed})
+	_, err := w.db.ChangeOrderStatus(w.Context(), w.now, s.id, s.order.ID, 0,
+		app.OrderStatusChange{To: app.OrderConfirmed})
 	w.must(err)
 }
 
-// TestStreamsOfOrders: every change of the store's orders comes, no other store's, and the
-// stream outlives the limits of ordinary requests.
+// A stream sends each change of the store's orders, and none of other stores. It is open for longer than a request
+// may take.
 func TestStreamsOfOrders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := w.streamsOn(func(s *Server) { s.heartbeat = 50 * time.Millisecond })
+	server := w.streamsOn(func(s *Server) { s.heartbeat, s.timeout = 100*time.Millisecond, 3*time.Second })
 	own, sibling := w.stores["own"], w.stores["sibling"]
 	user, key := w.watch(server, w.tokens["STAFF"]), w.watch(server, w.key("own", app.ScopeReadOrders))
 	other := w.watch(server, w.token("OWNER", sibling.id))
-	for range 10 {
-		user.next(": still here") // half a second: longer than a write or a request may take
+	for range 35 {
+		user.next(": still here") // for longer than the timeout
 	}
 	w.confirm("sibling")
 	w.confirm("own")
 	w.orderOf("own", w.addCustomer("own", "ada@example.com").Customer.ID)
 	for name, s := range map[string]*stream{"user": user, "key": key} {
-		if got, want := s.order(), (orderEvent{own.order.ID, own.order.Number, app.OrderConfirmed, 2}); got != want {
-			t.Errorf("the %s hears of %+v instead of %+v", name, got, want)
-		}
-		if got := s.order(); got.Status != app.OrderReceived || got.Version != 1 || got.ID == own.order.ID {
-			t.Errorf("the %s hears of %+v", name, got)
-		}
+		w.run(name, func(t *testing.T) {
+			want := orderEvent{ID: own.order.ID, Number: own.order.Number, Status: app.OrderConfirmed, Version: 2}
+			if got := s.order(); got != want {
+				t.Errorf("stream of the %s: got %+v, want %+v", name, got, want)
+			}
+			if got := s.order(); got.Status != app.OrderReceived || got.Version != 1 || got.ID == own.order.ID {
+				t.Errorf("stream of the %s: got %+v, want a new order", name, got)
+			}
+		})
 	}
 	_, err := w.db.RecordPayment(w.Context(), w.now, own.id, own.order.ID, app.NewPayment{
-		Provider: "CASH", TransactionID: "1", Status: app.PaymentSucceeded, AmountMinor: 100, Currency: own.order.Currency, PaymentMethod: "cash",
-	}, nil, nil)
+		Provider: "CASH", TransactionID: "1", Status: app.PaymentSucceeded, AmountMinor: 100,
+		Currency: own.order.Currency, PaymentMethod: "cash",
+	}, nil)
 	w.must(err)
 	if got := user.order(); got.ID != own.order.ID || got.Version != 3 {
-		t.Errorf("of a payment it hears %+v", got)
+		t.Errorf("payment: got %+v, want version 3 of %s", got, own.order.ID)
 	}
 	if got := other.order(); got.ID != sibling.order.ID {
-		t.Errorf("the sibling hears of %+v", got)
+		t.Errorf("stream of the sibling: got %+v, want the order %s", got, sibling.order.ID)
 	}
 }
 
-// TestStreamsEnd with the credential that they were begun with.
+// TestStreamsOutliveTheirWriteDeadline: the time for a client to read an event is shorter than the interval of the
+// heartbeats, and HTTP/2 applies a write deadline to idle streams too.
+func TestStreamsOutliveTheirWriteDeadline(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.streamsOn(func(s *Server) { s.heartbeat, s.patience = 600*time.Millisecond, 200*time.Millisecond })
+	s := w.watch(server, w.tokens["STAFF"])
+	for i := range 3 {
+		if s.next(":") == "" {
+			t.Fatalf("got the end of the stream before heartbeat %d, want an open stream", i+1)
+		}
+	}
+	w.confirm("own")
+	if got := s.order(); got.Version != 2 {
+		t.Errorf("got %+v after the heartbeats, want version 2", got)
+	}
+}
+
+// A stream ends with the credential that opened it.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*world, *atomic.Int64){
@@ -163,72 +201,147 @@ func TestStreamsEnd(t *testing.T) {
 			s.next(": still here")
 			end(w, &late)
 			if got := s.next("data: "); got != "" {
-				t.Errorf("it goes on with %q", got)
+				t.Errorf("got %q after the end of the session, want the end of the stream", got)
+			}
+			for deadline := time.Now().Add(30 * time.Second); w.text("SELECT count(*) FROM open_streams") != "0"; {
+				if time.Now().After(deadline) {
+					t.Fatal("the ended stream still counts against the limit of the store")
+				}
 			}
 		})
 	}
 }
 
-// TestStreamsAreBounded for each login, and given back when they end.
+// A store has at most 50 open streams on all replicas together. They are counted from their start to their end.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := w.streamsOn(func(*Server) {})
-	first := w.watch(server, w.tokens["STAFF"])
-	for range maxWatchersEach - 1 {
-		w.watch(server, w.tokens["STAFF"])
+	replicas := []*httptest.Server{w.streamsOn(func(*Server) {}), w.streamsOn(func(*Server) {})}
+	first := w.watch(replicas[0], w.tokens["STAFF"])
+	var opened, refused atomic.Int64
+	wait := errgroup.Group{}
+	for i := range perStream.streams + 9 {
+		wait.Go(func() error {
+			switch status := w.request(replicas[i%2], w.tokens[string(app.Roles[i%4])]).StatusCode; status {
+			case 200:
+				opened.Add(1)
+			case 429:
+				refused.Add(1)
+			default:
+				t.Errorf("stream: got status %d, want 200 or 429", status)
+			}
+			return nil
+		})
 	}
-	response := w.request(server, w.tokens["STAFF"])
+	w.must(wait.Wait())
+	if opened.Load() != int64(perStream.streams)-1 || refused.Load() != 10 {
+		t.Errorf("streams after the first: got %d opened and %d refused, want %d and 10",
+			opened.Load(), refused.Load(), perStream.streams-1)
+	}
+	response := w.request(replicas[0], w.tokens["STAFF"])
 	body, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 422 || !strings.Contains(string(body), string(app.CodeLimitReached)) {
-		t.Errorf("%d: %s", response.StatusCode, body)
+	if retry := response.Header.Get("Retry-After"); retry != "45" || response.StatusCode != 429 ||
+		!strings.Contains(string(body), string(app.CodeRateLimited)) {
+		t.Errorf("stream beyond the limit: got %d, Retry-After %q, want 429 and 45: %s", response.StatusCode, retry, body)
 	}
-	w.watch(server, w.tokens["MANAGER"])
+	w.watch(replicas[0], w.token("OWNER", w.stores["sibling"].id))
 	first.close()
+	awaitStream(w, replicas[1])
+	w.exec("UPDATE open_streams SET expires_at = now()") // as after the end of a killed process
+	awaitStream(w, replicas[1])
+}
+
+// awaitStream waits until a stream can be opened.
+func awaitStream(w *world, server *httptest.Server) {
+	w.Helper()
 	for deadline := time.Now().Add(30 * time.Second); w.request(server, w.tokens["STAFF"]).StatusCode != 200; {
 		if time.Now().After(deadline) {
-			t.Fatal("what has ended still counts")
+			w.Fatal("a stream that has ended still counts")
 		}
 	}
 }
 
-// TestSlowStreamsEnd instead of leaving something out, and nobody waits for them.
+// A stream ends when its lease is lost, because another stream may have taken its place.
+func TestStreamsEndWithTheirLease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.streamsOn(func(s *Server) { s.heartbeat = 20 * time.Millisecond })
+	s := w.watch(server, w.tokens["STAFF"])
+	s.next(": still here")
+	w.exec("UPDATE open_streams SET expires_at = now()")
+	if got := s.next("data: "); got != "" {
+		t.Errorf("stream after its lease: got event %q, want its end", got)
+	}
+}
+
+// listening is a database of which only the notices are of interest.
+type listening func(ctx context.Context, began func(), heard func(app.OrderNotice)) error
+
+func (l listening) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
+	return l(ctx, began, heard)
+}
+
+func (listening) ChangedOrders(context.Context, []app.StoreID, time.Time) ([]app.OrderNotice, error) {
+	return nil, nil
+}
+
+// A change whose notice is lost reaches the stream nevertheless. Neither a late notice nor a repeated one does.
+func TestStreamsFindLostNotices(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := w.streamsOn(func(s *Server) { s.watched.every = 20 * time.Millisecond })
+	s := w.watch(server, w.tokens["STAFF"])
+	own := w.stores["own"].order
+	w.exec("UPDATE orders SET version = 7, updated_at = $1 WHERE id = $2", noon, own.ID)
+	if got := s.order(); got.ID != own.ID || got.Version != 7 {
+		t.Fatalf("missed change: got %+v, want version 7 of %s", got, own.ID)
+	}
+	for _, version := range []int{6, 7, 8} {
+		w.exec("SELECT pg_notify('comanda_orders', $1)", fmt.Sprintf(
+			`{"storeId": %q, "id": %q, "version": %d}`, w.stores["own"].id, own.ID, version))
+	}
+	if got := s.order(); got.Version != 8 {
+		t.Errorf("notices of the versions 6, 7 and 8: got %+v, want version 8 only", got)
+	}
+}
+
+// A stream that a client reads too slowly ends instead of omitting changes. It does not delay other streams.
 func TestSlowStreamsEnd(t *testing.T) {
 	t.Parallel()
 	told := make(chan func(app.OrderNotice))
 	stopped := make(chan struct{})
-	f := newOrderFeed(func(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
+	f := newOrderFeed(listening(func(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
 		began()
 		told <- heard
 		<-ctx.Done()
 		close(stopped)
 		return ctx.Err()
-	}, func(err error) { t.Error(err) })
-	slow, err := f.join(t.Context(), app.Principal{StoreID: "sto_1", SessionID: "ses_1"})
+	}), time.Now, func(err error) { t.Error(err) })
+	slow, err := f.join(t.Context(), "sto_1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	heard := <-told
-	for range watcherBacklog {
-		heard(app.OrderNotice{StoreID: "sto_1"})
+	for i := range watcherBacklog {
+		heard(app.OrderNotice{StoreID: "sto_1", Version: int64(i)})
 	}
 	select {
 	case <-slow.late:
-		t.Error("it ended too soon")
+		t.Error("the stream ended before its buffer was full")
 	default:
 	}
-	heard(app.OrderNotice{StoreID: "sto_1"})
-	heard(app.OrderNotice{StoreID: "sto_1"})
+	heard(app.OrderNotice{StoreID: "sto_1", Version: watcherBacklog})
+	heard(app.OrderNotice{StoreID: "sto_1", Version: watcherBacklog + 1})
 	<-slow.late
 	f.leave(slow)
 	<-stopped
 }
 
-// TestStreamsEndWithTheirEar: none goes on that might miss something, and the next hears.
-func TestStreamsEndWithTheirEar(t *testing.T) {
+// Streams end when the connection that listens for changes breaks. The next stream opens another connection.
+func TestStreamsEndWithTheListener(t *testing.T) {
 	t.Parallel()
 	broken := make(chan struct{})
-	f := newOrderFeed(func(ctx context.Context, began func(), _ func(app.OrderNotice)) error {
+	f := newOrderFeed(listening(func(ctx context.Context, began func(), _ func(app.OrderNotice)) error {
 		began()
 		select {
 		case <-broken:
@@ -236,31 +349,34 @@ func TestStreamsEndWithTheirEar(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}, func(error) {})
-	first, err := f.join(t.Context(), app.Principal{StoreID: "sto_1"})
+	}), time.Now, func(error) {})
+	first, err := f.join(t.Context(), "sto_1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken <- struct{}{}
 	<-first.ear.ended
-	next, err := f.join(t.Context(), app.Principal{StoreID: "sto_1"})
+	next, err := f.join(t.Context(), "sto_1")
 	if err != nil || next.ear == first.ear {
-		t.Fatal(err)
+		t.Fatalf("join after a broken connection: got %v and the old listener %v, want a new one", err,
+			next.ear == first.ear)
 	}
 	f.leave(first)
 	f.leave(next)
 	<-next.ear.ended
 }
 
-// TestNoStreamWithoutTheDatabase: what cannot hear does not begin.
+// Without a connection that listens for changes, no stream opens.
 func TestNoStreamWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	failures := make(chan error, 1)
-	f := newOrderFeed(func(context.Context, func(), func(app.OrderNotice)) error { return errors.New("out of reach") }, func(err error) { failures <- err })
-	if _, err := f.join(t.Context(), app.Principal{StoreID: "sto_1"}); app.CodeOf(err) != app.CodeUnavailable {
-		t.Error(err)
+	failing := func(context.Context, func(), func(app.OrderNotice)) error { return errors.New("out of reach") }
+	f := newOrderFeed(listening(failing),
+		time.Now, func(err error) { failures <- err })
+	if _, err := f.join(t.Context(), "sto_1"); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("join without a database: got %v, want %s", err, app.CodeUnavailable)
 	}
 	if <-failures == nil {
-		t.Error("nobody learns why")
+		t.Error("the failure to listen was not reported")
 	}
 }

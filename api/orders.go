@@ -2,27 +2,75 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of orders.
+var (
+	placeOrder = handle("placeOrder", (*Server).placeOrder,
+		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict)
+	listOrders = handle("listOrders", (*Server).orders)
+	quoteOrder = handle("quoteOrder", (*Server).quoteOrder,
+		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow)
+	getOrder = handle("getOrder", (*Server).order)
+)
+
 type placeOrderIn struct {
-	StoreID            app.StoreID          `json:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Items              []orderItemIn        `json:"items" validate:"required,min=1,max=100,dive"`
-	FulfillmentType    app.FulfillmentType  `json:"fulfillmentType" validate:"required,enum"`
-	Source             app.OrderSource      `json:"source" validate:"omitempty,enum" description:"Where the order was placed. By default API for an API key, POS for a user."`
-	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id" description:"A customer of the store. Either this or customer is given."`
-	Customer           *guestIn             `json:"customer" description:"A guest. Either this or customerId is given."`
-	DeliveryAddress    *app.DeliveryAddress `json:"deliveryAddress" description:"For DELIVERY, and only then."`
-	StoreViewID        app.StoreViewID      `json:"storeViewId" validate:"omitempty,id" description:"The view that decides about language and currency. By default the caller's."`
-	DiscountMinor      int64                `json:"discountMinor" validate:"min=0,max=9007199254740991" description:"Off the subtotal, in minor units. For managers and above, and API keys."`
-	ExpectedTotalMinor *int64               `json:"expectedTotalMinor" validate:"omitempty,min=0,max=9007199254740991" description:"The order is only placed if this is what it costs, in minor units."`
-	Note               string               `json:"note" validate:"max=1000" example:"No onions, please."`
+	// Must be the store of the token.
+	StoreID         app.StoreID         `json:"storeId" validate:"omitempty,id"`
+	Items           []orderItemIn       `json:"items" validate:"required,min=1,max=100,dive"`
+	FulfillmentType app.FulfillmentType `json:"fulfillmentType" validate:"required,enum"`
+	// Where the order was placed. Default: API for an API key, POS for a user.
+	Source app.OrderSource `json:"source" validate:"omitempty,enum"`
+	// A customer of the store. Give either customerId or customer.
+	CustomerID app.CustomerID `json:"customerId" validate:"omitempty,id"`
+	// A guest. Give either customerId or customer.
+	Customer *guestIn `json:"customer"`
+	// Required for DELIVERY, not allowed otherwise.
+	DeliveryAddress *app.DeliveryAddress `json:"deliveryAddress"`
+	// The store view that determines language and currency. Default: the caller's.
+	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id"`
+	// In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
+	DiscountMinor int64 `json:"discountMinor" validate:"min=0,max=9007199254740991"`
+	// In minor units. The order is refused if its total differs.
+	ExpectedTotalMinor *int64 `json:"expectedTotalMinor" validate:"omitempty,min=0,max=9007199254740991"`
+	// When the guest wants the order. Default: as soon as possible.
+	RequestedFor *app.Time `json:"requestedFor"`
+	Note         string    `json:"note" validate:"max=1000" example:"No onions, please."`
+	// Only allowed for DINE_IN.
+	TableLabel string `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	// The id of an integration's own record, unique among the store's orders.
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration.
+	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
 }
 
 type orderItemIn struct {
 	ProductID app.ProductID `json:"productId" validate:"required,id"`
 	Quantity  int64         `json:"quantity" validate:"required,min=1,max=999" example:"2"`
+	// The options of one unit, each once.
+	Options []orderOptionIn `json:"options" validate:"max=2000,dive"`
+	Note    string          `json:"note" validate:"max=200" example:"Well done"`
+}
+
+type orderOptionIn struct {
+	OptionID app.OptionID `json:"optionId" validate:"required,id"`
+	// The quantity in one unit. Default: 1.
+	Quantity *int64 `json:"quantity" validate:"omitempty,min=1,max=999" example:"1"`
+}
+
+func (in orderItemIn) item() app.NewOrderItem {
+	item := app.NewOrderItem{ProductID: in.ProductID, Quantity: in.Quantity, Note: in.Note}
+	for _, option := range in.Options {
+		wanted := app.NewOrderOption{OptionID: option.OptionID, Quantity: 1}
+		patch(&wanted.Quantity, option.Quantity)
+		item.Options = append(item.Options, wanted)
+	}
+	return item
 }
 
 type guestIn struct {
@@ -34,7 +82,8 @@ type guestIn struct {
 func (in placeOrderIn) check() []app.Detail {
 	var faults []app.Detail
 	if (in.CustomerID == "") == (in.Customer == nil) {
-		faults = append(faults, app.Detail{Path: "customerId", Message: "or customer is required, and not both"})
+		message := "either customerId or customer is required, not both"
+		faults = append(faults, app.Detail{Path: "customerId", Message: message})
 	}
 	switch in.FulfillmentType {
 	case app.FulfillmentDelivery:
@@ -43,8 +92,11 @@ func (in placeOrderIn) check() []app.Detail {
 		}
 	case app.FulfillmentPickup, app.FulfillmentDineIn:
 		if in.DeliveryAddress != nil {
-			faults = append(faults, app.Detail{Path: "deliveryAddress", Message: "is for DELIVERY only"})
+			faults = append(faults, app.Detail{Path: "deliveryAddress", Message: "is only allowed for DELIVERY"})
 		}
+	}
+	if in.TableLabel != "" && in.FulfillmentType != app.FulfillmentDineIn {
+		faults = append(faults, app.Detail{Path: "tableLabel", Message: "is only allowed for DINE_IN"})
 	}
 	return faults
 }
@@ -56,15 +108,16 @@ func (in placeOrderIn) demands() app.Permission {
 	return ""
 }
 
-// order is the app's order with the caller's defaults.
+// order returns the order that a request asks for, with the defaults of the caller.
 func (in placeOrderIn) order(c *call) app.NewOrder {
 	wanted := app.NewOrder{
-		FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID, DeliveryAddress: in.DeliveryAddress,
-		StoreViewID: in.StoreViewID, DiscountMinor: in.DiscountMinor, ExpectedTotalMinor: in.ExpectedTotalMinor, Note: in.Note,
-		By: c.actor(),
+		FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID,
+		DeliveryAddress: in.DeliveryAddress, StoreViewID: in.StoreViewID, DiscountMinor: in.DiscountMinor,
+		ExpectedTotalMinor: in.ExpectedTotalMinor, Note: in.Note, TableLabel: in.TableLabel,
+		RequestedFor: in.RequestedFor, ExternalID: in.ExternalID, Metadata: in.Metadata, By: c.actor(),
 	}
 	for _, item := range in.Items {
-		wanted.Items = append(wanted.Items, app.NewOrderItem{ProductID: item.ProductID, Quantity: item.Quantity})
+		wanted.Items = append(wanted.Items, item.item())
 	}
 	if in.Customer != nil {
 		wanted.Guest = app.OrderCustomer{Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone}
@@ -83,10 +136,13 @@ func (in placeOrderIn) order(c *call) app.NewOrder {
 
 type orderOut struct {
 	app.Order
-	AllowedTransitions []app.OrderStatus `json:"allowedTransitions"` // what the caller can make of it next
+	AllowedTransitions []app.OrderStatus `json:"allowedTransitions"` // the statuses to which the caller can change it
 }
 
 func orderFor(caller app.Principal, order app.Order) orderOut {
+	if caller.Realm == app.RealmCustomer {
+		order = order.Own()
+	}
 	out := orderOut{Order: order}
 	if caller.Can(app.WriteOrders) == nil {
 		out.AllowedTransitions = order.Status.Transitions(order.FulfillmentType, caller.Can(app.CancelOrders) == nil)
@@ -95,8 +151,7 @@ func orderFor(caller app.Principal, order app.Order) orderOut {
 }
 
 func (s *Server) placeOrder(ctx context.Context, c *call, in placeOrderIn) (orderOut, error) {
-	answer := func(placed app.Order) any { return stored{orderFor(c.principal, placed)} }
-	placed, err := s.db.PlaceOrder(ctx, c.now, c.principal.StoreID, in.order(c), c.once, answer)
+	placed, err := s.db.PlaceOrder(ctx, c.now, c.principal.StoreID, in.order(c), c.once)
 	return orderFor(c.principal, placed), err
 }
 
@@ -109,26 +164,40 @@ func (s *Server) order(ctx context.Context, c *call, in orderIn) (orderOut, erro
 	return orderFor(c.principal, order), err
 }
 
-// quoteOrder takes the body of placeOrder, expectedTotalMinor included.
+// quoteOrder accepts the body of placeOrder, including expectedTotalMinor.
 func (s *Server) quoteOrder(ctx context.Context, c *call, in placeOrderIn) (app.OrderQuote, error) {
 	return s.db.QuoteOrder(ctx, c.now, c.principal.StoreID, in.order(c))
 }
 
 type ordersIn struct {
-	StoreID         app.StoreID         `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Statuses        []app.OrderStatus   `query:"status" validate:"omitempty,max=7,unique,dive,enum" description:"Given several times: any of them."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// Can be given several times: any of these statuses.
+	Statuses        []app.OrderStatus   `query:"status" validate:"omitempty,max=7,unique,dive,enum"`
 	FulfillmentType app.FulfillmentType `query:"fulfillmentType" validate:"omitempty,enum"`
 	Source          app.OrderSource     `query:"source" validate:"omitempty,enum"`
 	CustomerID      app.CustomerID      `query:"customerId" validate:"omitempty,id"`
-	Number          *int64              `query:"orderId" validate:"omitempty,min=1" description:"The number for people, orderId of the order."`
-	CreatedFrom     *app.Time           `query:"createdFrom" description:"Placed at that time or later."`
-	CreatedTo       *app.Time           `query:"createdTo" description:"Placed before that time."`
-	BusinessDate    string              `query:"businessDate" validate:"omitempty,date" description:"A day in the store's books."`
-	UpdatedSince    *app.Time           `query:"updatedSince" description:"Changed at that time or later."`
-	NeedsRefund     *bool               `query:"needsRefund" description:"Whether the order is cancelled and more has been paid than refunded."`
-	Query           string              `query:"q" validate:"max=200" description:"The number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case."`
-	Limit           int                 `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor          string              `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// The order number, as in orderId of the order.
+	Number *int64 `query:"orderId" validate:"omitempty,min=1"`
+	// Only orders placed at or after this time.
+	CreatedFrom *app.Time `query:"createdFrom"`
+	// Only orders placed before this time.
+	CreatedTo *app.Time `query:"createdTo"`
+	// A business date of the store.
+	BusinessDate string `query:"businessDate" validate:"omitempty,date"`
+	// Only orders changed at or after this time.
+	UpdatedSince *app.Time `query:"updatedSince"`
+	// Only orders to be prepared now (true), or only orders for later whose dueAt is in the future (false).
+	Due *bool `query:"due"`
+	// Not for customers.
+	ExternalID string `query:"externalId" validate:"max=255"`
+	// Only orders that are cancelled and have payments to refund (true), or only others (false).
+	NeedsRefund *bool `query:"needsRefund"`
+	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
+	Query string `query:"q" validate:"max=200"`
+	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (in ordersIn) check() []app.Detail {
@@ -138,66 +207,39 @@ func (in ordersIn) check() []app.Detail {
 	return nil
 }
 
-func (in ordersIn) filter() app.OrderFilter {
+func (in ordersIn) filter(now time.Time) app.OrderFilter {
 	filter := app.OrderFilter{
 		Statuses: in.Statuses, FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID,
-		CreatedFrom: in.CreatedFrom, CreatedTo: in.CreatedTo, BusinessDate: in.BusinessDate, UpdatedSince: in.UpdatedSince,
-		NeedsRefund: in.NeedsRefund, Query: in.Query,
+		CreatedFrom: in.CreatedFrom, CreatedTo: in.CreatedTo, BusinessDate: in.BusinessDate,
+		UpdatedSince: in.UpdatedSince, ExternalID: in.ExternalID, NeedsRefund: in.NeedsRefund, Query: in.Query,
 	}
 	patch(&filter.Number, in.Number)
+	if in.Due != nil {
+		due := app.At(now)
+		if *in.Due {
+			filter.DueBy = &due
+		} else {
+			filter.DueAfter = &due
+		}
+	}
 	return filter
 }
 
 func (s *Server) orders(ctx context.Context, c *call, in ordersIn) (list[orderOut, cursorMeta], error) {
+	if err := c.notForCustomers(map[string]bool{"externalId": in.ExternalID != ""}); err != nil {
+		return list[orderOut, cursorMeta]{}, err
+	}
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return list[orderOut, cursorMeta]{}, err
 	}
-	found, err := s.db.Orders(ctx, c.principal.StoreID, c.principal.CustomerID, in.filter(), timeCursor(position), in.Limit+1)
+	found, err := s.db.Orders(ctx, c.principal.StoreID, c.principal.CustomerID, in.filter(c.now), timeCursor(position),
+		in.Limit+1)
 	orders := make([]orderOut, len(found))
 	for i, order := range found {
 		orders[i] = orderFor(c.principal, order)
 	}
-	return paged(s, c, orders, in.Limit, func(o orderOut) string { return timePosition(o.CreatedAt, string(o.ID)) }), err
-}
-
-type changeOrderStatusIn struct {
-	ID                 app.OrderID     `path:"id"`
-	IfMatch            etag            `header:"If-Match" description:"The version, in double quotes, that the order must still have."`
-	Status             app.OrderStatus `json:"status" validate:"required,enum" description:"The status that it has already changes nothing."`
-	CancellationReason string          `json:"cancellationReason" validate:"omitempty,notblank,max=500" example:"The kitchen is closed." description:"For CANCELLED, and only then."`
-}
-
-func (in changeOrderStatusIn) check() []app.Detail {
-	const path = "cancellationReason"
-	switch cancelled := in.Status == app.OrderCancelled; {
-	case cancelled && in.CancellationReason == "":
-		return []app.Detail{{Path: path, Message: "is required for CANCELLED"}}
-	case !cancelled && in.CancellationReason != "":
-		return []app.Detail{{Path: path, Message: "is for CANCELLED only"}}
-	}
-	return nil
-}
-
-func (in changeOrderStatusIn) demands() app.Permission {
-	if in.Status == app.OrderCancelled {
-		return app.CancelOrders
-	}
-	return ""
-}
-
-func (s *Server) changeOrderStatus(ctx context.Context, c *call, in changeOrderStatusIn) (orderOut, error) {
-	change := app.OrderStatusChange{To: in.Status, Reason: in.CancellationReason, MayCancel: c.principal.Can(app.CancelOrders) == nil, By: c.actor()}
-	order, err := s.db.ChangeOrderStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
-	return orderFor(c.principal, order), err
-}
-
-func (s *Server) orderHistory(ctx context.Context, c *call, in orderIn) (list[app.OrderChange, totalMeta], error) {
-	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
-	if c.principal.Realm == app.RealmCustomer {
-		for i := range changes {
-			changes[i].Actor = app.OrderActor{Realm: changes[i].Actor.Realm} // who works here is not for guests
-		}
-	}
-	return list[app.OrderChange, totalMeta]{changes, totalMeta{len(changes), c.exchange.id}}, err
+	return paged(s, c, orders, in.Limit, func(o orderOut) string {
+		return timePosition(o.CreatedAt, string(o.ID))
+	}), err
 }

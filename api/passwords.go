@@ -3,59 +3,45 @@ package api
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"encoding/base64"
 	"fmt"
 	"runtime"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 )
 
-// hashing are the parameters of new password hashes (contract §3). Old hashes carry theirs.
+// Operations of passwords.
+var (
+	changePassword         = handle("changePassword", (*Server).changePassword, app.CodeInvalidCredentials)
+	changeCustomerPassword = handle("changeCustomerPassword", (*Server).changeCustomerPassword,
+		app.CodeInvalidCredentials)
+)
+
+// hashing are the parameters of new password hashes (contract §3). Existing hashes contain their own.
 var hashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 const (
-	minPassword = 8               // bytes, of a new one
-	maxPassword = 1024            // bytes
-	maxQueue    = 256             // logins that wait for their turn to hash
-	maxWait     = 5 * time.Second // of one of them
+	maxQueue = 256             // logins that wait for a slot to hash
+	maxWait  = 5 * time.Second // of one login
 )
 
-// commonPasswords are the thousand that people choose most among those that are long
-// enough, in lower case: from the lists of zxcvbn (Dropbox, MIT licence).
-//
-//go:embed common_passwords.txt
-var commonPasswords string
-
-var commonPasswordSet = sync.OnceValue(func() map[string]bool {
-	set := map[string]bool{}
-	for line := range strings.Lines(commonPasswords) {
-		set[strings.TrimSuffix(line, "\n")] = true
-	}
-	return set
-})
-
-// IsCommonPassword reports whether a password is one of those that are tried first, in any case.
-func IsCommonPassword(password string) bool { return commonPasswordSet()[strings.ToLower(password)] }
-
-// HashPassword makes what users.password_hash keeps.
+// HashPassword returns the hash of a password for users.password_hash.
 func HashPassword(password app.Secret) (string, error) {
 	return argon2id.CreateHash(password.Reveal(), &hashing)
 }
 
-// passwords checks passwords, no more at once than there are processors: each run takes
-// 19 MiB and all of one.
+// passwords hashes and checks passwords, at most one per processor concurrently: each hash takes 19 MiB and
+// a whole processor.
 type passwords struct {
 	running chan struct{}
 	waiting chan struct{}
 	maxWait time.Duration
-	dummy   string // a hash that no password has
-	runs    func() // called for each run; a test counts them
+	dummy   string // a hash of no password
+	runs    func() // called for each hash; tests count them
 }
 
 func newPasswords() *passwords {
@@ -66,16 +52,16 @@ func newPasswords() *passwords {
 		running: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		waiting: make(chan struct{}, maxQueue),
 		maxWait: maxWait,
-		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", hashing.Memory, hashing.Iterations, hashing.Parallelism,
+		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", hashing.Memory, hashing.Iterations,
+			hashing.Parallelism,
 			encoded(random[:hashing.SaltLength]), encoded(random[hashing.SaltLength:])),
 		runs: func() {},
 	}
 }
 
-// check reports whether the password has the hash. It runs Argon2id exactly once, for a
-// hash that cannot be read ("" for a user who does not exist) as well. When the password is
-// right and its hash is weaker than new ones, fresh is a new hash, else "". UNAVAILABLE when
-// its turn does not come in time.
+// check reports whether a password matches a hash. It runs Argon2id exactly once, also for an invalid hash
+// ("" for an unknown user). If the password is correct and the hash has weaker parameters than new hashes,
+// fresh is a new hash, otherwise "". It returns UNAVAILABLE if no slot is free in time.
 func (p *passwords) check(ctx context.Context, password app.Secret, hash string) (ok bool, fresh string, err error) {
 	leave, err := p.enter(ctx)
 	if err != nil {
@@ -87,14 +73,14 @@ func (p *passwords) check(ctx context.Context, password app.Secret, hash string)
 	}
 	p.runs()
 	ok, params, err := argon2id.CheckHash(password.Reveal(), hash)
-	if ok && (params.Memory < hashing.Memory || params.Iterations < hashing.Iterations || params.KeyLength < hashing.KeyLength) {
+	if ok && (params.Memory < hashing.Memory || params.Iterations < hashing.Iterations ||
+		params.KeyLength < hashing.KeyLength) {
 		fresh, err = HashPassword(password)
 	}
 	return ok, fresh, err
 }
 
-// hash makes a new password's hash when its turn comes; UNAVAILABLE when that does not come
-// in time.
+// hash returns the hash of a new password. It returns UNAVAILABLE if no slot is free in time.
 func (p *passwords) hash(ctx context.Context, password app.Secret) (string, error) {
 	leave, err := p.enter(ctx)
 	if err != nil {
@@ -105,7 +91,26 @@ func (p *passwords) hash(ctx context.Context, password app.Secret) (string, erro
 	return HashPassword(password)
 }
 
-// enter waits for a turn to hash, and returns what ends it.
+// newPassword checks and hashes a new password. member is its name in the request, words are those of
+// app.PasswordFault. It returns VALIDATION_FAILED about the member.
+func (s *Server) newPassword(
+	ctx context.Context, member string, password app.Secret, words ...string,
+) (string, error) {
+	if err := checkPassword(member, password, words...); err != nil {
+		return "", err
+	}
+	return s.passwords.hash(ctx, password)
+}
+
+// checkPassword is newPassword without the hash.
+func checkPassword(member string, password app.Secret, words ...string) error {
+	if fault := app.PasswordFault(password, words...); fault != "" {
+		return app.Invalid(member, fault)
+	}
+	return nil
+}
+
+// enter waits for a slot to hash and returns the function that releases it.
 func (p *passwords) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case p.waiting <- struct{}{}:
@@ -123,4 +128,111 @@ func (p *passwords) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// confirmPassword checks the current password of the logged-in user, for operations that a stolen session must
+// not be able to perform. The check counts against the account's budget before the hash is computed. A wrong
+// password is recorded in the audit trail and returns INVALID_CREDENTIALS.
+func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secret) (persistence.Login, error) {
+	login, err := s.db.LoginOf(ctx, c.principal.UserID)
+	if err != nil {
+		return login, err
+	}
+	if err := s.limitAccount(ctx, c, app.NormalEmail(login.User.Email)); err != nil {
+		return login, err
+	}
+	ok, _, err := s.passwords.check(ctx, password, login.PasswordHash)
+	if err != nil {
+		return login, err
+	}
+	if !ok {
+		s.loginFailed(c, login.User, app.FaultPassword)
+		return login, passwordIncorrect()
+	}
+	return login, nil
+}
+
+// confirmCustomerPassword is confirmPassword for a customer. An account without a password has no correct one.
+func (s *Server) confirmCustomerPassword(
+	ctx context.Context, c *call, password app.Secret,
+) (persistence.CustomerLogin, error) {
+	login, err := s.db.CustomerLoginOf(ctx, c.principal.StoreID, c.principal.CustomerID)
+	if err != nil {
+		return login, err
+	}
+	if err := s.limitAccount(ctx, c, string(c.principal.StoreID), app.NormalEmail(login.Customer.Email)); err != nil {
+		return login, err
+	}
+	ok, _, err := s.passwords.check(ctx, password, login.PasswordHash)
+	if err != nil {
+		return login, err
+	}
+	if !ok {
+		s.customerLoginFailed(c, c.principal.StoreID, login.Customer.ID, app.FaultPassword)
+		return login, passwordIncorrect()
+	}
+	return login, nil
+}
+
+func passwordIncorrect() error {
+	return app.Errorf(app.CodeInvalidCredentials, "the current password is incorrect")
+}
+
+type changePasswordIn struct {
+	CurrentPassword app.Secret `json:"currentPassword" validate:"required,bytes=1024"`
+	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
+	// of names, are refused.
+	NewPassword app.Secret `json:"newPassword" validate:"required,min=8,bytes=1024,uncommon" example:"correct horse"`
+}
+
+type messageOut struct {
+	Message string `json:"message"`
+}
+
+// changePassword replaces the password of the logged-in user and ends the user's other sessions.
+func (s *Server) changePassword(ctx context.Context, c *call, in changePasswordIn) (messageOut, error) {
+	words, err := s.db.UserWords(ctx, c.principal.UserID)
+	if err != nil {
+		return messageOut{}, err
+	}
+	if fault := app.PasswordFault(in.NewPassword, words...); fault != "" {
+		return messageOut{}, app.Invalid("newPassword", fault)
+	}
+	login, err := s.confirmPassword(ctx, c, in.CurrentPassword)
+	if err != nil {
+		return messageOut{}, err
+	}
+	hash, err := s.passwords.hash(ctx, in.NewPassword)
+	if err != nil {
+		return messageOut{}, err
+	}
+	err = s.db.ChangePassword(ctx, c.now, c.principal, c.actor(), login.PasswordHash, hash)
+	return messageOut{passwordChanged}, err
+}
+
+const passwordChanged = "the password has been changed; all other sessions have ended"
+
+// changeCustomerPassword is changePassword for a customer.
+func (s *Server) changeCustomerPassword(ctx context.Context, c *call, in changePasswordIn) (messageOut, error) {
+	login, err := s.db.CustomerLoginOf(ctx, c.principal.StoreID, c.principal.CustomerID)
+	if err != nil {
+		return messageOut{}, err
+	}
+	words, err := s.db.StoreWords(ctx, c.principal.StoreID)
+	if err != nil {
+		return messageOut{}, err
+	}
+	who := login.Customer
+	if fault := app.PasswordFault(in.NewPassword, append(words, who.Email, who.FirstName, who.LastName)...); fault != "" {
+		return messageOut{}, app.Invalid("newPassword", fault)
+	}
+	if login, err = s.confirmCustomerPassword(ctx, c, in.CurrentPassword); err != nil {
+		return messageOut{}, err
+	}
+	hash, err := s.passwords.hash(ctx, in.NewPassword)
+	if err != nil {
+		return messageOut{}, err
+	}
+	err = s.db.ChangeCustomerPassword(ctx, c.now, c.principal, c.actor(), login.PasswordHash, hash)
+	return messageOut{passwordChanged}, err
 }

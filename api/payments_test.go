@@ -17,7 +17,8 @@ import (
 // paymentBody is a valid payment of a transaction that there has never been.
 func paymentBody() object {
 	return object{
-		"provider": "STRIPE", "transactionId": app.NewID[app.PaymentID](noon), "status": "SUCCEEDED", "amountMinor": 950, "currency": "EUR",
+		"provider": "STRIPE", "transactionId": app.NewID[app.PaymentID](noon), "status": "SUCCEEDED",
+		"amountMinor": 950, "currency": "EUR",
 		"paymentMethod": "card", "cardLast4": "4242",
 	}
 }
@@ -31,9 +32,10 @@ func refundBody(amount int64) object {
 func (w *world) pay(s *shop, amount int64) app.Payment {
 	w.Helper()
 	payment, err := w.db.RecordPayment(w.Context(), w.now, s.id, s.order.ID, app.NewPayment{
-		Provider: "STRIPE", TransactionID: string(app.NewID[app.PaymentID](noon)), Status: app.PaymentSucceeded, AmountMinor: amount,
-		Currency: "EUR", PaymentMethod: "card",
-	}, nil, nil)
+		Provider: "STRIPE", TransactionID: string(app.NewID[app.PaymentID](noon)), Status: app.PaymentSucceeded,
+		AmountMinor: amount,
+		Currency:    "EUR", PaymentMethod: "card",
+	}, nil)
 	w.must(err)
 	return payment
 }
@@ -62,42 +64,55 @@ func TestPayAndRefund(t *testing.T) {
 	}
 	var payment app.Payment
 	w.now = noon.Add(time.Minute)
-	w.do("POST", path+"/payments", w.tokens["STAFF"], altered(paymentBody(), object{"provider": "stripe", "transactionId": "pi_1"})).ok(201, &payment)
+	w.do("POST", path+"/payments", w.tokens["STAFF"],
+		altered(paymentBody(), object{"provider": "stripe", "transactionId": "pi_1"})).ok(201, &payment)
 	want := app.Payment{
-		ID: payment.ID, StoreID: s.id, OrderNumber: "1", Provider: "STRIPE", TransactionID: "pi_1", Status: app.PaymentSucceeded, AmountMinor: 950,
+		ID: payment.ID, StoreID: s.id, OrderNumber: "1", Order: app.PaidOrder{ID: s.order.ID, Number: "1"},
+		Provider: "STRIPE", TransactionID: "pi_1",
+		Status: app.PaymentSucceeded, AmountMinor: 950,
 		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242", Refunds: []app.Refund{}, CreatedAt: app.At(w.now),
 	}
 	if diff := cmp.Diff(want, payment); diff != "" {
-		t.Error(diff)
+		t.Error("payment (-want +got):", diff)
 	}
+	order1 := map[string]any{"id": string(s.order.ID), "orderId": "1"}
 	event, n := w.eventOf("own", app.EventPaymentSucceeded)
 	if diff := cmp.Diff(object{
-		"orderId": "1", "amountMinor": 950., "currency": "EUR", "provider": "STRIPE", "transactionId": "pi_1", "paymentMethod": "card", "cardLast4": "4242",
+		"orderId": "1", "amountMinor": 950., "currency": "EUR", "provider": "STRIPE", "transactionId": "pi_1",
+		"paymentMethod": "card", "cardLast4": "4242", "paymentId": string(payment.ID),
+		"order": order1,
 	}, event); diff != "" || n != 1 {
-		t.Error(n, diff)
+		t.Errorf("payment.succeeded: got %d events, want 1 (-want +got): %s", n, diff)
 	}
-	if o := order(); o.PaidMinor != 950 || o.PaymentStatus != app.PaymentPartiallyPaid || o.Version != 2 || o.UpdatedAt != app.At(w.now) {
-		t.Errorf("%+v", o)
+	if o := order(); o.PaidMinor != 950 || o.PaymentStatus != app.PaymentPartiallyPaid || o.Version != 2 ||
+		o.UpdatedAt != app.At(w.now) {
+		t.Errorf("order: got %+v, want version 2 with 950 paid", o)
 	}
 
 	// What failed counts nothing.
 	w.now = w.now.Add(time.Second)
 	failed := altered(paymentBody(), object{"status": "FAILED", "errorCode": "card_declined", "cardLast4": nil})
 	w.do("POST", path+"/payments", w.tokens["STAFF"], failed).ok(201, &payment)
-	if event, n := w.eventOf("own", app.EventPaymentFailed); n != 1 || cmp.Diff(object{"orderId": "1", "errorCode": "card_declined", "provider": "STRIPE"}, event) != "" {
-		t.Error(n, event)
+	if event, n := w.eventOf("own", app.EventPaymentFailed); n != 1 ||
+		cmp.Diff(object{
+			"orderId": "1", "errorCode": "card_declined", "provider": "STRIPE", "transactionId": payment.TransactionID,
+			"paymentId": string(payment.ID), "order": order1,
+		}, event) != "" {
+		t.Errorf("payment.failed: got %d events and %v, want 1 with card_declined", n, event)
 	}
 	if o := order(); o.PaidMinor != 950 || o.Version != 2 {
-		t.Errorf("%+v", o)
+		t.Errorf("order after a failed payment: got %+v, want version 2 with 950 paid", o)
 	}
-	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["MANAGER"], refundBody(1)).refused(app.CodeRefundExceedsPayment, "amountMinor")
+	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["MANAGER"], refundBody(1)).
+		refused(app.CodeRefundExceedsPayment, "amountMinor")
 
 	w.now = w.now.Add(time.Second)
 	// More than the order's total, and to an order that is cancelled: the money has moved.
 	w.exec("UPDATE orders SET status = 'CANCELLED', cancellation_reason = 'x' WHERE id = $1", s.order.ID)
-	w.do("POST", path+"/payments", w.key("own", app.ScopeWriteOrders), altered(paymentBody(), object{"amountMinor": 2000})).ok(201, &payment)
+	w.do("POST", path+"/payments", w.key("own", app.ScopeWriteOrders),
+		altered(paymentBody(), object{"amountMinor": 2000})).ok(201, &payment)
 	if o := order(); o.PaidMinor != 2950 || o.PaymentStatus != app.PaymentPaid {
-		t.Errorf("%+v", o)
+		t.Errorf("order: got %d paid and %s, want 2950 and PAID", o.PaidMinor, o.PaymentStatus)
 	}
 
 	refunds := "/payments/" + string(payment.ID) + "/refunds"
@@ -112,34 +127,41 @@ func TestPayAndRefund(t *testing.T) {
 		var refund app.Refund
 		id := fmt.Sprint("re_", i)
 		w.now = w.now.Add(time.Second)
-		w.do("POST", refunds, manager, altered(refundBody(step.amount), object{"providerRefundId": id})).ok(201, &refund)
+		w.do("POST", refunds, manager, altered(refundBody(step.amount), object{"providerRefundId": id})).
+			ok(201, &refund)
 		want := app.Refund{
-			ID: refund.ID, PaymentID: payment.ID, AmountMinor: step.amount, Currency: "EUR", Reason: "cold", ProviderRefundID: id,
-			BusinessDate: "2026-03-16", CreatedAt: app.At(w.now),
+			ID: refund.ID, PaymentID: payment.ID, AmountMinor: step.amount, Currency: "EUR", Reason: "cold",
+			ProviderRefundID: id,
+			BusinessDate:     "2026-03-16", CreatedAt: app.At(w.now),
 		}
 		if diff := cmp.Diff(want, refund); diff != "" {
-			t.Error(diff)
+			t.Errorf("refund %d (-want +got): %s", i+1, diff)
 		}
 		event, n := w.eventOf("own", app.EventPaymentRefunded)
 		if diff := cmp.Diff(object{
-			"orderId": "1", "amountMinor": float64(step.amount), "currency": "EUR", "reason": "cold", "type": step.kind, "totalRefundedMinor": float64(step.total),
-			"provider": "STRIPE", "transactionId": payment.TransactionID,
+			"orderId": "1", "amountMinor": float64(step.amount), "currency": "EUR", "reason": "cold", "type": step.kind,
+			"totalRefundedMinor": float64(step.total),
+			"provider":           "STRIPE", "transactionId": payment.TransactionID, "paymentId": string(payment.ID),
+			"refundId": string(refund.ID), "order": order1,
 		}, event); diff != "" || n != i+1 {
-			t.Error(n, diff)
+			t.Errorf("payment.refunded: got %d events, want %d (-want +got): %s", n, i+1, diff)
 		}
 		if o := order(); o.RefundedMinor != step.total || o.PaymentStatus != step.status {
-			t.Errorf("%+v", o)
+			t.Errorf("order: got %d refunded and %s, want %d and %s", o.RefundedMinor, o.PaymentStatus, step.total,
+				step.status)
 		}
-		w.do("POST", refunds, manager, refundBody(2000-step.total+1)).refused(app.CodeRefundExceedsPayment, "amountMinor")
+		w.do("POST", refunds, manager, refundBody(2000-step.total+1)).
+			refused(app.CodeRefundExceedsPayment, "amountMinor")
 	}
 	var listed []app.Payment
 	w.do("GET", path+"/payments", staff, nil).ok(200, &listed)
-	if len(listed) != 3 || listed[2].ID != want.ID || listed[0].RefundedMinor+listed[1].RefundedMinor != 2000 || len(listed[0].Refunds)+len(listed[1].Refunds) != 2 {
-		t.Errorf("%+v", listed)
+	if len(listed) != 3 || listed[2].ID != want.ID || listed[0].RefundedMinor+listed[1].RefundedMinor != 2000 ||
+		len(listed[0].Refunds)+len(listed[1].Refunds) != 2 {
+		t.Errorf("list: got %+v, want 3 payments, the first two with refunds of 2000", listed)
 	}
 }
 
-// TestRepeatedPayments: what was recorded already is answered with 200 and has no effect.
+// A payment or a refund that is already recorded gets 200 and has no effect.
 func TestRepeatedPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -149,24 +171,29 @@ func TestRepeatedPayments(t *testing.T) {
 	key := header("Idempotency-Key", "k1")
 	var first app.Payment
 	original := w.do("POST", path, w.tokens["STAFF"], body, key).ok(201, &first)
-	if again := w.do("POST", path, w.tokens["STAFF"], body, key).ok(201, nil); again.Body.String() != original.Body.String() {
-		t.Errorf("%s", again.Body)
+	if again := w.do("POST", path, w.tokens["STAFF"], body, key).ok(201,
+		nil); again.Body.String() != original.Body.String() {
+		t.Errorf("repeated request: got %s, want %s", again.Body, original.Body)
 	}
 	for range 2 { // with another key, whose answer is kept as it was
 		var again app.Payment
 		w.do("POST", path, w.tokens["STAFF"], body, header("Idempotency-Key", "k2")).ok(200, &again)
 		if diff := cmp.Diff(first, again); diff != "" {
-			t.Error(diff)
+			t.Error("payment with the same transaction (-want +got):", diff)
 		}
 	}
 	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"provider": "stripe"})).ok(200, nil)
-	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"amountMinor": 1}), key).refused(app.CodeIdempotencyKeyReused)
-	for name, value := range map[string]any{"amountMinor": 951, "paymentMethod": "cash", "cardLast4": "0000", "status": "FAILED"} {
-		other := altered(body, object{name: value})
-		if name == "status" {
-			other["errorCode"] = "x"
-		}
-		w.do("POST", path, w.tokens["STAFF"], other).refused(app.CodeConflict)
+	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"amountMinor": 1}), key).
+		refused(app.CodeIdempotencyKeyReused)
+	for name, value := range map[string]any{"amountMinor": 951, "paymentMethod": "cash", "cardLast4": "0000",
+		"status": "FAILED"} {
+		w.run(name, func(t *testing.T) {
+			other := altered(body, object{name: value})
+			if name == "status" {
+				other["errorCode"] = "x"
+			}
+			w.do("POST", path, w.tokens["STAFF"], other).refused(app.CodeConflict)
+		})
 	}
 	second := w.orderOf("own", w.addCustomer("own", "ada@example.com").Customer.ID)
 	w.do("POST", "/orders/"+string(second.ID)+"/payments", w.tokens["STAFF"], body).refused(app.CodeConflict)
@@ -188,17 +215,20 @@ func TestRepeatedPayments(t *testing.T) {
 			w.do("POST", refunds, w.tokens["OWNER"], refund, header("Idempotency-Key", change[0])).ok(status, &again)
 		}
 		if diff := cmp.Diff(made, again); diff != "" {
-			t.Error(diff)
+			t.Error("refund with the same reference (-want +got):", diff)
 		}
 	}
 	for name, value := range map[string]any{"amountMinor": 101, "reason": "late"} {
-		w.do("POST", refunds, w.tokens["OWNER"], altered(refund, object{name: value})).refused(app.CodeConflict)
+		w.run("refund "+name, func(t *testing.T) {
+			w.do("POST", refunds, w.tokens["OWNER"], altered(refund, object{name: value})).refused(app.CodeConflict)
+		})
 	}
 	// The same id of another payment is another refund.
 	w.do("POST", "/payments/"+string(w.pay(s, 500).ID)+"/refunds", w.tokens["OWNER"], refund).ok(201, nil)
-	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 3, app.EventPaymentRefunded: 2, app.EventPaymentFailed: 0} {
+	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 3, app.EventPaymentRefunded: 2,
+		app.EventPaymentFailed: 0} {
 		if n := len(w.told("own", event)); n != want {
-			t.Errorf("%d events %s instead of %d", n, event, want)
+			t.Errorf("%s: got %d events, want %d", event, n, want)
 		}
 	}
 }
@@ -241,12 +271,13 @@ func TestBadPayments(t *testing.T) {
 		"a long method":            {object{"paymentMethod": strings.Repeat("x", 51)}, "paymentMethod"},
 		"an unknown member":        {object{"cvc": "123"}, "cvc"},
 	} {
-		a := w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), c.change))
-		a.what = name
-		a.refused(app.CodeValidationFailed, c.paths)
+		w.run(name, func(t *testing.T) {
+			w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), c.change)).refused(app.CodeValidationFailed, c.paths)
+		})
 	}
 	for _, name := range []string{"provider", "transactionId", "status", "amountMinor", "currency", "paymentMethod"} {
-		w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{name: nil})).refused(app.CodeValidationFailed, name)
+		w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{name: nil})).
+			refused(app.CodeValidationFailed, name)
 	}
 	refunds := "/payments/" + string(w.pay(s, 1000).ID) + "/refunds"
 	for name, c := range map[string]struct {
@@ -266,30 +297,37 @@ func TestBadPayments(t *testing.T) {
 		"a currency":         {object{"currency": "EUR"}, "currency"},
 		"the payment's name": {object{"paymentId": "pay_1"}, "paymentId"},
 	} {
-		a := w.do("POST", refunds, w.tokens["MANAGER"], altered(refundBody(1), c.change))
-		a.what = "refund with " + name
-		a.refused(app.CodeValidationFailed, c.paths)
+		w.run("refund "+name, func(t *testing.T) {
+			w.do("POST", refunds, w.tokens["MANAGER"], altered(refundBody(1), c.change)).
+				refused(app.CodeValidationFailed, c.paths)
+		})
 	}
 	w.do("POST", refunds, w.tokens["MANAGER"], refundBody(app.MaxAmountMinor)).refused(app.CodeRefundExceedsPayment)
 	// All payments together, too, are an integer that any JSON reader keeps.
-	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor})).refused(app.CodeAmountTooLarge)
-	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor - 1000})).ok(201, nil)
-	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": 1})).refused(app.CodeAmountTooLarge)
-	// Nothing of what was refused is left behind.
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor})).
+		refused(app.CodeAmountTooLarge)
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor - 1000})).
+		ok(201, nil)
+	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": 1})).
+		refused(app.CodeAmountTooLarge)
+	// Refused payments are not stored.
 	if n := w.text("SELECT count(*)::text FROM payments WHERE store_id = $1", s.id); n != "2" {
-		t.Errorf("%s payments", n)
+		t.Errorf("got %s payments, want 2", n)
 	}
 	for _, reason := range []string{strings.Repeat("字", 500), "🧀 <b>&amp;", "بارد", "'; DROP TABLE refunds; --"} {
 		var refund app.Refund
 		w.now = w.now.Add(time.Second)
-		w.do("POST", refunds, w.tokens["MANAGER"], altered(refundBody(1), object{"reason": reason, "providerRefundId": reason[:min(9, len(reason))]})).ok(201, &refund)
-		if event, _ := w.eventOf("own", app.EventPaymentRefunded); refund.Reason != reason || event["reason"] != reason {
-			t.Errorf("%q became %q and %q", reason, refund.Reason, event["reason"])
+		w.do("POST", refunds, w.tokens["MANAGER"],
+			altered(refundBody(1), object{"reason": reason,
+				"providerRefundId": reason[:min(9, len(reason))]})).ok(201, &refund)
+		if event, _ := w.eventOf("own", app.EventPaymentRefunded); refund.Reason != reason ||
+			event["reason"] != reason {
+			t.Errorf("got the reasons %q and %q, want %q", refund.Reason, event["reason"], reason)
 		}
 	}
 }
 
-// TestPaymentPages: pages of one, of that order alone; customers see those of own orders.
+// Pages contain the payments of one order. Customers see the payments of their own orders.
 func TestPaymentPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -313,25 +351,26 @@ func TestPaymentPages(t *testing.T) {
 		}
 		cursor, _ := a.body.Meta["nextCursor"].(string)
 		if cursor != "" {
-			w.do("GET", "/orders/"+string(other.ID)+"/payments?limit=1&cursor="+cursor, bob.AccessToken, nil).refused(app.CodeValidationFailed, "cursor")
+			w.do("GET", "/orders/"+string(other.ID)+"/payments?limit=1&cursor="+cursor, bob.AccessToken, nil).
+				refused(app.CodeValidationFailed, "cursor")
 		}
 		next = path + "?limit=1&cursor=" + cursor
 		if (cursor == "") != (len(got) == 3) {
-			t.Errorf("after %d: %v", len(got), a.body.Meta)
+			t.Errorf("metadata after %d of 3 payments: got %v, want a cursor except at the end", len(got), a.body.Meta)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Error("pages (-want +got):", diff)
 	}
 	unknown := w.do("GET", "/orders/ord_none/payments", bob.AccessToken, nil).refused(app.CodeNotFound).same()
 	if a := w.do("GET", path, bob.AccessToken, nil).refused(app.CodeNotFound); a.same() != unknown {
-		t.Errorf("another's: %s", a.Body)
+		t.Errorf("payments of another customer: got %s, want %s", a.Body, unknown)
 	}
 	w.do("GET", path+"?limit=101", ada.AccessToken, nil).refused(app.CodeValidationFailed, "limit")
 }
 
-// TestOneKeyTenTimes: the same POST ten times at once has one effect.
-func TestOneKeyTenTimes(t *testing.T) {
+// Ten concurrent requests with one Idempotency-Key have one effect.
+func TestConcurrentIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	payment := w.pay(w.stores["own"], 1000)
@@ -353,16 +392,16 @@ func TestOneKeyTenTimes(t *testing.T) {
 			case made == "":
 				made = a.dataID()
 			case a.dataID() != made:
-				t.Errorf("%s made two", path)
+				t.Errorf("%s: got %s and %s, want one", path, made, a.dataID())
 			}
 		}
 		if made == "" {
-			t.Errorf("%s made none", path)
+			t.Errorf("%s: got no success, want one", path)
 		}
 	}
 	var order orderOut
 	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), w.tokens["OWNER"], nil).ok(200, &order)
 	if order.PaidMinor != 1950 || order.RefundedMinor != 400 {
-		t.Errorf("paid %d, refunded %d", order.PaidMinor, order.RefundedMinor)
+		t.Errorf("got %d paid and %d refunded, want 1950 and 400", order.PaidMinor, order.RefundedMinor)
 	}
 }

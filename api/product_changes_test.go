@@ -18,7 +18,8 @@ import (
 // told returns the data of a store's events of some types, the oldest first.
 func (w *world) told(store string, types ...app.EventType) (data []json.RawMessage) {
 	w.Helper()
-	rows, err := w.db.System().DB.QueryContext(w.Context(), "SELECT type, body FROM outbox WHERE store_id = $1 ORDER BY id", w.stores[store].id)
+	rows, err := w.db.System().DB.QueryContext(w.Context(),
+		"SELECT type, body FROM outbox WHERE store_id = $1 ORDER BY id", w.stores[store].id)
 	w.must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -48,55 +49,67 @@ func TestCreateAndShowAProduct(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	body := object{
-		"sku": "L-1", "name": "Lasagne <al forno> & 🧀", "description": "ラザニア", "category": "pasta", "imageUrl": "https://example.com/l.jpg",
+		"sku": "L-1", "name": "Lasagne <al forno> & 🧀", "description": "ラザニア", "category": "pasta",
+		"imageUrl":   "https://example.com/l.jpg",
 		"priceMinor": 0, "currency": "EUR", "prices": object{"USD": 1350, "JPY": 1900, "KWD": 4125},
-		"translations": object{"en": object{"name": "Lasagna", "description": "Baked"}, "zh-Hant-TW": object{"name": "千層麵"}},
-		"taxRatePpm":   0, "isAvailable": false, "stockQuantity": 0,
+		"translations": object{
+			"en": object{"name": "Lasagna", "description": "Baked"}, "zh-Hant-TW": object{"name": "千層麵"},
+		},
+		"taxRatePpm": 0, "isAvailable": false, "stockQuantity": 0,
 	}
 	var created app.Product
 	w.do("POST", "/products", w.tokens["MANAGER"], body).ok(201, &created)
 	zero := int64(0)
 	want := app.Product{
-		ID: created.ID, StoreID: w.stores["own"].id, SKU: "L-1", Name: "Lasagne <al forno> & 🧀", Description: "ラザニア", Category: "pasta",
-		ImageURL: "https://example.com/l.jpg", Currency: "EUR", Prices: map[app.Currency]int64{"USD": 1350, "JPY": 1900, "KWD": 4125},
-		Translations: map[string]app.ProductText{"en": {Name: "Lasagna", Description: "Baked"}, "zh-Hant-TW": {Name: "千層麵"}},
-		TaxRatePPM:   &zero, StockQuantity: &zero, Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
+		ID: created.ID, StoreID: w.stores["own"].id, SKU: "L-1", Name: "Lasagne <al forno> & 🧀", Description: "ラザニア",
+		Category: "pasta",
+		ImageURL: "https://example.com/l.jpg", Currency: "EUR",
+		Prices: map[app.Currency]int64{"USD": 1350, "JPY": 1900, "KWD": 4125},
+		Translations: map[string]app.ProductText{
+			"en": {Name: "Lasagna", Description: "Baked"}, "zh-Hant-TW": {Name: "千層麵"},
+		},
+		TaxRatePPM: &zero, StockQuantity: &zero, OptionGroups: []app.OptionGroup{},
+		Metadata: map[string]string{}, Version: 1,
+		CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
 	}
 	if diff := cmp.Diff(want, created); diff != "" {
-		t.Error(diff)
+		t.Error("created (-want +got):", diff)
 	}
 	path := "/products/" + string(created.ID)
 	var shown app.Product
 	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &shown)
 	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Error("shown:", diff)
+		t.Error("GET (-want +got):", diff)
 	}
 	told := w.told("own", app.EventProductCreated)
-	at := slices.IndexFunc(told, func(data json.RawMessage) bool { return strings.Contains(string(data), string(created.ID)) })
+	at := slices.IndexFunc(told,
+		func(data json.RawMessage) bool { return strings.Contains(string(data), string(created.ID)) })
 	if len(told) != 2 || at < 0 {
-		t.Fatalf("%s", told)
+		t.Fatalf("product.created: got %s, want two events, one of %s", told, created.ID)
 	}
 	var event app.Product
 	w.read(told[at], &event)
 	if diff := cmp.Diff(want, event); diff != "" {
-		t.Error("the event:", diff)
+		t.Error("product.created (-want +got):", diff)
 	}
 	// In a view of another language and currency; own shows it as it is.
 	english := w.inView("USD")
 	w.do("GET", path, english, nil).ok(200, &shown)
 	if shown.Name != "Lasagna" || shown.PriceMinor != 1350 || shown.Currency != "USD" {
-		t.Errorf("in English: %+v", shown)
+		t.Errorf("in the English view: got %+v, want Lasagna for 1350 USD", shown)
 	}
 	var page []app.Product
 	for request, name := range map[string]string{"/products?own=true": want.Name, "/products?own=false": "Lasagna"} {
-		w.do("GET", request, english, nil).ok(200, &page)
-		if page[0].Name != name && page[1].Name != name {
-			t.Errorf("%s: %s", request, names(page))
-		}
+		w.run(request, func(t *testing.T) {
+			w.do("GET", request, english, nil).ok(200, &page)
+			if page[0].Name != name && page[1].Name != name {
+				t.Errorf("%s: got %s, want %s", request, names(page), name)
+			}
+		})
 	}
 	w.do("GET", path+"?own=true", english, nil).ok(200, &shown)
 	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Error("its own:", diff)
+		t.Error("with own=true (-want +got):", diff)
 	}
 }
 
@@ -105,7 +118,8 @@ func (w *world) inView(currency app.Currency) string {
 	w.Helper()
 	token := w.token("STAFF", w.stores["own"].id)
 	_, err := w.db.System().DB.ExecContext(w.Context(), `UPDATE sessions SET active_view_id =
-		(SELECT id FROM store_views v WHERE v.store_id = active_store_id AND v.currency = $2) WHERE user_id = $1`, w.users["STAFF"].ID, currency)
+		(SELECT id FROM store_views v WHERE v.store_id = active_store_id AND v.currency = $2) WHERE user_id = $1`,
+		w.users["STAFF"].ID, currency)
 	w.must(err)
 	return token
 }
@@ -115,20 +129,23 @@ func TestProductDefaults(t *testing.T) {
 	w := newWorld(t)
 	var p app.Product
 	a := w.do("POST", "/products", w.key("own", app.ScopeWriteProducts), productBody()).ok(201, &p)
-	if !p.IsAvailable || p.TaxRatePPM != nil || p.StockQuantity != nil || !strings.Contains(a.Body.String(), `"prices":{},`) || !strings.Contains(a.Body.String(), `"translations":{},`) {
-		t.Errorf("%s", a.Body)
+	if !p.IsAvailable || p.TaxRatePPM != nil || p.StockQuantity != nil ||
+		!strings.Contains(a.Body.String(), `"prices":{},`) || !strings.Contains(a.Body.String(), `"translations":{},`) {
+		t.Errorf("defaults: got %s, want an available product without prices, translations, tax rate and stock", a.Body)
 	}
 	key := header("Idempotency-Key", "k1")
 	first := w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "A"}), key).ok(201, nil)
-	if again := w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "A"}), key).ok(201, nil); again.Body.String() != first.Body.String() {
-		t.Errorf("again: %s", again.Body)
+	if again := w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "A"}), key).ok(201,
+		nil); again.Body.String() != first.Body.String() {
+		t.Errorf("repeated request: got %s, want %s", again.Body, first.Body)
 	}
 	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "A"})).refused(app.CodeConflict)
-	w.do("PATCH", "/products/"+string(w.stores["own"].product.ID), w.tokens["OWNER"], object{"sku": "A"}).refused(app.CodeConflict)
+	w.do("PATCH", "/products/"+string(w.stores["own"].product.ID), w.tokens["OWNER"], object{"sku": "A"}).
+		refused(app.CodeConflict)
 	w.do("POST", "/products", w.tokens["FOREIGN"], altered(productBody(), object{"sku": "A"})).ok(201, nil)
 }
 
-// TestMergePatch holds PATCH /products/{id} against RFC 7396.
+// PATCH /products/{id} is a JSON merge patch (RFC 7396).
 func TestMergePatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -142,21 +159,47 @@ func TestMergePatch(t *testing.T) {
 		want    func(*app.Product)
 	}{
 		{object{}, "", nil},
-		{object{"name": s.product.Name, "sku": "P1", "prices": object{"USD": 1100}, "translations": object{"en": object{"name": "Pizza"}}}, "", nil},
-		{object{"imageUrl": null, "prices": object{"GBP": null}, "stockQuantity": null, "translations": object{"fr": null}}, "", nil},
-		{object{"name": "Margherita", "priceMinor": 0}, "name priceMinor", func(p *app.Product) { p.Name, p.PriceMinor = "Margherita", 0 }},
-		{object{"sku": null, "category": null, "description": "Flat"}, "sku description category", func(p *app.Product) { p.SKU, p.Category, p.Description = "", "", "Flat" }},
-		{object{"prices": object{"GBP": 0, "USD": null}}, "prices", func(p *app.Product) { p.Prices = map[app.Currency]int64{"GBP": 0} }},
-		{object{"translations": object{"en": object{"description": null}, "de": object{"name": "Fladen"}}}, "translations", func(p *app.Product) {
-			p.Translations = map[string]app.ProductText{"en": {Name: "Pizza"}, "de": {Name: "Fladen"}}
-		}},
-		{object{"translations": object{"en": null}}, "translations", func(p *app.Product) { delete(p.Translations, "en") }},
-		{object{"taxRatePpm": 190000, "stockQuantity": 3, "isAvailable": false}, "taxRatePpm isAvailable stockQuantity", func(p *app.Product) {
-			rate, stock := int64(190000), int64(3)
-			p.TaxRatePPM, p.StockQuantity, p.IsAvailable = &rate, &stock, false
-		}},
-		{object{"taxRatePpm": null, "stockQuantity": null}, "taxRatePpm stockQuantity", func(p *app.Product) { p.TaxRatePPM, p.StockQuantity = nil, nil }},
-		{object{"currency": "CHF", "imageUrl": "https://example.com/"}, "imageUrl currency", func(p *app.Product) { p.Currency, p.ImageURL = "CHF", "https://example.com/" }},
+		{
+			object{"name": s.product.Name, "sku": "P1", "prices": object{"USD": 1100},
+				"translations": object{"en": object{"name": "Pizza"}}}, "", nil,
+		},
+		{
+			object{"imageUrl": null, "prices": object{"GBP": null}, "stockQuantity": null,
+				"translations": object{"fr": null}}, "", nil,
+		},
+		{
+			object{"name": "Margherita", "priceMinor": 0}, "name priceMinor",
+			func(p *app.Product) { p.Name, p.PriceMinor = "Margherita", 0 },
+		},
+		{
+			object{"sku": null, "category": null, "description": "Flat"}, "sku description category",
+			func(p *app.Product) { p.SKU, p.Category, p.Description = "", "", "Flat" },
+		},
+		{
+			object{"prices": object{"GBP": 0, "USD": null}}, "prices",
+			func(p *app.Product) { p.Prices = map[app.Currency]int64{"GBP": 0} },
+		},
+		{object{"translations": object{"en": object{"description": null}, "de": object{"name": "Fladen"}}},
+			"translations", func(p *app.Product) {
+				p.Translations = map[string]app.ProductText{"en": {Name: "Pizza"}, "de": {Name: "Fladen"}}
+			}},
+		{
+			object{"translations": object{"en": null}}, "translations",
+			func(p *app.Product) { delete(p.Translations, "en") },
+		},
+		{object{"taxRatePpm": 190000, "stockQuantity": 3, "isAvailable": false},
+			"taxRatePpm isAvailable stockQuantity orderable", func(p *app.Product) {
+				rate, stock := int64(190000), int64(3)
+				p.TaxRatePPM, p.StockQuantity, p.IsAvailable, p.Orderable = &rate, &stock, false, false
+			}},
+		{
+			object{"taxRatePpm": null, "stockQuantity": null}, "taxRatePpm stockQuantity",
+			func(p *app.Product) { p.TaxRatePPM, p.StockQuantity = nil, nil },
+		},
+		{
+			object{"currency": "CHF", "imageUrl": "https://example.com/"}, "imageUrl currency",
+			func(p *app.Product) { p.Currency, p.ImageURL = "CHF", "https://example.com/" },
+		},
 	} {
 		before := len(w.told("own", app.EventProductUpdated))
 		w.now = w.now.Add(1e9)
@@ -169,17 +212,18 @@ func TestMergePatch(t *testing.T) {
 		var got app.Product
 		w.do("PATCH", path, w.tokens["MANAGER"], c.patch, ifMatch(s.product.Version)).ok(200, &got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v: %s", c.patch, diff)
+			t.Errorf("%v (-want +got): %s", c.patch, diff)
 		}
 		told := w.told("own", app.EventProductUpdated)[before:]
 		if c.changed == "" && len(told) > 0 || c.changed != "" && len(told) != 1 {
-			t.Fatalf("%v: %d events", c.patch, len(told))
+			t.Fatalf("%v: got %d events, want one if anything changed (%q)", c.patch, len(told), c.changed)
 		}
 		if c.changed != "" {
 			var event app.ProductUpdated
 			w.read(told[0], &event)
-			if diff := cmp.Diff(app.ProductUpdated{Product: want, ChangedFields: strings.Fields(c.changed)}, event); diff != "" {
-				t.Errorf("%v: the event: %s", c.patch, diff)
+			if diff := cmp.Diff(app.ProductUpdated{Product: want, ChangedFields: strings.Fields(c.changed)},
+				event); diff != "" {
+				t.Errorf("%v: product.updated (-want +got): %s", c.patch, diff)
 			}
 		}
 		s.product = got
@@ -225,52 +269,70 @@ func TestBadProducts(t *testing.T) {
 		"prices null":            {object{"prices": null}, "prices"},
 		"prices a list":          {object{"prices": []any{1}}, "prices"},
 		"the price twice":        {object{"prices": object{"EUR": 1}}, "prices.EUR"},
-		"no locale":              {object{"translations": object{"german": object{"name": "x"}}}, "translations.german"},
-		"a locale in lower":      {object{"translations": object{"de-de": object{"name": "x"}}}, "translations.de-de"},
-		"a text of text":         {object{"translations": object{"de": "x"}}, "translations.de"},
-		"a text without name":    {object{"translations": object{"de": object{"description": "x"}}}, "translations.de.name"},
-		"a text with a price":    {object{"translations": object{"de": object{"name": "x", "price": 1}}}, "translations.de.price"},
-		"a long text":            {object{"translations": object{"de": object{"name": "x", "description": long}}}, "translations.de.description"},
-		"a tax above all":        {object{"taxRatePpm": 1_000_001}, "taxRatePpm"},
-		"negative stock":         {object{"stockQuantity": -1}, "stockQuantity"},
-		"availability of text":   {object{"isAvailable": "yes"}, "isAvailable"},
-		"availability null":      {object{"isAvailable": null}, "isAvailable"},
-		"an id":                  {object{"id": "prd_1"}, "id"},
-		"a version":              {object{"version": 1}, "version"},
+		"no locale": {
+			object{"translations": object{"german": object{"name": "x"}}}, "translations.german",
+		},
+		"a locale in lower": {object{"translations": object{"de-de": object{"name": "x"}}}, "translations.de-de"},
+		"a text of text":    {object{"translations": object{"de": "x"}}, "translations.de"},
+		"a text without name": {
+			object{"translations": object{"de": object{"description": "x"}}}, "translations.de.name",
+		},
+		"a text with a price": {
+			object{"translations": object{"de": object{"name": "x", "price": 1}}}, "translations.de.price",
+		},
+		"a long text": {
+			object{"translations": object{"de": object{"name": "x", "description": long}}},
+			"translations.de.description",
+		},
+		"a tax above all":      {object{"taxRatePpm": 1_000_001}, "taxRatePpm"},
+		"negative stock":       {object{"stockQuantity": -1}, "stockQuantity"},
+		"availability of text": {object{"isAvailable": "yes"}, "isAvailable"},
+		"availability null":    {object{"isAvailable": null}, "isAvailable"},
+		"an id":                {object{"id": "prd_1"}, "id"},
+		"a version":            {object{"version": 1}, "version"},
 	}
 	for name, c := range both {
-		for method, a := range map[string]*answer{
-			"create": w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), c.change)),
-			"change": w.do("PATCH", path, w.tokens["OWNER"], c.change),
-		} {
-			a.what = method + " with " + name
-			a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
-		}
+		w.run(name, func(t *testing.T) {
+			for method, a := range map[string]*answer{
+				"create": w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), c.change)),
+				"change": w.do("PATCH", path, w.tokens["OWNER"], c.change),
+			} {
+				a.what = method + " with " + name
+				a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+			}
+		})
 	}
 	for _, missing := range []string{"name", "priceMinor", "currency"} {
-		w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{missing: nil})).refused(app.CodeValidationFailed, missing)
+		w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{missing: nil})).
+			refused(app.CodeValidationFailed, missing)
 	}
-	for _, cleared := range []object{{"sku": null}, {"prices": object{"USD": null}}, {"translations": object{"de": null}}, {"taxRatePpm": null}} {
+	for _, cleared := range []object{{"sku": null}, {"prices": object{"USD": null}},
+		{"translations": object{"de": null}}, {"taxRatePpm": null}} {
 		w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), cleared)).refused(app.CodeValidationFailed)
 	}
 	// The product and its patch together: currency EUR has no second price.
 	w.do("PATCH", path, w.tokens["OWNER"], object{"currency": "USD"}).refused(app.CodeValidationFailed, "prices.USD")
-	w.do("PATCH", path, w.tokens["OWNER"], object{"currency": "USD", "prices": object{"USD": null, "EUR": 950}}).ok(200, nil)
+	w.do("PATCH", path, w.tokens["OWNER"], object{"currency": "USD", "prices": object{"USD": null, "EUR": 950}}).
+		ok(200, nil)
 	many := object{}
 	for i := range 101 {
 		many[fmt.Sprintf("a%c%c", 'a'+i/26, 'a'+i%26)] = object{"name": "x"}
 	}
-	w.do("PATCH", path, w.tokens["OWNER"], object{"translations": many}).refused(app.CodeValidationFailed, "translations")
+	w.do("PATCH", path, w.tokens["OWNER"], object{"translations": many}).
+		refused(app.CodeValidationFailed, "translations")
 	delete(many, "aaa")
-	w.do("PATCH", path, w.tokens["OWNER"], object{"translations": many}).refused(app.CodeValidationFailed, "translations") // and "en" is there
+	w.do("PATCH", path, w.tokens["OWNER"], object{"translations": many}).
+		refused(app.CodeValidationFailed, "translations") // and "en" is there
 	delete(many, "aab")
 	w.do("PATCH", path, w.tokens["OWNER"], object{"translations": many}).ok(200, nil)
 	// Limits count characters, in every script.
-	for _, name := range []string{strings.Repeat("😀", 200), strings.Repeat("字", 200), "بيتزا", "פיצה", "पिज़्ज़ा", "e\u0301\u200d\U0001F468\u200d\U0001F373", `'"; DROP TABLE products; --`} {
+	for _, name := range []string{strings.Repeat("😀", 200), strings.Repeat("字", 200), "بيتزا", "פיצה", "पिज़्ज़ा",
+		"e\u0301\u200d\U0001F468\u200d\U0001F373", `'"; DROP TABLE products; --`} {
 		var p app.Product
-		w.do("PATCH", path, w.tokens["OWNER"], object{"name": name, "description": strings.Repeat("ß", 5000)}).ok(200, &p)
+		w.do("PATCH", path, w.tokens["OWNER"], object{"name": name, "description": strings.Repeat("ß", 5000)}).
+			ok(200, &p)
 		if p.Name != name {
-			t.Errorf("%q became %q", name, p.Name)
+			t.Errorf("name: got %q, want %q", p.Name, name)
 		}
 	}
 }
@@ -279,10 +341,13 @@ func TestProductVersions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := "/products/" + string(w.stores["own"].product.ID)
-	for _, bad := range []string{"", "1", `W/"1"`, `"0"`, `"01"`, `"-1"`, `"x"`, "*", `"1", "2"`, `"9999999999999999999"`} {
-		w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, header("If-Match", bad)).refused(app.CodeValidationFailed, "If-Match")
+	for _, bad := range []string{"", "1", `W/"1"`, `"0"`, `"01"`, `"-1"`, `"x"`, "*", `"1", "2"`,
+		`"9999999999999999999"`} {
+		w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, header("If-Match", bad)).
+			refused(app.CodeValidationFailed, "If-Match")
 	}
-	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(1), ifMatch(1)).refused(app.CodeValidationFailed, "If-Match")
+	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(1), ifMatch(1)).
+		refused(app.CodeValidationFailed, "If-Match")
 	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(2)).refused(app.CodeVersionMismatch)
 	w.do("DELETE", path, w.tokens["OWNER"], nil, ifMatch(2)).refused(app.CodeVersionMismatch)
 
@@ -291,7 +356,10 @@ func TestProductVersions(t *testing.T) {
 	var wait sync.WaitGroup
 	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, 8, func() {
 		for i := range cap(answers) {
-			wait.Go(func() { answers <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)}, ifMatch(1)) })
+			wait.Go(func() {
+				answers <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)},
+					ifMatch(1))
+			})
 		}
 	})
 	wait.Wait()
@@ -305,7 +373,8 @@ func TestProductVersions(t *testing.T) {
 		}
 	}
 	if won != 1 || len(w.told("own", app.EventProductUpdated)) != 1 {
-		t.Errorf("%d changed it, %d events", won, len(w.told("own", app.EventProductUpdated)))
+		t.Errorf("concurrent changes: got %d successes and %d events, want 1 and 1", won,
+			len(w.told("own", app.EventProductUpdated)))
 	}
 }
 
@@ -319,9 +388,10 @@ func (w *world) holding(lock string, id any, waiting int, race func()) {
 	w.must(err)
 	race()
 	for n := 0; n < waiting; {
-		w.must(tx.QueryRowContext(w.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')").Scan(&n))
+		w.must(tx.QueryRowContext(w.Context(),
+			"SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')").Scan(&n))
 		if w.Context().Err() != nil {
-			w.Fatal("nobody waits")
+			w.Fatal("no transaction waits for a lock")
 		}
 	}
 }
@@ -336,23 +406,25 @@ func TestDeleteAProduct(t *testing.T) {
 	told := w.told("own", app.EventProductUpdated)
 	var event app.ProductUpdated
 	w.read(told[0], &event)
-	if len(told) != 1 || event.ID != s.product.ID || event.Version != 2 || cmp.Diff([]string{"deletedAt"}, event.ChangedFields) != "" {
-		t.Errorf("%s", told)
+	if len(told) != 1 || event.ID != s.product.ID || event.Version != 2 ||
+		cmp.Diff([]string{"deletedAt"}, event.ChangedFields) != "" {
+		t.Errorf("product.updated of the deletion: got %s, want one with version 2 and deletedAt", told)
 	}
 	w.do("DELETE", path, w.tokens["ADMIN"], nil).refused(app.CodeNotFound)
 	w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
 	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}).refused(app.CodeNotFound)
-	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).refused(app.CodeProductUnavailable, "items[0].productId")
+	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).
+		refused(app.CodeProductUnavailable, "items[0].productId")
 	var rows []app.Product
 	w.do("GET", "/products", w.tokens["OWNER"], nil).ok(200, &rows)
 	if len(rows) != 0 {
-		t.Errorf("still listed: %+v", rows)
+		t.Errorf("list after the deletion: got %+v, want none", rows)
 	}
 	// The order of before keeps what it was, and the SKU is free.
 	var order orderOut
 	w.do("GET", "/orders/"+string(s.order.ID), w.tokens["OWNER"], nil).ok(200, &order)
 	if order.Items[0].ProductName != s.product.Name || order.Items[0].UnitPriceMinor != 950 {
-		t.Errorf("%+v", order.Items)
+		t.Errorf("items of an earlier order: got %+v, want the name and price of the deleted product", order.Items)
 	}
 	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": "P1"})).ok(201, nil)
 }

@@ -6,45 +6,99 @@ import (
 	"strconv"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// Operations of products.
+var (
+	listProducts   = handle("listProducts", (*Server).products)
+	createProduct  = handle("createProduct", (*Server).createProduct, app.CodeConflict)
+	listCategories = handle("listCategories", (*Server).categories)
+	getProduct     = handle("getProduct", (*Server).product)
+	updateProduct  = handle("updateProduct", (*Server).changeProduct, app.CodeConflict)
+	deleteProduct  = handle("deleteProduct", (*Server).deleteProduct)
 )
 
 type productsIn struct {
-	StoreID      app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Category     string      `query:"category" validate:"max=100"`
-	IsAvailable  *bool       `query:"isAvailable"`
-	Query        string      `query:"q" validate:"max=200" description:"Found in the name, the SKU or a translated name, in any case."`
-	UpdatedSince *app.Time   `query:"updatedSince" description:"Changed at that time or later."`
-	Own          bool        `query:"own" description:"Shows the products' own texts and prices instead of the view's, as for editing them."`
-	Limit        int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor       string      `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Must be the store of the token.
+	StoreID     app.StoreID `query:"storeId" validate:"omitempty,id"`
+	Category    string      `query:"category" validate:"max=100"`
+	IsAvailable *bool       `query:"isAvailable"`
+	// Only products that can be ordered now (true), or only others (false).
+	Orderable  *bool  `query:"orderable"`
+	ExternalID string `query:"externalId" validate:"max=255"`
+	// A part of the name, the SKU or a translated name, in any case.
+	Query string `query:"q" validate:"max=200"`
+	// Only products changed at or after this time.
+	UpdatedSince *app.Time `query:"updatedSince"`
+	// Also deleted products, with deletedAt. Requires updatedSince.
+	IncludeDeleted bool `query:"includeDeleted"`
+	// Returns the products' own texts and prices instead of those of the view, for editing.
+	Own bool `query:"own"`
+	// The store view that determines language and currency. Default: the caller's.
+	StoreViewID app.StoreViewID `query:"storeViewId" validate:"omitempty,id"`
+	// Newest first, or as on the menu: by category, then by position.
+	Sort  app.ProductSort `query:"sort" default:"newest" validate:"enum"`
+	Limit int             `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
-// products shows the menu in the language and the currency of the caller's store view.
+func (in productsIn) check() []app.Detail {
+	if in.IncludeDeleted && in.UpdatedSince == nil {
+		return []app.Detail{{Path: "updatedSince", Message: "is required with includeDeleted"}}
+	}
+	if in.Own && in.StoreViewID != "" {
+		return []app.Detail{{Path: "storeViewId", Message: "must not be combined with own"}}
+	}
+	return nil
+}
+
+// products lists products in the language and the currency of a store view.
 func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app.Product, cursorMeta], error) {
+	none := list[app.Product, cursorMeta]{}
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
-		return list[app.Product, cursorMeta]{}, err
+		return none, err
 	}
-	filter := app.ProductFilter{Category: in.Category, IsAvailable: in.IsAvailable, Query: in.Query, UpdatedSince: in.UpdatedSince}
-	found, err := s.db.Products(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
+	store, view := c.principal.StoreID, c.principal.View
+	if in.StoreViewID != "" {
+		if view, err = s.db.StoreView(ctx, store, in.StoreViewID); err != nil {
+			return none, err
+		}
+	}
+	filter := app.ProductFilter{
+		Category: in.Category, IsAvailable: in.IsAvailable, Orderable: in.Orderable, Query: in.Query,
+		ExternalID: in.ExternalID, UpdatedSince: in.UpdatedSince, Deleted: in.IncludeDeleted,
+	}
+	var found []app.Product
+	next := func(p app.Product) string { return timePosition(p.CreatedAt, string(p.ID)) }
+	if in.Sort == app.ProductsByPosition {
+		next = func(p app.Product) string { return persistence.MenuCursorOf(p).String() }
+		found, err = s.db.Menu(ctx, c.now, store, filter, persistence.ParseMenuCursor(position), in.Limit+1)
+	} else {
+		found, err = s.db.Products(ctx, c.now, store, filter, timeCursor(position), in.Limit+1)
+	}
 	for i := range found {
-		found[i] = shown(found[i], in.Own, c.principal)
+		found[i] = shown(found[i], in.Own, view)
 	}
-	return paged(s, c, found, in.Limit, func(p app.Product) string { return timePosition(p.CreatedAt, string(p.ID)) }), err
+	return paged(s, c, found, in.Limit, next), err
 }
 
-// shown is a product as it is, or in the language and the currency of the caller's view.
-func shown(product app.Product, own bool, caller app.Principal) app.Product {
+// shown returns a product with its own texts and prices, or with those of a view.
+func shown(product app.Product, own bool, view app.StoreView) app.Product {
 	if own {
 		return product
 	}
-	return product.In(caller.View)
+	return product.In(view)
 }
 
 type categoriesIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
 	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor  string      `query:"cursor" validate:"max=1024" description:"nextCursor of the page before."`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=1024"`
 }
 
 func (s *Server) categories(ctx context.Context, c *call, in categoriesIn) (list[app.Category, cursorMeta], error) {
@@ -57,29 +111,49 @@ func (s *Server) categories(ctx context.Context, c *call, in categoriesIn) (list
 }
 
 type productIn struct {
-	ID  app.ProductID `path:"id"`
-	Own bool          `query:"own" description:"Shows the product's own texts and price instead of the view's, as for editing it."`
+	ID app.ProductID `path:"id"`
+	// Returns the product's own texts and price instead of those of the view, for editing.
+	Own bool `query:"own"`
 }
 
 func (s *Server) product(ctx context.Context, c *call, in productIn) (app.Product, error) {
-	product, err := s.db.Product(ctx, c.principal.StoreID, in.ID)
-	return shown(product, in.Own, c.principal), err
+	product, err := s.db.Product(ctx, c.now, c.principal.StoreID, in.ID)
+	return shown(product, in.Own, c.principal.View), err
 }
 
 type createProductIn struct {
-	StoreID       app.StoreID              `json:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	SKU           string                   `json:"sku" validate:"omitempty,notblank,max=64" example:"PIZ-1" description:"No two products of the store have the same."`
-	Name          string                   `json:"name" validate:"required,notblank,max=200" example:"Pizza Margherita"`
-	Description   string                   `json:"description" validate:"max=5000" example:"Tomatoes, mozzarella, basil"`
-	Category      string                   `json:"category" validate:"omitempty,notblank,max=100" example:"pizza"`
-	ImageURL      string                   `json:"imageUrl" validate:"omitempty,https_url,max=2048" example:"https://example.com/margherita.jpg"`
-	PriceMinor    *int64                   `json:"priceMinor" validate:"required,min=0,max=1000000000000" example:"950" description:"In minor units."`
-	Currency      app.Currency             `json:"currency" validate:"required,currency" example:"EUR" description:"Of priceMinor: an ISO 4217 code."`
-	Prices        map[app.Currency]int64   `json:"prices" validate:"max=200,dive,keys,currency,endkeys,min=0,max=1000000000000" description:"In minor units of other currencies."`
-	Translations  map[string]productTextIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys" description:"By BCP 47 locale. A view shows its locale's, else its language's, else the product's own texts."`
-	TaxRatePPM    *int64                   `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000" example:"70000" description:"Parts per million. The store's when absent."`
-	IsAvailable   *bool                    `json:"isAvailable" description:"True by default."`
-	StockQuantity *int64                   `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000" description:"How many can still be ordered. Not counted when absent."`
+	// Must be the store of the token.
+	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
+	// Unique within the store.
+	SKU         string `json:"sku" validate:"omitempty,notblank,max=64" example:"PIZ-1"`
+	Name        string `json:"name" validate:"required,notblank,max=200" example:"Pizza Margherita"`
+	Description string `json:"description" validate:"max=5000" example:"Tomatoes, mozzarella, basil"`
+	Category    string `json:"category" validate:"omitempty,notblank,max=100" example:"pizza"`
+	ImageURL    string `json:"imageUrl" validate:"omitempty,https_url,max=2048" example:"https://example.com/pizza.jpg"`
+	// In minor units.
+	PriceMinor *int64 `json:"priceMinor" validate:"required,min=0,max=1000000000000" example:"950"`
+	// The ISO 4217 code of priceMinor.
+	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
+	// In minor units of other currencies.
+	Prices map[app.Currency]int64 `json:"prices" validate:"max=200,dive,keys,currency,endkeys,min=0,max=1000000000000"`
+	// By BCP 47 locale. A view shows the texts of its locale, otherwise of its language, otherwise the product's own.
+	Translations map[string]productTextIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys"`
+	// Parts per million. Default: the store's taxRatePpm.
+	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000" example:"70000"`
+	// Default: true.
+	IsAvailable *bool `json:"isAvailable"`
+	// The number of units in stock. Default: unlimited.
+	StockQuantity *int64 `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	// The id of an integration's own record, unique among the store's products.
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration.
+	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	// The product cannot be ordered before this time, which is at most 366 days ahead.
+	SoldOutUntil *app.Time `json:"soldOutUntil" example:"2026-03-15T08:00:00Z"`
+	// The choices for one unit, in the order of the menu.
+	OptionGroups []optionGroupIn `json:"optionGroups" validate:"max=20,dive"`
+	// The place on the menu, within the category. Default: 0.
+	Position int64 `json:"position" validate:"min=0,max=1000000000"`
 }
 
 type productTextIn struct {
@@ -88,21 +162,27 @@ type productTextIn struct {
 }
 
 func (in createProductIn) check() []app.Detail {
+	var faults []app.Detail
 	if _, twice := in.Prices[in.Currency]; twice {
-		return []app.Detail{pricedTwice(in.Currency)}
+		faults = append(faults, pricedTwice("prices", in.Currency))
 	}
-	return nil
+	faults = append(faults, checkOptionGroups(in.OptionGroups, nil)...)
+	return append(faults, checkOptionPrices(optionGroups(in.OptionGroups), in.Currency)...)
 }
 
-func pricedTwice(currency app.Currency) app.Detail {
-	return app.Detail{Path: member("prices", string(currency)), Message: "is the product's own currency, whose price is priceMinor"}
+func pricedTwice(prices string, currency app.Currency) app.Detail {
+	return app.Detail{
+		Path: member(prices, string(currency)), Message: "is the product's own currency; set priceMinor instead",
+	}
 }
 
 func (in createProductIn) product() app.Product {
 	p := app.Product{
 		SKU: in.SKU, Name: in.Name, Description: in.Description, Category: in.Category, ImageURL: in.ImageURL,
-		PriceMinor: *in.PriceMinor, Currency: in.Currency, Prices: in.Prices, Translations: map[string]app.ProductText{},
-		TaxRatePPM: in.TaxRatePPM, IsAvailable: true, StockQuantity: in.StockQuantity,
+		PriceMinor: *in.PriceMinor, Currency: in.Currency, Prices: in.Prices,
+		Translations: map[string]app.ProductText{}, TaxRatePPM: in.TaxRatePPM, IsAvailable: true,
+		StockQuantity: in.StockQuantity, SoldOutUntil: in.SoldOutUntil, OptionGroups: optionGroups(in.OptionGroups),
+		Position: in.Position, ExternalID: in.ExternalID, Metadata: in.Metadata,
 	}
 	for locale, text := range in.Translations {
 		p.Translations[locale] = app.ProductText(text)
@@ -111,35 +191,55 @@ func (in createProductIn) product() app.Product {
 	return p
 }
 
-// createProduct answers with the product's own texts and price, as changeProduct.
+// createProduct returns the product with its own texts and price, as changeProduct does.
 func (s *Server) createProduct(ctx context.Context, c *call, in createProductIn) (app.Product, error) {
-	answer := func(created app.Product) any { return stored{created} }
-	return s.db.CreateProduct(ctx, c.now, c.principal.StoreID, in.product(), c.once, answer)
+	if err := checkSoldOut(c.now, in.SoldOutUntil); err != nil {
+		return app.Product{}, err
+	}
+	return s.db.CreateProduct(ctx, c.now, c.principal.StoreID, in.product(), c.once)
 }
 
 type changeProductIn struct {
-	ID            app.ProductID                  `path:"id"`
-	IfMatch       etag                           `header:"If-Match" description:"The version, in double quotes, that the product must still have."`
-	SKU           nullable[string]               `json:"sku" validate:"omitempty,notblank,max=64"`
-	Name          *string                        `json:"name" validate:"omitempty,notblank,max=200"`
-	Description   nullable[string]               `json:"description" validate:"omitempty,max=5000"`
-	Category      nullable[string]               `json:"category" validate:"omitempty,notblank,max=100"`
-	ImageURL      nullable[string]               `json:"imageUrl" validate:"omitempty,https_url,max=2048"`
-	PriceMinor    *int64                         `json:"priceMinor" validate:"omitempty,min=0,max=1000000000000" description:"In minor units."`
-	Currency      *app.Currency                  `json:"currency" validate:"omitempty,currency" description:"Of priceMinor: an ISO 4217 code."`
-	Prices        map[app.Currency]*int64        `json:"prices" validate:"max=200,dive,keys,currency,endkeys,omitempty,min=0,max=1000000000000" description:"In minor units of other currencies. Those that are not named stay; null takes one out."`
-	Translations  map[string]*productTextPatchIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys,omitempty" description:"By BCP 47 locale. Those that are not named stay; null takes one out."`
-	TaxRatePPM    nullable[int64]                `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000" description:"Parts per million."`
-	IsAvailable   *bool                          `json:"isAvailable"`
-	StockQuantity nullable[int64]                `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000" description:"How many can still be ordered. null ends the counting."`
+	ID app.ProductID `path:"id"`
+	// The version, in double quotes, that the product must still have.
+	IfMatch     etag             `header:"If-Match"`
+	SKU         nullable[string] `json:"sku" validate:"omitempty,notblank,max=64"`
+	Name        *string          `json:"name" validate:"omitempty,notblank,max=200"`
+	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
+	Category    nullable[string] `json:"category" validate:"omitempty,notblank,max=100"`
+	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,https_url,max=2048"`
+	// In minor units.
+	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,min=0,max=1000000000000"`
+	// The ISO 4217 code of priceMinor.
+	Currency *app.Currency `json:"currency" validate:"omitempty,currency"`
+	// In minor units of other currencies. Omitted currencies stay as they are; null removes a currency.
+	Prices amounts `json:"prices" validate:"max=200,dive,keys,currency,endkeys,omitempty,min=0,max=1000000000000"`
+	// By BCP 47 locale. Omitted locales stay as they are; null removes a locale.
+	Translations textsPatch `json:"translations" validate:"max=100,dive,keys,locale,endkeys,omitempty"`
+	// Parts per million.
+	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000"`
+	IsAvailable *bool           `json:"isAvailable"`
+	// The number of units in stock. Null makes the stock unlimited.
+	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	// The id of an integration's own record, unique among the store's products.
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration. Members that are not named stay; null removes a member.
+	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
+	// The product cannot be ordered before this time, which is at most 366 days ahead. Null makes it orderable again.
+	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
+	// Replaces all groups. A group or an option with the id of an existing one keeps this id.
+	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,max=20,dive"`
+	// The place on the menu, within the category.
+	Position *int64 `json:"position" validate:"omitempty,min=0,max=1000000000"`
 }
 
 type productTextPatchIn struct {
-	Name        *string          `json:"name" validate:"omitempty,notblank,max=200" description:"Needed for a locale that has no texts yet."`
+	// Required for a locale that has no texts yet.
+	Name        *string          `json:"name" validate:"omitempty,notblank,max=200"`
 	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
 }
 
-// apply is the merge patch. What it has to say about the outcome is VALIDATION_FAILED.
+// apply applies the merge patch to a product. It returns VALIDATION_FAILED if the result is invalid.
 func (in changeProductIn) apply(p *app.Product) error {
 	patchOrClear(&p.SKU, in.SKU)
 	patch(&p.Name, in.Name)
@@ -149,7 +249,9 @@ func (in changeProductIn) apply(p *app.Product) error {
 	patch(&p.PriceMinor, in.PriceMinor)
 	patch(&p.Currency, in.Currency)
 	p.Prices = patchEach(p.Prices, in.Prices, func(_, price int64) int64 { return price })
-	p.Translations = patchEach(p.Translations, in.Translations, func(text app.ProductText, wanted productTextPatchIn) app.ProductText {
+	p.Translations = patchEach(p.Translations, in.Translations, func(
+		text app.ProductText, wanted productTextPatchIn,
+	) app.ProductText {
 		patch(&text.Name, wanted.Name)
 		patchOrClear(&text.Description, wanted.Description)
 		return text
@@ -157,45 +259,62 @@ func (in changeProductIn) apply(p *app.Product) error {
 	patch(&p.TaxRatePPM, in.TaxRatePPM)
 	patch(&p.IsAvailable, in.IsAvailable)
 	patch(&p.StockQuantity, in.StockQuantity)
-	return in.checkOutcome(*p)
-}
-
-// checkOutcome refuses what only the product and its patch together can get wrong.
-func (in changeProductIn) checkOutcome(p app.Product) error {
-	var faults []app.Detail
-	if _, twice := p.Prices[p.Currency]; twice {
-		faults = append(faults, pricedTwice(p.Currency))
-	}
-	for locale := range in.Translations {
-		if text, ok := p.Translations[locale]; ok && text.Name == "" {
-			faults = append(faults, app.Detail{Path: member(member("translations", locale), "name"), Message: "is required"})
-		}
-	}
-	switch {
-	case len(p.Prices) > maxPrices:
-		faults = append(faults, app.Detail{Path: "prices", Message: messageOf("max", strconv.Itoa(maxPrices), reflect.TypeOf(p.Prices))})
-	case len(p.Translations) > maxTranslations:
-		faults = append(faults, app.Detail{Path: "translations", Message: messageOf("max", strconv.Itoa(maxTranslations), reflect.TypeOf(p.Translations))})
-	}
-	if len(faults) > 0 {
+	patch(&p.SoldOutUntil, in.SoldOutUntil)
+	patch(&p.Position, in.Position)
+	patchOrClear(&p.ExternalID, in.ExternalID)
+	p.Metadata = patchEach(p.Metadata, in.Metadata, sameText)
+	faults := in.replaceOptions(p)
+	if faults = append(faults, in.checkOutcome(*p)...); len(faults) > 0 {
 		return app.InvalidAll(faults)
 	}
 	return nil
 }
 
-// How many a product may have, as in the tags.
+// checkOutcome returns the faults that depend on both the product and the patch.
+func (in changeProductIn) checkOutcome(p app.Product) []app.Detail {
+	faults := append(checkMetadata(p.Metadata), checkOptionPrices(p.OptionGroups, p.Currency)...)
+	if _, twice := p.Prices[p.Currency]; twice {
+		faults = append(faults, pricedTwice("prices", p.Currency))
+	}
+	for locale := range in.Translations {
+		if text, ok := p.Translations[locale]; ok && text.Name == "" {
+			faults = append(faults,
+				app.Detail{Path: member(member("translations", locale), "name"), Message: "is required"})
+		}
+	}
+	switch {
+	case len(p.Prices) > maxPrices:
+		faults = append(faults,
+			app.Detail{Path: "prices", Message: messageOf("max", strconv.Itoa(maxPrices), reflect.TypeOf(p.Prices))})
+	case len(p.Translations) > maxTranslations:
+		faults = append(faults,
+			app.Detail{Path: "translations",
+				Message: messageOf("max", strconv.Itoa(maxTranslations), reflect.TypeOf(p.Translations))})
+	}
+	return faults
+}
+
+// Limits of a product, as in the tags.
 const (
 	maxPrices       = 200
 	maxTranslations = 100
 )
 
 func (s *Server) changeProduct(ctx context.Context, c *call, in changeProductIn) (app.Product, error) {
-	return s.db.ChangeProduct(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), in.apply)
+	apply := func(p *app.Product) error {
+		before := p.SoldOutUntil
+		if err := in.apply(p); err != nil || in.SoldOutUntil == nil || sameTime(before, p.SoldOutUntil) {
+			return err
+		}
+		return checkSoldOut(c.now, p.SoldOutUntil)
+	}
+	return s.db.ChangeProduct(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.IfMatch.version(), apply)
 }
 
 type deleteProductIn struct {
-	ID      app.ProductID `path:"id"`
-	IfMatch etag          `header:"If-Match" description:"The version, in double quotes, that the product must still have."`
+	ID app.ProductID `path:"id"`
+	// The version, in double quotes, that the product must still have.
+	IfMatch etag `header:"If-Match"`
 }
 
 func (s *Server) deleteProduct(ctx context.Context, c *call, in deleteProductIn) (nothing, error) {

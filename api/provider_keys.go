@@ -17,30 +17,30 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Bounds of what a provider's keys may cost us.
+// Limits of fetching a provider's keys.
 const (
 	maxKeys        = 1 << 20          // bytes
 	keysTimeout    = 5 * time.Second  // of one fetch
-	keysCooldown   = 10 * time.Second // between fetches, however many tokens name unknown keys
-	keysRetryAfter = time.Second      // between fetches that fail
-	keysLifetime   = time.Hour        // after it, keys that the provider has withdrawn are forgotten
+	keysCooldown   = 10 * time.Second // between fetches for tokens with unknown keys
+	keysRetryAfter = time.Second      // between failed fetches
+	keysLifetime   = time.Hour        // after it, keys that the provider has withdrawn are no longer accepted
 )
 
-// keysAway says that a provider's keys cannot be had. To the client it is UNAVAILABLE; the
-// cause is for the log.
+// keysAway is the error of a failed fetch of a provider's keys. The client gets UNAVAILABLE; the log has the
+// cause.
 type keysAway struct{ cause error }
 
-// Error names the cause.
+// Error returns the cause.
 func (e *keysAway) Error() string { return "provider keys: " + e.cause.Error() }
 
-// Unwrap returns what the client is told.
+// Unwrap returns the error for the client.
 func (e *keysAway) Unwrap() error { return app.Unavailable(keysRetryAfter) }
 
-// providerKeys keeps a provider's signing keys. As a transport it fetches them no oftener
-// than it should and answers from memory in between.
+// providerKeys caches a provider's signing keys. It is the transport of the client that it uses, limits the rate of
+// fetches, and otherwise responds from the cache.
 type providerKeys struct {
 	url    string
-	client *http.Client // its transport is this
+	client *http.Client // its transport is the providerKeys itself
 	base   http.RoundTripper
 	now    func() time.Time
 
@@ -63,7 +63,7 @@ func newProviderKeys(url string, authorities *x509.CertPool, now func() time.Tim
 	return k
 }
 
-// current returns the keys, which fetch themselves when a token names one that they lack.
+// current returns the key set, which fetches the keys again for a token with an unknown key.
 func (k *providerKeys) current() *oidc.RemoteKeySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -74,7 +74,7 @@ func (k *providerKeys) current() *oidc.RemoteKeySet {
 	return k.keys
 }
 
-// RoundTrip answers with the keys, fetched now or a moment ago.
+// RoundTrip returns the keys, from the provider or from the cache.
 func (k *providerKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 	k.fetching.Lock()
 	defer k.fetching.Unlock()
@@ -91,11 +91,12 @@ func (k *providerKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(k.body)), ContentLength: int64(len(k.body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(k.body)),
+		ContentLength: int64(len(k.body)),
 	}, nil
 }
 
-// fetch gets the document, which must be a set of keys; redirects are not followed.
+// fetch fetches the key set. It does not follow redirects.
 func (k *providerKeys) fetch(r *http.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), keysTimeout)
 	defer cancel()
@@ -105,18 +106,18 @@ func (k *providerKeys) fetch(r *http.Request) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", k.url, response.Status)
+		return nil, fmt.Errorf("%s responds with %s", k.url, response.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxKeys+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(body) > maxKeys {
-		return nil, fmt.Errorf("%s answers with more than %d bytes", k.url, maxKeys)
+		return nil, fmt.Errorf("%s responds with more than %d bytes", k.url, maxKeys)
 	}
 	var set struct{ Keys []json.RawMessage }
 	if err := json.Unmarshal(body, &set); err != nil || len(set.Keys) == 0 {
-		return nil, fmt.Errorf("%s answers with no keys", k.url)
+		return nil, fmt.Errorf("%s responds without keys", k.url)
 	}
 	return body, nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestKeyRotationOfProviders: new keys are found, of either kind, withdrawn ones forgotten, and
-// tokens with made-up keys cost one fetch in a while.
+// New RSA and EC keys are fetched, and withdrawn keys are dropped. Tokens with forged keys cause at most one fetch
+// per cooldown.
 func TestKeyRotationOfProviders(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
@@ -29,8 +29,9 @@ func TestKeyRotationOfProviders(t *testing.T) {
 	w.must(err)
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	w.must(err)
-	old := f.sign("one", w.claims(object{"exp": w.now.Add(24 * time.Hour).Unix()}))
-	w.login(app.ProviderGoogle, old).ok(200, nil)
+	long := object{"exp": w.now.Add(24 * time.Hour).Unix()}
+	w.login(app.ProviderGoogle, f.sign("one", w.claims(long))).ok(200, nil)
+	old := f.sign("one", w.claims(long))
 
 	first := maps.Clone(f.keys)
 	f.set(func() { f.keys = map[string]crypto.Signer{"two": rsaKey, "three": ecKey} })
@@ -39,7 +40,7 @@ func TestKeyRotationOfProviders(t *testing.T) {
 	w.login(app.ProviderGoogle, f.sign("two", w.claims(nil))).ok(200, nil)
 	w.login(app.ProviderGoogle, f.sign("three", w.claims(nil))).ok(200, nil)
 	if f.asked != 2 {
-		t.Errorf("%d fetches", f.asked)
+		t.Errorf("fetches after a change of keys: got %d, want 2", f.asked)
 	}
 	w.login(app.ProviderGoogle, old).refused(app.CodeInvalidCredentials)
 
@@ -48,7 +49,7 @@ func TestKeyRotationOfProviders(t *testing.T) {
 		w.login(app.ProviderGoogle, forged.sign("one", w.claims(nil))).refused(app.CodeInvalidCredentials)
 	}
 	if f.asked != 2 {
-		t.Errorf("%d fetches after made-up keys", f.asked)
+		t.Errorf("fetches after tokens with forged keys: got %d, want 2", f.asked)
 	}
 	f.set(func() { f.keys = first })
 	w.now = w.now.Add(keysLifetime)
@@ -56,16 +57,19 @@ func TestKeyRotationOfProviders(t *testing.T) {
 	w.login(app.ProviderGoogle, old).ok(200, nil)
 }
 
-// TestProviderAway: without its keys there is no social login, and everything else works.
-func TestProviderAway(t *testing.T) {
+// Without the keys of a provider, its tokens are refused with UNAVAILABLE. The keys are fetched again later.
+func TestProviderUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"a failure":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-		"a redirect": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/"); w.WriteHeader(302) },
-		"no JSON":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
-		"no keys":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) },
-		"a list":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[]`) },
-		"100 MB":     func(w http.ResponseWriter, _ *http.Request) { io.CopyN(w, spaces{}, 100<<20) },
+		"a failure": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"a redirect": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/")
+			w.WriteHeader(302)
+		},
+		"no JSON": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
+		"no keys": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"keys":[]}`) },
+		"a list":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[]`) },
+		"100 MB":  func(w http.ResponseWriter, _ *http.Request) { io.CopyN(w, spaces{}, 100<<20) },
 		"a short one": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
 			fmt.Fprint(w, "{")
@@ -79,41 +83,43 @@ func TestProviderAway(t *testing.T) {
 			authorities.AddCert(f.Certificate())
 			now := noon
 			p := newProviders(Config{
-				Providers:   map[app.Provider]Provider{app.ProviderGoogle: {ClientIDs: []string{"web"}, Issuer: providerIssuer, JWKSURL: f.keysURL()}},
+				Providers: map[app.Provider]Provider{
+					app.ProviderGoogle: {Issuer: providerIssuer, JWKSURL: f.keysURL()},
+				},
 				ProviderCAs: authorities, Now: func() time.Time { return now },
 			})[app.ProviderGoogle]
 			token := f.sign("one", (&socialWorld{world: &world{now: noon}}).claims(nil))
 			for range 3 {
-				if _, err := p.verify(t.Context(), token, ""); app.CodeOf(err) != app.CodeUnavailable {
-					t.Errorf("%v", err)
+				if _, err := p.verify(t.Context(), token, "", []string{"web"}); app.CodeOf(err) != app.CodeUnavailable {
+					t.Errorf("login without keys: got error %v, want %s", err, app.CodeUnavailable)
 				}
 			}
 			if f.asked != 1 {
-				t.Errorf("%d fetches", f.asked)
+				t.Errorf("fetches within %v: got %d, want 1", keysRetryAfter, f.asked)
 			}
 			f.set(func() { f.answer = nil })
 			now = now.Add(keysRetryAfter)
-			who, err := p.verify(t.Context(), token, "")
-			// go-oidc shares a fetch for a moment beyond its end, so the last refusal can
-			// come once more; it asks the provider nothing.
+			who, err := p.verify(t.Context(), token, "", []string{"web"})
+			// go-oidc shares the result of a fetch for a moment after its end, so the last error can be repeated without
+			// another fetch.
 			for again := 0; err != nil && f.fetches() == 1 && again < 1000; again++ {
 				runtime.Gosched()
-				who, err = p.verify(t.Context(), token, "")
+				who, err = p.verify(t.Context(), token, "", []string{"web"})
 			}
 			if err != nil || who.Subject != "1234" || !who.Proven {
-				t.Errorf("%+v, %v", who, err)
+				t.Errorf("login with keys: got %+v and error %v, want the proven subject 1234", who, err)
 			}
 		})
 	}
 }
 
-// fetches is how often the keys were asked for.
+// fetches returns the number of fetches of the keys.
 func (f *fakeProvider) fetches() (n int) {
 	f.set(func() { n = f.asked })
 	return n
 }
 
-// TestSlowProvider: who waits for keys does not wait for ever.
+// A login that waits for keys ends with its request. Other operations do not wait.
 func TestSlowProvider(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
@@ -123,8 +129,9 @@ func TestSlowProvider(t *testing.T) {
 	p := w.server.providers[app.ProviderGoogle]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := p.verify(ctx, w.provider.sign("one", w.claims(nil)), ""); err != context.DeadlineExceeded {
-		t.Errorf("%v", err)
+	_, err := p.verify(ctx, w.provider.sign("one", w.claims(nil)), "", []string{"web"})
+	if err != context.DeadlineExceeded {
+		t.Errorf("verify with a deadline: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	w.login(app.ProviderGoogle, app.NewSecret("x")).refused(app.CodeInvalidCredentials)
 	w.do("POST", "/customer-auth/register", "", registration(w.stores["own"].id)).ok(201, nil)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -15,40 +16,84 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// limits says which budgets the requests of a route are counted against (contract §3).
-type limits struct {
-	address bool     // the client address's, one for all routes of both realms
-	without string   // a cookie: the address's budget is for requests that lack it
-	account []string // the members of the body that name the account, which has a budget over all addresses
-	session bool     // the session's, one for all its routes
+// limit names the budgets that a request of a route counts against (contract §3, Rate limit). Without a budget of the
+// session, each request with an access token or an API key also takes a token from the bucket of its credential.
+type limit struct {
+	address    bool     // of the client address; one budget for all routes of both realms
+	cookieless bool     // the address's budget is only for requests without the refresh cookie
+	account    []string // members of the body that name the account, which has a budget over all addresses
+	invitation bool     // the account is the email that the token in the body invites
+	session    bool     // of the session; one budget for all its routes
+	quotas     []quota  // the handler counts the request against them
+	streams    int      // concurrent streams of a store on all routes; 0 = the route has no stream
 }
 
-// limited is the table of all routes with a limit.
-var limited = map[string]limits{
-	"POST /auth/login":         {address: true, account: []string{"email"}},
-	"POST /auth/accept-invite": {address: true, account: []string{"token"}}, // with which the password of its user can be guessed
-	"POST /auth/refresh":       {address: true, without: "refreshToken", session: true},
-	"POST /auth/switch-store":  {session: true},
-	"POST /auth/logout":        {session: true},
-
-	"POST /customer-auth/login":    {address: true, account: []string{"storeId", "email"}},
-	"POST /customer-auth/register": {address: true, account: []string{"storeId", "email"}},
-	// Whose account it is, only the verified token says. Until then the token stands for it.
-	"POST /customer-auth/social":  {address: true, account: []string{"storeId", "token"}},
-	"POST /customer-auth/refresh": {address: true, without: "customerRefreshToken", session: true},
-	"POST /customer-auth/logout":  {session: true},
+// quota is an exact budget. Quotas of the same name are the same budget. All quotas of a route have the same window.
+type quota struct {
+	name   string
+	per    owner
+	most   int // in any window
+	factor int // instead of most: a multiple of COMANDA_AUTH_RATE_LIMIT
+	window time.Duration
 }
 
-func (rt *route) limits() limits { return limited[rt.method+" "+rt.path] }
+// owner is the kind of the owner of a quota.
+type owner string
 
-// accountFactor is by how much an account's budget is larger than an address's, so that
-// nobody can lock an owner out with a few wrong guesses.
+const (
+	perWebhook owner = "webhook" // that the path identifies
+	perStore   owner = "store"
+	perSelf    owner = "customer" // who changes the own data; users and API keys are not limited
+	perNetwork owner = "store and network"
+)
+
+// registrations limits the accounts that one network opens in a store.
+var registrations = []quota{{name: "registrations", per: perNetwork, factor: 10, window: time.Hour}}
+
+// The limits of routes. Before an ID token is verified, the token stands for the account.
+var (
+	perLogin      = limit{address: true, account: []string{"email"}}
+	perInvitation = limit{address: true, account: []string{"token"}, invitation: true}
+	perCustomer   = limit{address: true, account: []string{"storeId", "email"}}
+	perLink       = limit{address: true} // the handler counts it against the account
+	perToken      = limit{address: true, account: []string{"token"}}
+	perRefresh    = limit{address: true, cookieless: true, session: true}
+	perSession    = limit{session: true}
+
+	// A test may hold a shared slot of a worker for ten seconds.
+	perTest = limit{quotas: []quota{
+		{name: "tests", per: perWebhook, most: 6, window: time.Minute},
+		{name: "tests", per: perStore, most: 30, window: time.Minute},
+	}}
+	// Registrations and changes of customers cause events. A social login counts if it creates an account.
+	perRegistration = limit{address: true, account: []string{"storeId", "email"}, quotas: registrations}
+	perIDToken      = limit{address: true, account: []string{"storeId", "token"}, quotas: registrations}
+
+	perOwnChange = limit{quotas: []quota{{name: "changes", per: perSelf, most: 30, window: time.Hour}}}
+	// A mail goes to an address of the customer's choice.
+	perNewEmail = limit{session: true, quotas: []quota{
+		{name: "email changes", per: perSelf, most: app.EmailChangesPerHour, window: time.Hour},
+	}}
+	// The transaction of the invitation counts it, for each of its stores.
+	perMail = limit{quotas: []quota{
+		{name: "invitations", per: perStore, most: app.InvitationsPerHour, window: time.Hour},
+	}}
+	perStream = limit{streams: 50}
+)
+
+// any reports whether a limit names a budget of callers.
+func (l limit) any() bool { return l.address || l.session }
+
+// byCredential reports whether requests of a route take a token from the bucket of their credential.
+func (rt *route) byCredential() bool { return rt.byAccessToken() && !rt.Limit.session }
+
+// accountFactor is the ratio of an account's budget to an address's. With a smaller one, a few wrong
+// guesses could lock an owner out.
 const accountFactor = 10
 
-// limiter knows the budgets. What is left of them is in the database, for all replicas
-// together.
+// limiter holds the limits. The database counts the requests, for all replicas together.
 type limiter struct {
-	key    []byte // of the MAC under which budgets are kept; the same for all replicas
+	key    []byte // of the MACs that identify budgets; the same in all replicas
 	most   int
 	window time.Duration
 }
@@ -67,22 +112,44 @@ func newLimiter(c Config) limiter {
 	return l
 }
 
-// budget names somebody's budget. Nobody can tell from the key whose it is.
+// budget returns a budget for COMANDA_AUTH_RATE_LIMIT requests, times factor.
 func (l limiter) budget(factor int, whose ...string) persistence.Budget {
-	mac := hmac.New(sha256.New, l.key)
-	mac.Write([]byte(strings.Join(whose, "\x00"))) // which a body cannot contain
-	return persistence.Budget{Key: mac.Sum(nil), Most: factor * l.most}
+	return persistence.Budget{Key: l.mac(whose...), Most: factor * l.most}
 }
 
-// limitCaller counts a request against the budgets of its client's address and of the
-// account that it names, before anything is done with its credential.
+// mac returns the key of a budget. It is a MAC, so that the database does not contain addresses and accounts.
+func (l limiter) mac(whose ...string) []byte {
+	mac := hmac.New(sha256.New, l.key)
+	mac.Write([]byte(strings.Join(whose, "\x00"))) // a body cannot contain NUL
+	return mac.Sum(nil)
+}
+
+// address returns the budget of a client address.
+func (l limiter) address(c *call) persistence.Budget {
+	return l.budget(1, "address", network(c.exchange.client))
+}
+
+// exactly returns a budget that does not depend on the configured limit.
+func (l limiter) exactly(most int, whose ...string) persistence.Budget {
+	return persistence.Budget{Key: l.mac(whose...), Most: most}
+}
+
+// limitCaller counts a request against the budgets of the client address and of the account that it names,
+// before its credential is read.
 func (s *Server) limitCaller(ctx context.Context, c *call) error {
-	l := c.route.limits()
+	l := c.route.Limit
 	var budgets []persistence.Budget
-	if l.address && (l.without == "" || len(c.request.CookiesNamed(l.without)) == 0) {
-		budgets = append(budgets, s.limiter.budget(1, "address", network(c.exchange.client)))
+	if l.address && (!l.cookieless || len(cookies(c.request.Header, c.route.Cookie)) == 0) {
+		budgets = append(budgets, s.limiter.address(c))
 	}
-	if account, named := c.account(l.account); named {
+	account, named := c.account(l.account)
+	if named && l.invitation {
+		var err error
+		if account, named, err = s.invitedAccount(ctx, c, account); err != nil {
+			return err
+		}
+	}
+	if named {
 		budgets = append(budgets, s.limiter.budget(accountFactor, account...))
 	}
 	if budgets == nil {
@@ -91,17 +158,71 @@ func (s *Server) limitCaller(ctx context.Context, c *call) error {
 	return s.db.TakeRateLimits(ctx, s.limiter.window, budgets...)
 }
 
-// limitPrincipal counts a request against the budget of the session that it was
-// authenticated with.
+// invitedAccount returns the account of the email that a token invites, which is the account of its login. named
+// is false if the token is unknown.
+func (s *Server) invitedAccount(
+	ctx context.Context, c *call, byToken []string,
+) (account []string, named bool, err error) {
+	email, err := s.db.InvitedEmail(ctx, app.NewSecret(byToken[len(byToken)-1]))
+	return []string{"account", c.surface(), app.NormalEmail(email)}, email != "", err
+}
+
+// limitPrincipal counts a request against the budget of its session or, on other routes, takes a token from the bucket
+// of its credential.
 func (s *Server) limitPrincipal(ctx context.Context, c *call) error {
+	if c.route.byCredential() || c.principal.APIKeyID != "" {
+		return s.limitCredential(c)
+	}
 	session := c.principal.SessionID
 	if session == "" { // the credential is a refresh token
 		session = c.refresh.session
 	}
-	if !c.route.limits().session || session == "" {
+	if !c.route.Limit.session || session == "" {
 		return nil
 	}
 	return s.limitSession(ctx, c, session)
+}
+
+// limitCredential takes a token from the bucket of the credential and sets the headers that describe the bucket.
+func (s *Server) limitCredential(c *call) error {
+	state := s.buckets.take(c.now, cmp.Or(string(c.principal.APIKeyID), string(c.principal.SessionID)))
+	c.exchange.Header().Set("RateLimit-Policy", s.buckets.policy)
+	c.exchange.Header().Set("RateLimit", state.header())
+	if state.wait > 0 {
+		return app.RateLimited(state.wait)
+	}
+	return nil
+}
+
+// limitUnknown counts a request with a credential that belongs to nobody against the budget of the client address. It
+// returns refusal, or RATE_LIMITED if the budget is used up.
+func (s *Server) limitUnknown(ctx context.Context, c *call, refusal error) error {
+	if err := s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.address(c)); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// limitQuotas counts a request against the quotas of its route. Handlers call it after the check of existence and
+// before the business rule. store is the store of the principal, or the one in which it registers.
+func (s *Server) limitQuotas(ctx context.Context, c *call, store app.StoreID) error {
+	owners := map[owner]string{
+		perWebhook: c.id(), perStore: string(store), perSelf: string(c.principal.CustomerID),
+		perNetwork: string(store) + " " + neighborhood(c.exchange.client),
+	}
+	var budgets []persistence.Budget
+	for _, q := range c.route.Limit.quotas {
+		if owners[q.per] == "" {
+			continue
+		}
+		budget := s.limiter.budget(q.factor, "quota", q.name, string(q.per), owners[q.per])
+		budget.Most = cmp.Or(q.most, budget.Most)
+		budgets = append(budgets, budget)
+	}
+	if budgets == nil {
+		return nil
+	}
+	return s.db.TakeRateLimits(ctx, c.route.Limit.quotas[0].window, budgets...)
 }
 
 // limitSession counts a request against a session's budget.
@@ -109,11 +230,23 @@ func (s *Server) limitSession(ctx context.Context, c *call, session app.SessionI
 	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(1, "session", c.surface(), string(session)))
 }
 
-// surface is the first part of the path: whose accounts and sessions are meant.
-func (c *call) surface() string { return strings.Split(c.route.path, "/")[1] }
+// limitAccount counts an attempt to guess the password of an account against the account's budget, which the
+// routes share that log in to it. account is the email, in the customer realm the store and the email.
+func (s *Server) limitAccount(ctx context.Context, c *call, account ...string) error {
+	whose := append([]string{"account", c.surface()}, account...)
+	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(accountFactor, whose...))
+}
 
-// account returns what names the account in the body. A body in which it is not named as it
-// must be names none, and will be refused when it is validated.
+// surface separates the budgets of customers from those of users.
+func (c *call) surface() string {
+	if c.route.accepts(app.RealmCustomer) {
+		return "customer-auth"
+	}
+	return "auth"
+}
+
+// account returns the members of the body that name the account. named is false if one is missing or not a
+// string; validation refuses such a body later.
 func (c *call) account(members []string) (account []string, named bool) {
 	if members == nil {
 		return nil, false
@@ -129,15 +262,25 @@ func (c *call) account(members []string) (account []string, named bool) {
 			return nil, false
 		}
 		if name == "email" {
-			value = strings.ToLower(value)
+			value = app.NormalEmail(value)
 		}
 		account = append(account, value)
 	}
 	return account, true
 }
 
-// network is what counts as one client: an address, and of IPv6 the 64 bits that a
-// provider gives to each of its customers.
+// neighborhood returns the network of a client whose addresses one customer of a provider can easily change: for IPv4
+// the /24, for IPv6 the /48.
+func neighborhood(client netip.Addr) string {
+	bits := 24
+	if client.Is6() {
+		bits = 48
+	}
+	return netip.PrefixFrom(client, bits).Masked().String()
+}
+
+// network returns the address that identifies a client: for IPv6 the /64, which is what providers assign to
+// one customer.
 func network(client netip.Addr) string {
 	if client.Is6() {
 		return netip.PrefixFrom(client, 64).Masked().String()

@@ -18,8 +18,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// strict makes another server, with the limit that the contract has and an hour in which it
-// holds, so that what a test takes does not matter.
+// strict returns another server with the limit of the contract. Its window is an hour, longer than any test runs.
 func (w *world) strict() *Server {
 	return w.serverOn(w.db.DB, func(c *Config) { c.RateLimit, c.RateWindow = 10, time.Hour })
 }
@@ -34,7 +33,7 @@ func (w *world) try(s *Server, email, address string, change ...func(*http.Reque
 	return w.doOn(s, "POST", "/auth/login", "", credentials(email, "wrong"), append(change, from(address))...)
 }
 
-// exhaust uses up the budget of an address, with another account each time.
+// exhaust uses up the budget of an address with logins to different accounts.
 func (w *world) exhaust(s *Server, address string) {
 	w.Helper()
 	for i := range 10 {
@@ -42,19 +41,21 @@ func (w *world) exhaust(s *Server, address string) {
 	}
 }
 
-// later lets time go by for all budgets.
+// later moves all hits of the budgets into the past.
 func (w *world) later(d time.Duration) {
 	w.Helper()
 	_, err := w.db.System().DB.ExecContext(w.Context(), `UPDATE rate_limits
-		SET hits = array(SELECT hit - $1 * interval '1 microsecond' FROM unnest(hits) AS hit), expires_at = expires_at - $1 * interval '1 microsecond'`, d.Microseconds())
+		SET hits = array(SELECT hit - $1 * interval '1 microsecond' FROM unnest(hits) AS hit),
+			expires_at = expires_at - $1 * interval '1 microsecond'`, d.Microseconds())
 	w.must(err)
 }
 
-// untilRoom returns how long the only used up budget stays so, where hits hold for an hour.
+// untilRoom returns the time until the only exhausted budget has room, for a window of an hour.
 func (w *world) untilRoom() time.Duration {
 	w.Helper()
 	var microseconds int64
-	w.must(w.db.System().DB.QueryRowContext(w.Context(), `SELECT (extract(epoch FROM hits[1] + interval '1 hour' - clock_timestamp()) * 1000000)::bigint
+	w.must(w.db.System().DB.QueryRowContext(w.Context(), `
+		SELECT (extract(epoch FROM hits[1] + interval '1 hour' - clock_timestamp()) * 1000000)::bigint
 		FROM rate_limits WHERE cardinality(hits) = 10`).Scan(&microseconds))
 	return time.Duration(microseconds) * time.Microsecond
 }
@@ -63,31 +64,29 @@ func (a *answer) retryAfter() time.Duration {
 	a.t.Helper()
 	seconds, err := strconv.Atoi(a.refused(app.CodeRateLimited).Header().Get("Retry-After"))
 	if err != nil || seconds < 1 {
-		a.t.Fatalf("%s: Retry-After is %q", a.what, a.Header().Get("Retry-After"))
+		a.t.Fatalf("%s: Retry-After: got %q, want a positive number of seconds", a.what, a.Header().Get("Retry-After"))
 	}
 	return time.Duration(seconds) * time.Second
 }
 
-// TestEveryRouteToLogInIsLimited: whoever adds a route under /auth or /customer-auth says
-// which budgets it is counted against.
-func TestEveryRouteToLogInIsLimited(t *testing.T) {
+// TestLoginRoutesAreLimited checks that each route under /auth and /customer-auth names its budgets.
+func TestLoginRoutesAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, rt := range routes() {
-		_, known := limited[rt.method+" "+rt.path]
-		want := (strings.HasPrefix(rt.path, "/auth/") || strings.HasPrefix(rt.path, "/customer-auth/")) && rt.path != "/auth/me" && rt.path != "/auth/stores"
-		if known != want {
-			t.Errorf("%s %s: limited %v", rt.method, rt.path, known)
+		lists := strings.HasSuffix(rt.Path, "/sessions") // counted, contract §3
+		if want := rt.guarded() && (rt.Method != http.MethodGet || lists); rt.Limit.any() != want {
+			t.Errorf("%s %s: got limit %+v, want one: %t", rt.Method, rt.Path, rt.Limit, want)
 		}
-	}
-	for name, l := range limited {
-		if !l.address && l.account == nil && !l.session || l.without != "" && !l.session {
-			t.Errorf("%s: %+v", name, l)
+		if rt.Limit.cookieless && (rt.Cookie == "" || !rt.Limit.session) ||
+			rt.Limit.account != nil && !rt.Limit.address {
+			t.Errorf("%s %s: got limit %+v with cookie %q, want cookieless only with a session, account only with address",
+				rt.Method, rt.Path, rt.Limit, rt.Cookie)
 		}
 	}
 }
 
-// TestRetryAfterIsExact: who obeys is let in, who comes early is not and is told the time
-// that is left in whole seconds, and what was refused does not count.
+// A request after Retry-After succeeds. An earlier request is refused with the remaining time in whole seconds. Refused
+// requests do not count.
 func TestRetryAfterIsExact(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -100,17 +99,17 @@ func TestRetryAfterIsExact(t *testing.T) {
 		w.try(s, "ada@example.com", "203.0.113.7").refused(app.CodeRateLimited)
 	}
 	if hashed.Load() != 10 {
-		t.Errorf("the hash ran %d times", hashed.Load())
+		t.Errorf("hashes: got %d, want 10", hashed.Load())
 	}
 	wait := w.try(s, "ada@example.com", "203.0.113.7").retryAfter()
 	if wait > time.Hour || wait < 59*time.Minute {
-		t.Errorf("Retry-After is %v", wait)
+		t.Errorf("Retry-After: got %v, want about an hour", wait)
 	}
-	w.later(wait - time.Minute) // of which a slow machine may use up some
+	w.later(wait - time.Minute) // the minute is for a slow machine
 	atMost := w.untilRoom()
 	wait = w.try(s, "ada@example.com", "203.0.113.7").retryAfter()
 	if atLeast := w.untilRoom(); wait < atLeast || wait >= atMost+time.Second {
-		t.Errorf("Retry-After is %v, there is room in %v to %v", wait, atLeast, atMost)
+		t.Errorf("Retry-After: got %v, want between %v and %v", wait, atLeast, atMost)
 	}
 	w.later(wait)
 	w.doOn(s, "POST", "/auth/login", "", credentials("ada@example.com", password), from("203.0.113.7")).ok(200, nil)
@@ -137,12 +136,12 @@ func TestReplicasShareTheLimit(t *testing.T) {
 	}
 	wait.Wait()
 	if passed.Load() != 10 || refused.Load() != 90 {
-		t.Errorf("%d passed, %d were refused", passed.Load(), refused.Load())
+		t.Errorf("logins: got %d passed and %d refused, want 10 and 90", passed.Load(), refused.Load())
 	}
 }
 
-// TestWhoIsOneClient: the address that counts is the client's as far as it can be known.
-func TestWhoIsOneClient(t *testing.T) {
+// The budget of an address belongs to the client: trusted proxies name it, and an IPv6 network is one client.
+func TestClientOfTheBudget(t *testing.T) {
 	t.Parallel()
 	forwarded := func(address string) func(*http.Request) { return header("X-Forwarded-For", address) }
 	w := newWorld(t)
@@ -154,27 +153,34 @@ func TestWhoIsOneClient(t *testing.T) {
 		change []func(*http.Request)
 		want   app.Code
 	}{
-		"the same":                        {"203.0.113.7", nil, app.CodeRateLimited},
-		"the same as IPv4 in IPv6":        {"::ffff:203.0.113.7", nil, app.CodeRateLimited},
-		"a forged X-Forwarded-For":        {"203.0.113.7", []func(*http.Request){forwarded("198.51.100.1")}, app.CodeRateLimited},
-		"the same by a proxy":             {"10.0.0.1", []func(*http.Request){forwarded("203.0.113.7")}, app.CodeRateLimited},
-		"forged in front of the proxy's":  {"10.0.0.1", []func(*http.Request){forwarded("198.51.100.1, 203.0.113.7")}, app.CodeRateLimited},
-		"another by the proxy":            {"10.0.0.1", []func(*http.Request){forwarded("198.51.100.1")}, app.CodeInvalidCredentials},
+		"the same":                 {"203.0.113.7", nil, app.CodeRateLimited},
+		"the same as IPv4 in IPv6": {"::ffff:203.0.113.7", nil, app.CodeRateLimited},
+		"a forged X-Forwarded-For": {
+			"203.0.113.7", []func(*http.Request){forwarded("198.51.100.1")}, app.CodeRateLimited,
+		},
+		"the same by a proxy": {
+			"10.0.0.1", []func(*http.Request){forwarded("203.0.113.7")}, app.CodeRateLimited,
+		},
+		"forged in front of the proxy's": {
+			"10.0.0.1", []func(*http.Request){forwarded("198.51.100.1, 203.0.113.7")}, app.CodeRateLimited,
+		},
+		"another by the proxy": {
+			"10.0.0.1", []func(*http.Request){forwarded("198.51.100.1")}, app.CodeInvalidCredentials,
+		},
 		"the neighbour":                   {"203.0.113.8", nil, app.CodeInvalidCredentials},
 		"another address of the same /64": {"2001:db8:0:1:ffff::2", nil, app.CodeRateLimited},
 		"the neighbouring /64":            {"2001:db8:0:2::1", nil, app.CodeInvalidCredentials},
 	} {
-		a := w.try(s, "somebody@example.com", c.peer, c.change...)
-		a.what = name
-		a.refused(c.want)
+		w.run(name, func(t *testing.T) {
+			w.try(s, "somebody@example.com", c.peer, c.change...).refused(c.want)
+		})
 	}
 	// What is not limited goes on.
 	w.doOn(s, "GET", "/auth/me", w.tokens["OWNER"], nil, from("203.0.113.7")).ok(200, nil)
 	w.doOn(s, "GET", "/products", w.tokens["OWNER"], nil, from("203.0.113.7")).ok(200, nil)
 }
 
-// TestAccountsHaveABudget: a hundred tries for one account, from wherever they come and
-// however the address is written.
+// The budget of an account counts 100 logins from all addresses and in all spellings of the email.
 func TestAccountsHaveABudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -185,29 +191,30 @@ func TestAccountsHaveABudget(t *testing.T) {
 		w.try(s, email, fmt.Sprintf("203.0.113.%d", i)).refused(app.CodeInvalidCredentials)
 	}
 	w.try(s, "Ada@Example.com", "203.0.113.200").refused(app.CodeRateLimited)
-	w.doOn(s, "POST", "/auth/login", "", `{"password":"x","email":"\u0061da@example.com"}`, from("203.0.113.200")).refused(app.CodeRateLimited)
+	w.doOn(s, "POST", "/auth/login", "", `{"password":"x","email":"\u0061da@example.com"}`, from("203.0.113.200")).
+		refused(app.CodeRateLimited)
 	w.try(s, "bob@example.com", "203.0.113.200").refused(app.CodeInvalidCredentials)
-	// The refusals were not counted against the address: nine tries are left.
+	// Refused logins do not count against the address: nine are left.
 	for i := range 9 {
 		w.try(s, fmt.Sprintf("carol%d@example.com", i), "203.0.113.200").refused(app.CodeInvalidCredentials)
 	}
 	w.try(s, "dave@example.com", "203.0.113.200").refused(app.CodeRateLimited)
 
 	var shorter int
-	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM rate_limits WHERE length(key) <> 32").Scan(&shorter))
+	w.must(w.db.System().DB.QueryRowContext(t.Context(),
+		"SELECT count(*) FROM rate_limits WHERE length(key) <> 32").Scan(&shorter))
 	if shorter != 0 {
-		t.Errorf("%d keys are no MACs", shorter)
+		t.Errorf("keys without the length of a MAC: got %d, want 0", shorter)
 	}
 }
 
-// TestWhichAccountIsMeant: accounts of stores and realms have budgets of their
-// own, and a body that names no account is counted against the address alone.
-func TestWhichAccountIsMeant(t *testing.T) {
+// Each account of each store and realm has its own budget. A body without an account counts against the address only.
+func TestAccountOfTheBudget(t *testing.T) {
 	t.Parallel()
 	account := func(operation, body string) string {
 		_, path, _ := strings.Cut(operation, " ")
-		c := &call{route: &route{method: "POST", path: path}, body: []byte(body)}
-		whose, named := c.account(c.route.limits().account)
+		c := &call{route: routeOf(http.MethodPost, path), body: []byte(body)}
+		whose, named := c.account(c.route.Limit.account)
 		if !named {
 			return ""
 		}
@@ -227,27 +234,28 @@ func TestWhichAccountIsMeant(t *testing.T) {
 		{"POST /customer-auth/social", `{"token":"eyJ","storeId":"sto_A"}`, "account customer-auth sto_A eyJ"},
 	} {
 		if got := account(c.route, c.body); got != c.want {
-			t.Errorf("%s %s: %q instead of %q", c.route, c.body, got, c.want)
+			t.Errorf("%s %s: got account %q, want %q", c.route, c.body, got, c.want)
 		}
 	}
 }
 
-// TestSessionsHaveABudget: one for refresh, logout and switch-store together, counted right
-// after the credential.
+// Refresh, logout and switch-store share the budget of the session. They count after the credential is checked.
 func TestSessionsHaveABudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.strict()
 	table := []route{{
-		method: "POST", path: "/auth/refresh", permission: public, status: 200,
-		endpoint: handle(func(s *Server, ctx context.Context, c *call, _ noIn) (noIn, error) {
+		Method: "POST", Path: "/auth/refresh", Permission: public, Limit: perRefresh, Cookie: userCookie, Status: 200,
+		Handler: handle("refresh", func(s *Server, ctx context.Context, c *call, _ noIn) (noIn, error) {
 			return noIn{}, s.limitSession(ctx, c, app.SessionID(c.request.Header.Get("Session")))
 		}),
 	}}
 	for _, path := range []string{"/auth/logout", "/auth/switch-store"} {
 		table = append(table, route{
-			method: "POST", path: path, permission: app.ViewOwnTenantLogin, status: 200,
-			endpoint: handle(func(*Server, context.Context, *call, noIn) (noIn, error) { return noIn{}, nil }),
+			Method: "POST", Path: path, Realms: []app.Realm{app.RealmTenant}, Permission: app.ViewOwnTenantLogin,
+			Limit: perSession, Status: 200,
+			Handler: handle("nothing",
+				func(*Server, context.Context, *call, noIn) (noIn, error) { return noIn{}, nil }),
 		})
 	}
 	s.router = s.newRouter(table)
@@ -264,7 +272,7 @@ func TestSessionsHaveABudget(t *testing.T) {
 	expect := func(answer *httptest.ResponseRecorder, status int) {
 		t.Helper()
 		if answer.Code != status {
-			t.Errorf("%d instead of %d: %s", answer.Code, status, answer.Body)
+			t.Errorf("got status %d, want %d: %s", answer.Code, status, answer.Body)
 		}
 	}
 	owner := w.claims("OWNER", w.stores["own"].id)
@@ -295,10 +303,107 @@ func TestSessionsHaveABudget(t *testing.T) {
 	expect(send("/auth/refresh", "", header("Cookie", "refreshToken=x"), header("Session", "other")), 200)
 }
 
+// An unknown API key counts for its address. When the address has used up its budget, unknown keys get 429, but valid
+// keys and tokens are not refused.
+func TestUnknownKeysCountForTheAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.strict()
+	here, key := from("203.0.113.7"), w.key("own", app.ScopeReadOrders)
+	for i := range 10 {
+		w.doOn(s, "GET", "/orders", fmt.Sprintf("svc_live_sk_%032x", i), nil, here).refused(app.CodeTokenInvalid)
+		w.doOn(s, "GET", "/orders", "svc_malformed", nil, here).refused(app.CodeTokenInvalid)
+		w.doOn(s, "GET", "/orders", key, nil, here).ok(200, nil)
+	}
+	unknown := "svc_live_sk_" + strings.Repeat("0f", 16)
+	if wait := w.doOn(s, "GET", "/orders", unknown, nil, here).retryAfter(); wait > time.Hour || wait < 59*time.Minute {
+		t.Errorf("Retry-After of an unknown key: got %v, want about an hour", wait)
+	}
+	w.try(s, "nobody@example.com", "203.0.113.7").refused(app.CodeRateLimited)
+	w.doOn(s, "GET", "/orders", key, nil, here).ok(200, nil)
+	w.doOn(s, "GET", "/orders", w.tokens["OWNER"], nil, here).ok(200, nil)
+	w.doOn(s, "GET", "/orders", unknown, nil, from("203.0.113.8")).refused(app.CodeTokenInvalid)
+
+	w.do("POST", "/api-keys/"+string(w.stores["own"].key.ID)+"/revoke", w.tokens["OWNER"], nil).ok(200, nil)
+	w.exec("UPDATE api_keys SET revoked_at = $1 WHERE name = 'Test'", noon)
+	w.doOn(s, "GET", "/orders", key, nil, here).refused(app.CodeAPIKeyRevoked) // the key is known
+}
+
+// A refresh with a cookie that no session matches counts for the address, once.
+func TestUnmatchedRefreshTokensCountForTheAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for path, name := range map[string]string{"/auth/refresh": userCookie, "/customer-auth/refresh": customerCookie} {
+		s := w.strict()
+		w.exec("DELETE FROM rate_limits")
+		realm := app.RealmTenant
+		if name == customerCookie {
+			realm = app.RealmCustomer
+		}
+		refresh := func(cookie string) *answer {
+			return w.doOn(s, "POST", path, "", nil, from("203.0.113.7"), header("Cookie", cookie))
+		}
+		unmatched := []string{
+			name + "=x", name + `="x"`, name + "=a; " + name + "=b", name + "=a b",
+			name + "=" + s.tokens.mintRefresh(realm, app.NewID[app.SessionID](noon), 1),
+		}
+		for i := range 10 {
+			if a := refresh(unmatched[i%len(unmatched)]); a.Code != http.StatusUnauthorized {
+				t.Errorf("%s with %s: got %d, want 401: %s", path, unmatched[i%len(unmatched)], a.Code, a.Body)
+			}
+		}
+		for _, cookie := range unmatched {
+			refresh(cookie).refused(app.CodeRateLimited)
+		}
+		w.doOn(s, "POST", path, "", nil, from("203.0.113.7")).refused(app.CodeRateLimited)
+		w.try(s, "nobody@example.com", "203.0.113.7").refused(app.CodeRateLimited)
+	}
+	// The cookie of a session is not refused because of the address.
+	owner := w.claims("OWNER", w.stores["own"].id)
+	s := w.strict()
+	cookie := userCookie + "=" + s.tokens.mintRefresh(app.RealmTenant, owner.SessionID, 0)
+	w.doOn(s, "POST", "/auth/refresh", "", nil, from("203.0.113.7"), header("Cookie", cookie)).ok(200, nil)
+}
+
+// Webhook tests have budgets of the webhook and of the store, which tests of missing webhooks and of outsiders do not
+// touch.
+func TestWebhookTestsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"].id
+	test := func(webhook app.SubscriptionID, token string) *answer {
+		return w.do("POST", "/webhooks/"+string(webhook)+"/test", token, nil)
+	}
+	first := w.stores["own"].webhook.ID
+	for range 7 {
+		test(app.NewID[app.SubscriptionID](noon), w.tokens["OWNER"]).refused(app.CodeNotFound)
+		test(w.stores["foreign"].webhook.ID, w.tokens["OWNER"]).refused(app.CodeNotFound)
+		test(first, w.tokens["STAFF"]).refused(app.CodeInsufficientRole)
+	}
+	for range 6 {
+		test(first, w.tokens["OWNER"]).ok(200, nil)
+	}
+	if wait := test(first, w.tokens["ADMIN"]).retryAfter(); wait > time.Minute {
+		t.Errorf("Retry-After of the webhook: got %v, want at most a minute", wait)
+	}
+	for range 4 {
+		id := w.addWebhook(own)
+		for range 6 {
+			test(id, w.tokens["OWNER"]).ok(200, nil)
+		}
+	}
+	last := w.addWebhook(own)
+	test(last, w.tokens["OWNER"]).refused(app.CodeRateLimited)
+	test(w.stores["foreign"].webhook.ID, w.tokens["FOREIGN"]).ok(200, nil)
+	w.later(time.Minute)
+	test(last, w.tokens["OWNER"]).ok(200, nil)
+}
+
 // weakHash is one that is quickly computed.
 func weakHash(t *testing.T) string {
 	t.Helper()
-	hash, err := argon2id.CreateHash("x", &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	hash, err := argon2id.CreateHash("x",
+		&argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

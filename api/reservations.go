@@ -2,13 +2,28 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of reservations.
+var (
+	createReservation = handle("createReservation", (*Server).createReservation,
+		app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeConflict)
+	listReservations  = handle("listReservations", (*Server).reservations)
+	getReservation    = handle("getReservation", (*Server).reservation)
+	updateReservation = handle("updateReservation", (*Server).changeReservation,
+		app.CodeInvalidTransition, app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeConflict)
+	eraseReservation        = handle("eraseReservation", (*Server).eraseReservation, app.CodeConflict)
+	updateReservationStatus = handle("updateReservationStatus", (*Server).changeReservationStatus,
+		app.CodeInvalidTransition)
+)
+
 type reservationOut struct {
 	app.Reservation
-	AllowedTransitions []app.ReservationStatus `json:"allowedTransitions"` // what the caller can make of it next
+	// The statuses to which the caller can change it.
+	AllowedTransitions []app.ReservationStatus `json:"allowedTransitions"`
 }
 
 func reservationFor(caller app.Principal, r app.Reservation) reservationOut {
@@ -20,48 +35,73 @@ func reservationFor(caller app.Principal, r app.Reservation) reservationOut {
 }
 
 type createReservationIn struct {
-	StoreID         app.StoreID    `json:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	CustomerID      app.CustomerID `json:"customerId" validate:"omitempty,id" description:"A customer of the store. Either this or customer is given."`
-	Customer        *guestIn       `json:"customer" description:"Somebody else. Either this or customerId is given."`
-	PartySize       int            `json:"partySize" validate:"required,min=1,max=500" example:"4"`
-	StartAt         *app.Time      `json:"startAt" validate:"required" example:"2026-03-14T19:30:00+01:00" description:"With an offset, or in UTC. Within the store's booking window, whoever reserves."`
-	DurationMinutes *int           `json:"durationMinutes" validate:"omitempty,min=15,max=1440" description:"The store's reservationMinutes by default."`
-	Notes           string         `json:"notes" validate:"max=1000" example:"A high chair, please."`
+	// Must be the store of the token.
+	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
+	// A customer of the store. Give either customerId or customer.
+	CustomerID app.CustomerID `json:"customerId" validate:"omitempty,id"`
+	// A guest. Give either customerId or customer.
+	Customer  *guestIn `json:"customer"`
+	PartySize int      `json:"partySize" validate:"required,min=1,max=500" example:"4"`
+	// With an offset, or in UTC. It must be within the store's booking window.
+	StartAt *app.Time `json:"startAt" validate:"required" example:"2026-03-14T19:30:00+01:00"`
+	// Default: the store's reservationMinutes.
+	DurationMinutes *int   `json:"durationMinutes" validate:"omitempty,min=15,max=1440"`
+	Notes           string `json:"notes" validate:"max=1000" example:"A high chair, please."`
+	TableLabel      string `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	// The id of an integration's own record, unique among the store's reservations.
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration.
+	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
 }
 
 func (in createReservationIn) check() []app.Detail {
 	if (in.CustomerID == "") == (in.Customer == nil) {
-		return []app.Detail{{Path: "customerId", Message: "or customer is required, and not both"}}
+		return []app.Detail{{Path: "customerId", Message: "either customerId or customer is required, not both"}}
 	}
 	return nil
 }
 
 func (in createReservationIn) reservation() app.NewReservation {
-	wanted := app.NewReservation{CustomerID: in.CustomerID, PartySize: in.PartySize, StartAt: *in.StartAt, Notes: in.Notes}
+	wanted := app.NewReservation{
+		CustomerID: in.CustomerID, PartySize: in.PartySize, StartAt: *in.StartAt, Notes: in.Notes,
+		TableLabel: in.TableLabel, ExternalID: in.ExternalID, Metadata: in.Metadata,
+	}
 	if in.Customer != nil {
-		wanted.Guest = app.ReservationCustomer{Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone}
+		wanted.Guest = app.ReservationCustomer{
+			Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone,
+		}
 	}
 	patch(&wanted.Minutes, in.DurationMinutes)
 	return wanted
 }
 
 func (s *Server) createReservation(ctx context.Context, c *call, in createReservationIn) (reservationOut, error) {
-	answer := func(made app.Reservation) any { return stored{reservationFor(c.principal, made)} }
-	made, err := s.db.Reserve(ctx, c.now, c.principal.StoreID, in.reservation(), c.once, answer)
+	made, err := s.db.Reserve(ctx, c.now, c.principal.StoreID, in.reservation(), c.once)
 	return reservationFor(c.principal, made), err
 }
 
 type reservationsIn struct {
-	StoreID    app.StoreID             `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Status     []app.ReservationStatus `query:"status" validate:"max=10,dive,enum" description:"Any of those given."`
-	From       *app.Time               `query:"from" description:"Begins at that time or later."`
-	To         *app.Time               `query:"to" description:"Begins before that time."`
-	Date       string                  `query:"date" validate:"omitempty,date" description:"Begins on that day in the store's time zone."`
-	Overlaps   string                  `query:"overlapsDate" validate:"omitempty,date" description:"Begins on that day in the store's time zone, or the day before and goes on."`
-	CustomerID app.CustomerID          `query:"customerId" validate:"omitempty,id"`
-	Query      string                  `query:"q" validate:"max=200" description:"The beginning of the name, the last name, the e-mail address or the phone number, in any case."`
-	Limit      int                     `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor     string                  `query:"cursor" validate:"max=512" description:"nextCursor of the page before, with the same filters."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// Can be given several times: any of these statuses.
+	Status []app.ReservationStatus `query:"status" validate:"max=10,dive,enum"`
+	// Only reservations that start at or after this time.
+	From *app.Time `query:"from"`
+	// Only reservations that start before this time.
+	To *app.Time `query:"to"`
+	// Only reservations changed at or after this time.
+	UpdatedSince *app.Time `query:"updatedSince"`
+	// Only reservations that start on this day in the store's time zone.
+	Date string `query:"date" validate:"omitempty,date"`
+	// Only reservations that start on this day in the store's time zone, or on the day before and last into it.
+	Overlaps   string         `query:"overlapsDate" validate:"omitempty,date"`
+	CustomerID app.CustomerID `query:"customerId" validate:"omitempty,id"`
+	ExternalID string         `query:"externalId" validate:"max=255"`
+	// A prefix of the name, last name, email or phone number, in any case.
+	Query string `query:"q" validate:"max=200"`
+	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (in reservationsIn) check() []app.Detail {
@@ -71,18 +111,25 @@ func (in reservationsIn) check() []app.Detail {
 	return nil
 }
 
-func (s *Server) reservations(ctx context.Context, c *call, in reservationsIn) (list[reservationOut, cursorMeta], error) {
+func (s *Server) reservations(
+	ctx context.Context, c *call, in reservationsIn,
+) (list[reservationOut, cursorMeta], error) {
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return list[reservationOut, cursorMeta]{}, err
 	}
-	filter := app.ReservationFilter{Statuses: in.Status, From: in.From, To: in.To, Date: in.Date, Overlaps: in.Overlaps, CustomerID: in.CustomerID, Query: in.Query}
+	filter := app.ReservationFilter{
+		Statuses: in.Status, From: in.From, To: in.To, Date: in.Date, Overlaps: in.Overlaps, CustomerID: in.CustomerID,
+		UpdatedSince: in.UpdatedSince, ExternalID: in.ExternalID, Query: in.Query,
+	}
 	found, err := s.db.Reservations(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
 	rows := make([]reservationOut, len(found))
 	for i, r := range found {
 		rows[i] = reservationFor(c.principal, r)
 	}
-	return paged(s, c, rows, in.Limit, func(r reservationOut) string { return timePosition(r.StartAt, string(r.ID)) }), err
+	return paged(s, c, rows, in.Limit, func(r reservationOut) string {
+		return timePosition(r.StartAt, string(r.ID))
+	}), err
 }
 
 type reservationIn struct {
@@ -94,31 +141,69 @@ func (s *Server) reservation(ctx context.Context, c *call, in reservationIn) (re
 	return reservationFor(c.principal, r), err
 }
 
-type changeReservationStatusIn struct {
-	ID                 app.ReservationID     `path:"id"`
-	IfMatch            etag                  `header:"If-Match" description:"The version, in double quotes, that the reservation must still have."`
-	Status             app.ReservationStatus `json:"status" validate:"required,enum"`
-	CancellationReason string                `json:"cancellationReason" validate:"omitempty,notblank,max=500" description:"For CANCELLED only."`
+// eraseReservation replaces the personal data of a reservation.
+func (s *Server) eraseReservation(ctx context.Context, c *call, in reservationIn) (nothing, error) {
+	return nothing{}, s.db.EraseReservation(ctx, c.now, c.principal.StoreID, c.actor(), in.ID)
 }
 
-func (in changeReservationStatusIn) check() []app.Detail {
-	if in.Status != app.ReservationCancelled && in.CancellationReason != "" {
-		return []app.Detail{{Path: "cancellationReason", Message: "is for CANCELLED only"}}
+type changeReservationIn struct {
+	ID app.ReservationID `path:"id"`
+	// The version, in double quotes, that the reservation must still have.
+	IfMatch   etag `header:"If-Match"`
+	PartySize *int `json:"partySize" validate:"omitempty,min=1,max=500" example:"5"`
+	// With an offset, or in UTC. A new time must be within the store's booking window. The duration stays unless
+	// durationMinutes changes it.
+	StartAt         *app.Time        `json:"startAt" example:"2026-03-14T20:00:00+01:00"`
+	DurationMinutes *int             `json:"durationMinutes" validate:"omitempty,min=15,max=1440"`
+	Notes           nullable[string] `json:"notes" validate:"omitempty,max=1000" example:"A high chair, please."`
+	TableLabel      nullable[string] `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	// The id of an integration's own record, unique among the store's reservations.
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration. Members that are not named stay; null removes a member.
+	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
+}
+
+// apply applies the merge patch to a reservation.
+func (in changeReservationIn) apply(r *app.Reservation) error {
+	patch(&r.PartySize, in.PartySize)
+	patch(&r.StartAt, in.StartAt)
+	patch(&r.Minutes, in.DurationMinutes)
+	r.EndAt = app.At(r.StartAt.Add(time.Duration(r.Minutes) * time.Minute))
+	patchOrClear(&r.Notes, in.Notes)
+	patchOrClear(&r.TableLabel, in.TableLabel)
+	patchOrClear(&r.ExternalID, in.ExternalID)
+	r.Metadata = patchEach(r.Metadata, in.Metadata, sameText)
+	if faults := checkMetadata(r.Metadata); faults != nil {
+		return app.InvalidAll(faults)
 	}
 	return nil
 }
 
-func (s *Server) changeReservationStatus(ctx context.Context, c *call, in changeReservationStatusIn) (reservationOut, error) {
-	change := app.ReservationStatusChange{To: in.Status, Reason: in.CancellationReason, By: c.actor()}
-	r, err := s.db.ChangeReservationStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
+func (s *Server) changeReservation(ctx context.Context, c *call, in changeReservationIn) (reservationOut, error) {
+	r, err := s.db.ChangeReservation(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), in.apply)
 	return reservationFor(c.principal, r), err
 }
 
-type seatsIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	Date    string      `query:"date" validate:"required,date" description:"A day in the store's time zone."`
+type changeReservationStatusIn struct {
+	ID app.ReservationID `path:"id"`
+	// The version, in double quotes, that the reservation must still have.
+	IfMatch etag                  `header:"If-Match"`
+	Status  app.ReservationStatus `json:"status" validate:"required,enum"`
+	// Only allowed for CANCELLED.
+	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,max=500"`
 }
 
-func (s *Server) seatsOfDay(ctx context.Context, c *call, in seatsIn) (app.SeatsOfDay, error) {
-	return s.db.SeatsOfDay(ctx, c.principal.StoreID, in.Date)
+func (in changeReservationStatusIn) check() []app.Detail {
+	if in.Status != app.ReservationCancelled && in.CancellationReason != "" {
+		return []app.Detail{{Path: "cancellationReason", Message: "is only allowed for CANCELLED"}}
+	}
+	return nil
+}
+
+func (s *Server) changeReservationStatus(
+	ctx context.Context, c *call, in changeReservationStatusIn,
+) (reservationOut, error) {
+	change := app.ReservationStatusChange{To: in.Status, Reason: in.CancellationReason, By: c.actor()}
+	r, err := s.db.ChangeReservationStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
+	return reservationFor(c.principal, r), err
 }

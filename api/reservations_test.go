@@ -31,7 +31,8 @@ func TestReserve(t *testing.T) {
 	w := newWorld(t)
 	body := object{
 		"customer":  object{"name": "Ада <Lovelace> 🍝", "email": "ada@example.com", "phone": "+4915112345678"},
-		"partySize": 4, "startAt": "2026-03-20T19:30:00.1234+01:00", "durationMinutes": 90, "notes": "A high chair & ☕\u2028",
+		"partySize": 4, "startAt": "2026-03-20T19:30:00.1234+01:00", "durationMinutes": 90,
+		"notes": "A high chair & ☕\u2028",
 	}
 	var made reservationOut
 	a := w.do("POST", "/reservations", w.tokens["STAFF"], body)
@@ -39,19 +40,23 @@ func TestReserve(t *testing.T) {
 	start := time.Date(2026, 3, 20, 18, 30, 0, 123e6, time.UTC)
 	want := reservationOut{
 		Reservation: app.Reservation{
-			ID: made.ID, StoreID: w.stores["own"].id, Status: app.ReservationPending,
-			Customer:  app.ReservationCustomer{Name: "Ада <Lovelace> 🍝", Email: "ada@example.com", Phone: "+4915112345678"},
-			PartySize: 4, StartAt: app.At(start), EndAt: app.At(start.Add(90 * time.Minute)), Timezone: "Europe/Berlin", Notes: "A high chair & ☕\u2028",
+			Metadata: map[string]string{},
+			ID:       made.ID, StoreID: w.stores["own"].id, Status: app.ReservationPending,
+			Customer: app.ReservationCustomer{
+				Name: "Ада <Lovelace> 🍝", Email: "ada@example.com", Phone: "+4915112345678",
+			},
+			PartySize: 4, StartAt: app.At(start), EndAt: app.At(start.Add(90 * time.Minute)), Minutes: 90,
+			Timezone: "Europe/Berlin", Notes: "A high chair & ☕\u2028",
 			Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
 		},
 		AllowedTransitions: []app.ReservationStatus{app.ReservationConfirmed, app.ReservationCancelled},
 	}
 	if diff := cmp.Diff(want, made); diff != "" {
-		t.Error(diff)
+		t.Error("created (-want +got):", diff)
 	}
 	for _, part := range []string{`"id":null`, `"startAt":"2026-03-20T18:30:00.123Z"`} {
 		if !strings.Contains(a.Body.String(), part) {
-			t.Errorf("on the wire without %s: %s", part, a.Body)
+			t.Errorf("created: got %s, want %s in it", a.Body, part)
 		}
 	}
 	var shown reservationOut
@@ -59,31 +64,34 @@ func TestReserve(t *testing.T) {
 	want.AllowedTransitions = nil // a key that only reads
 	shown.AllowedTransitions = append([]app.ReservationStatus(nil), shown.AllowedTransitions...)
 	if diff := cmp.Diff(want, shown); diff != "" {
-		t.Error("as a reader sees it:", diff)
+		t.Error("reservation for a reader (-want +got):", diff)
 	}
 	told := w.told("own", app.EventReservationCreated)
-	at := slices.IndexFunc(told, func(data json.RawMessage) bool { return strings.Contains(string(data), string(made.ID)) })
+	at := slices.IndexFunc(told,
+		func(data json.RawMessage) bool { return strings.Contains(string(data), string(made.ID)) })
 	if len(told) != 2 || at < 0 {
-		t.Fatalf("%s", told)
+		t.Fatalf("reservation.created: got %s, want two events, one of %s", told, made.ID)
 	}
 	var event app.Reservation
 	w.read(told[at], &event)
 	if diff := cmp.Diff(want.Reservation, event); diff != "" {
-		t.Error("told:", diff)
+		t.Error("event (-want +got):", diff)
 	}
-	if customers := w.told("own", app.EventCustomerCreated); len(customers) != 1 { // the world's order's
-		t.Errorf("a reservation has made a customer: %s", customers)
+	if customers := w.told("own", app.EventCustomerCreated); len(customers) != 1 { // of the order of the fixture
+		t.Errorf("customer.created: got %s, want only that of the order", customers)
 	}
 
 	// A known customer, and the store's usual time.
 	customer := w.addCustomer("own", "grace@example.com").Customer
 	known := w.reserve(object{"customer": nil, "customerId": customer.ID})
-	if *known.Customer.ID != customer.ID || known.Customer.Email != "grace@example.com" || known.EndAt != app.At(known.StartAt.Add(2*time.Hour)) {
-		t.Errorf("%+v", known)
+	if *known.Customer.ID != customer.ID || known.Customer.Email != "grace@example.com" ||
+		known.EndAt != app.At(known.StartAt.Add(2*time.Hour)) {
+		t.Errorf("reservation of a customer: got %+v, want 2 hours for grace@example.com", known)
 	}
 	foreigner := w.addCustomer("sibling", "grace@example.com").Customer
 	for _, id := range []app.CustomerID{"cus_none", foreigner.ID} {
-		w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"customer": nil, "customerId": id})).
+		w.do("POST", "/reservations", w.tokens["OWNER"],
+			altered(reservationBody(), object{"customer": nil, "customerId": id})).
 			refused(app.CodeValidationFailed, "customerId")
 	}
 }
@@ -95,7 +103,8 @@ func TestReservationStatus(t *testing.T) {
 		t.Helper()
 		token := w.tokens["STAFF"]
 		if len(options) > 0 {
-			return w.do("PATCH", "/reservations/"+string(made.ID)+"/status", token, body, header("If-Match", options[0]))
+			return w.do("PATCH", "/reservations/"+string(made.ID)+"/status", token, body,
+				header("If-Match", options[0]))
 		}
 		return w.do("PATCH", "/reservations/"+string(made.ID)+"/status", token, body)
 	}
@@ -106,7 +115,7 @@ func TestReservationStatus(t *testing.T) {
 	for _, status := range []string{"COMPLETED", "NO_SHOW"} {
 		a := change(made, object{"status": status}).refused(app.CodeInvalidTransition)
 		if diff := cmp.Diff([]string{"CONFIRMED", "CANCELLED"}, a.body.Error.AllowedTransitions); diff != "" {
-			t.Error(diff)
+			t.Error("allowed transitions (-want +got):", diff)
 		}
 	}
 	var confirmed reservationOut
@@ -115,57 +124,63 @@ func TestReservationStatus(t *testing.T) {
 	want := made
 	want.Status, want.Version, want.ConfirmedAt = app.ReservationConfirmed, 2, &at
 	want.ConfirmedBy = &app.ReservationActor{Realm: app.RealmTenant, ID: string(w.users["STAFF"].ID)}
-	want.AllowedTransitions = []app.ReservationStatus{app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow}
+	want.AllowedTransitions = []app.ReservationStatus{
+		app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
+	}
 	if diff := cmp.Diff(want, confirmed); diff != "" {
-		t.Error(diff)
+		t.Error("confirmed (-want +got):", diff)
 	}
 	var event app.Reservation
 	w.read(w.told("own", app.EventReservationConfirmed)[0], &event)
 	if diff := cmp.Diff(want.Reservation, event); diff != "" {
-		t.Error("told:", diff)
+		t.Error("event (-want +got):", diff)
 	}
 	change(made, object{"status": "CONFIRMED"}).ok(200, nil)
 	a := change(made, object{"status": "PENDING"}).refused(app.CodeInvalidTransition)
 	if len(a.body.Error.AllowedTransitions) != 3 {
-		t.Errorf("%+v", a.body.Error)
+		t.Errorf("got %+v, want 3 allowed transitions", a.body.Error)
 	}
 	var cancelled reservationOut
 	change(made, object{"status": "CANCELLED", "cancellationReason": "снег ☃"}).ok(200, &cancelled)
-	if *cancelled.CancellationReason != "снег ☃" || cancelled.ConfirmedBy == nil || len(cancelled.AllowedTransitions) != 0 || cancelled.Version != 3 {
-		t.Errorf("%+v", cancelled)
+	if *cancelled.CancellationReason != "снег ☃" || cancelled.ConfirmedBy == nil ||
+		len(cancelled.AllowedTransitions) != 0 || cancelled.Version != 3 {
+		t.Errorf("cancelled: got %+v, want version 3 with the reason and no transitions", cancelled)
 	}
 	w.read(w.told("own", app.EventReservationCancelled)[0], &event)
 	if diff := cmp.Diff(cancelled.Reservation, event); diff != "" {
-		t.Error("told:", diff)
+		t.Error("event (-want +got):", diff)
 	}
 	change(made, object{"status": "CANCELLED", "cancellationReason": "another"}).ok(200, &cancelled)
 	if *cancelled.CancellationReason != "снег ☃" {
-		t.Errorf("cancelled again: %+v", cancelled)
+		t.Errorf("cancelled again: got %+v, want the first reason", cancelled)
 	}
 	for _, status := range []string{"PENDING", "CONFIRMED", "COMPLETED", "NO_SHOW"} {
-		if a := change(made, object{"status": status}).refused(app.CodeInvalidTransition); len(a.body.Error.AllowedTransitions) != 0 {
-			t.Errorf("%+v", a.body.Error)
+		a := change(made, object{"status": status}).refused(app.CodeInvalidTransition)
+		if len(a.body.Error.AllowedTransitions) != 0 {
+			t.Errorf("got %+v, want no allowed transitions", a.body.Error)
 		}
 	}
 	var shown reservationOut
 	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &shown)
 	if diff := cmp.Diff(cancelled, shown); diff != "" {
-		t.Error(diff)
+		t.Error("after refused changes (-want +got):", diff)
 	}
 
 	// Without a reason; and two ends without an event of their own.
 	quiet := w.reserve(nil)
-	if a := change(quiet, object{"status": "CANCELLED"}).ok(200, nil); !strings.Contains(a.Body.String(), `"cancellationReason":""`) {
-		t.Errorf("%s", a.Body)
+	if a := change(quiet, object{"status": "CANCELLED"}).ok(200, nil); !strings.Contains(a.Body.String(),
+		`"cancellationReason":""`) {
+		t.Errorf("cancelled without a reason: got %s, want an empty cancellationReason", a.Body)
 	}
 	for _, status := range []string{"COMPLETED", "NO_SHOW"} {
 		r := w.reserve(nil)
 		change(r, object{"status": "CONFIRMED"}).ok(200, nil)
 		change(r, object{"status": status}).ok(200, nil)
 	}
-	counts := fmt.Sprint(len(w.told("own", app.EventReservationCreated)), len(w.told("own", app.EventReservationConfirmed)), len(w.told("own", app.EventReservationCancelled)))
+	counts := fmt.Sprint(len(w.told("own", app.EventReservationCreated)),
+		len(w.told("own", app.EventReservationConfirmed)), len(w.told("own", app.EventReservationCancelled)))
 	if counts != "5 3 2" {
-		t.Errorf("events: %s", counts)
+		t.Errorf("events: got %s, want 5 3 2", counts)
 	}
 }
 
@@ -190,7 +205,8 @@ func TestRacingReservationStatus(t *testing.T) {
 		}
 		for waiting := 0; waiting == 0; { // the first in the queue waits for the blocker, the others for the row
 			w.must(w.db.System().DB.QueryRowContext(t.Context(),
-				"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'reservations'::regclass").Scan(&waiting))
+				"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'reservations'::regclass",
+			).Scan(&waiting))
 		}
 		w.must(blocker.Rollback())
 		wait.Wait()
@@ -202,15 +218,15 @@ func TestRacingReservationStatus(t *testing.T) {
 		return counts
 	}
 	if counts := race("CONFIRMED"); counts[200] != 20 || len(w.told("own", app.EventReservationConfirmed)) != 1 {
-		t.Errorf("confirmed at once: %v", counts)
+		t.Errorf("concurrent confirmations: got the statuses %v, want 20 times 200 and one event", counts)
 	}
 	if counts := race("COMPLETED", "NO_SHOW"); counts[200] != 10 || counts[409] != 10 {
-		t.Errorf("two ends at once: %v", counts)
+		t.Errorf("COMPLETED or NO_SHOW: got the statuses %v, want 10 times 200 and 10 times 409", counts)
 	}
 	var shown reservationOut
 	w.do("GET", "/reservations/"+string(r.ID), w.tokens["OWNER"], nil).ok(200, &shown)
 	if shown.Version != 3 {
-		t.Errorf("%+v", shown)
+		t.Errorf("got version %d, want 3", shown.Version)
 	}
 }
 
@@ -221,11 +237,12 @@ func TestReservationOnceForAKey(t *testing.T) {
 	first := w.do("POST", "/reservations", w.tokens["OWNER"], reservationBody(), key).ok(201, nil)
 	again := w.do("POST", "/reservations", w.tokens["OWNER"], reservationBody(), key).ok(201, nil)
 	if first.Body.String() != again.Body.String() {
-		t.Errorf("%s\n%s", first.Body, again.Body)
+		t.Errorf("repeated request: got %s, want %s", again.Body, first.Body)
 	}
-	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"partySize": 2}), key).refused(app.CodeIdempotencyKeyReused)
+	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"partySize": 2}), key).
+		refused(app.CodeIdempotencyKeyReused)
 	if told := w.told("own", app.EventReservationCreated); len(told) != 2 {
-		t.Errorf("%d events", len(told))
+		t.Errorf("reservation.created: got %d events, want 2", len(told))
 	}
 }
 
@@ -234,15 +251,19 @@ func TestReservationList(t *testing.T) {
 	w := newWorld(t)
 	customer := w.addCustomer("own", "grace@example.com").Customer
 	day := func(startAt, name string) reservationOut {
-		return w.reserve(object{"startAt": startAt, "customer": object{"name": name, "email": strings.ToLower(strings.Fields(name)[0]) + "@example.com", "phone": "+4917012345678"}})
+		return w.reserve(object{"startAt": startAt,
+			"customer": object{"name": name, "email": strings.ToLower(strings.Fields(name)[0]) + "@example.com",
+				"phone": "+4917012345678"}})
 	}
 	late := day("2026-03-28T22:59:00Z", "Late Lovelace")  // 23:59 of the 28th in Berlin
 	first := day("2026-03-28T23:00:00Z", "First Öztürk")  // 00:00 of the 29th, which has 23 hours
 	last := day("2026-03-29T21:59:00Z", "Last 50%_ ラザニア") // 23:59
 	next := day("2026-03-29T22:00:00Z", "Next Lovelace")
 	known := w.reserve(object{"startAt": "2026-04-01T12:00:00Z", "customer": nil, "customerId": customer.ID})
-	w.do("PATCH", "/reservations/"+string(last.ID)+"/status", w.tokens["OWNER"], object{"status": "CONFIRMED"}).ok(200, nil)
-	w.do("PATCH", "/reservations/"+string(next.ID)+"/status", w.tokens["OWNER"], object{"status": "CANCELLED"}).ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(last.ID)+"/status", w.tokens["OWNER"], object{"status": "CONFIRMED"}).
+		ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(next.ID)+"/status", w.tokens["OWNER"], object{"status": "CANCELLED"}).
+		ok(200, nil)
 	own := w.stores["own"].reservation.ID
 	for query, want := range map[string][]app.ReservationID{
 		"":                                  {late.ID, first.ID, last.ID, next.ID, known.ID, own},
@@ -271,17 +292,20 @@ func TestReservationList(t *testing.T) {
 		"q=" + url.QueryEscape("+4917"):                             {late.ID, first.ID, last.ID, next.ID},
 		"q=nobody":                                                  {},
 	} {
-		var rows []reservationOut
-		w.do("GET", "/reservations?"+query, w.tokens["STAFF"], nil).ok(200, &rows)
-		got := []app.ReservationID{}
-		for _, r := range rows {
-			got = append(got, r.ID)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", query, diff)
-		}
+		w.run("?"+query, func(t *testing.T) {
+			var rows []reservationOut
+			w.do("GET", "/reservations?"+query, w.tokens["STAFF"], nil).ok(200, &rows)
+			got := []app.ReservationID{}
+			for _, r := range rows {
+				got = append(got, r.ID)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got): %s", query, diff)
+			}
+		})
 	}
-	w.do("PATCH", "/settings", w.token("OWNER", w.stores["sibling"].id), object{"timezone": "America/New_York"}).ok(200, nil)
+	w.do("PATCH", "/settings", w.token("OWNER", w.stores["sibling"].id), object{"timezone": "America/New_York"}).
+		ok(200, nil)
 	for _, date := range []string{"0001-01-01", "9999-12-31"} {
 		w.do("GET", "/reservations?date="+date, w.token("OWNER", w.stores["sibling"].id), nil).ok(200, nil)
 	}
@@ -298,10 +322,12 @@ func TestReservationList(t *testing.T) {
 		cursor = "&cursor=" + next
 	}
 	if diff := cmp.Diff([]app.ReservationID{late.ID, first.ID, last.ID, next.ID}, seen); diff != "" {
-		t.Error(diff)
+		t.Error("pages (-want +got):", diff)
 	}
-	w.do("GET", "/reservations?limit=1&q=other"+cursor, w.tokens["STAFF"], nil).refused(app.CodeValidationFailed, "cursor")
-	w.do("GET", "/reservations?q=%2B4917"+cursor, w.token("OWNER", w.stores["sibling"].id), nil).refused(app.CodeValidationFailed, "cursor")
+	w.do("GET", "/reservations?limit=1&q=other"+cursor, w.tokens["STAFF"], nil).
+		refused(app.CodeValidationFailed, "cursor")
+	w.do("GET", "/reservations?q=%2B4917"+cursor, w.token("OWNER", w.stores["sibling"].id), nil).
+		refused(app.CodeValidationFailed, "cursor")
 }
 
 func TestBadReservations(t *testing.T) {
@@ -347,9 +373,10 @@ func TestBadReservations(t *testing.T) {
 		"an end":            {object{"endAt": "2026-03-20T20:30:00Z"}, "endAt"},
 		"three faults":      {object{"partySize": 0, "startAt": nil, "notes": 1}, "notes|partySize|startAt"},
 	} {
-		a := w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), c.change))
-		a.what = name
-		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		w.run(name, func(t *testing.T) {
+			w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), c.change)).
+				refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+		})
 	}
 	path := "/reservations/" + string(w.stores["own"].reservation.ID) + "/status"
 	for name, c := range map[string]struct {
@@ -362,28 +389,36 @@ func TestBadReservations(t *testing.T) {
 		"an order's":           {object{"status": "PREPARING"}, "status"},
 		"a reason for nothing": {object{"status": "CONFIRMED", "cancellationReason": "x"}, "cancellationReason"},
 		"a blank reason":       {object{"status": "CANCELLED", "cancellationReason": " "}, "cancellationReason"},
-		"a long reason":        {object{"status": "CANCELLED", "cancellationReason": strings.Repeat("é", 501)}, "cancellationReason"},
-		"another's name":       {object{"status": "CONFIRMED", "confirmedBy": "x"}, "confirmedBy"},
+		"a long reason": {
+			object{"status": "CANCELLED", "cancellationReason": strings.Repeat("é", 501)}, "cancellationReason",
+		},
+		"another's name": {object{"status": "CONFIRMED", "confirmedBy": "x"}, "confirmedBy"},
 	} {
-		a := w.do("PATCH", path, w.tokens["OWNER"], c.body)
-		a.what = name
-		a.refused(app.CodeValidationFailed, c.path)
+		w.run(name, func(t *testing.T) {
+			w.do("PATCH", path, w.tokens["OWNER"], c.body).refused(app.CodeValidationFailed, c.path)
+		})
 	}
-	w.do("PATCH", path, w.tokens["OWNER"], object{"status": "CONFIRMED"}, header("If-Match", "1")).refused(app.CodeValidationFailed, "If-Match")
+	w.do("PATCH", path, w.tokens["OWNER"], object{"status": "CONFIRMED"}, header("If-Match", "1")).
+		refused(app.CodeValidationFailed, "If-Match")
 	for query, path := range map[string]string{
-		"status=pending": "status[0]", "status=": "status", "from=yesterday": "from", "to=2026-03-14": "to", "date=2026-02-30": "date", "date=14.3.2026": "date", "overlapsDate=2026-02-30": "overlapsDate",
-		"date=2026-03-14&date=2026-03-15": "date", "from=2026-03-15T00:00:00Z&to=2026-03-15T00:00:00Z": "to", "customerId=%27": "customerId",
-		"q=": "q", "q=%00": "q", "q=%ff": "q", "q=" + strings.Repeat("x", 201): "q", "limit=0": "limit", "limit=101": "limit", "limit=x": "limit", "page=2": "page", "cursor=x": "cursor",
+		"status=pending": "status[0]", "status=": "status", "from=yesterday": "from", "to=2026-03-14": "to",
+		"date=2026-02-30": "date", "date=14.3.2026": "date", "overlapsDate=2026-02-30": "overlapsDate",
+		"date=2026-03-14&date=2026-03-15": "date", "from=2026-03-15T00:00:00Z&to=2026-03-15T00:00:00Z": "to",
+		"customerId=%27": "customerId",
+		"q=":             "q", "q=%00": "q", "q=%ff": "q", "q=" + strings.Repeat("x", 201): "q", "limit=0": "limit",
+		"limit=101": "limit", "limit=x": "limit", "page=2": "page", "cursor=x": "cursor",
 	} {
 		w.do("GET", "/reservations?"+query, w.tokens["OWNER"], nil).refused(app.CodeValidationFailed, path)
 	}
 	var left int
-	w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM reservations WHERE store_id = $1 AND version = 1", w.stores["own"].id).Scan(&left))
+	w.must(w.db.System().DB.QueryRowContext(t.Context(),
+		"SELECT count(*) FROM reservations WHERE store_id = $1 AND version = 1", w.stores["own"].id).Scan(&left))
 	if told := w.told("own", app.EventReservationCreated, app.EventReservationConfirmed); left != 1 || len(told) != 1 {
-		t.Errorf("something was written: %d rows, %d events", left, len(told))
+		t.Errorf("after refused requests: got %d reservations and %d events, want 1 and 1", left, len(told))
 	}
 	// The longest of all is taken.
 	w.reserve(object{
-		"customer": object{"name": strings.Repeat("🍝", 200)}, "notes": strings.Repeat("é", 1000), "durationMinutes": 1440, "partySize": 50,
+		"customer": object{"name": strings.Repeat("🍝", 200)}, "notes": strings.Repeat("é", 1000),
+		"durationMinutes": 1440, "partySize": 50,
 	})
 }

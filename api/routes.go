@@ -10,187 +10,344 @@ import (
 
 	"github.com/comanda-dev/comanda/api/dashboard"
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
-// route is one operation. Who may call it follows from the permission (app.Permissions).
+// route is one operation of the API.
 type route struct {
-	method     string
-	path       string
-	permission app.Permission       // or public, or byRefreshToken
-	resource   persistence.Resource // what of a store {id} names, if anything
-	once       bool                 // takes an Idempotency-Key
-	status     int                  // of a success
-	summary    string
-	endpoint   endpoint
+	Method     string
+	Path       string
+	Realms     []app.Realm    // of the tokens that it accepts or issues; API keys belong to the tenant realm
+	Permission app.Permission // or public, or byRefreshToken
+	Limit      limit          // the rate limits that a request counts against, in addition to its credential's bucket
+	Cookie     string         // the refresh cookie that it reads, sets or clears; "" = none
+	Idempotent bool           // accepts an Idempotency-Key
+	Status     int            // of a success
+	Summary    string         // in the OpenAPI document
+	Handler    endpoint
 }
 
-// What stands in place of a permission where no access token is looked at.
+// Permissions of operations that do not read an access token.
 const (
-	public         app.Permission = "public"           // everybody may call it
-	byRefreshToken app.Permission = "by refresh token" // the cookie is the credential
+	public         app.Permission = "public"           // no credential is required
+	byRefreshToken app.Permission = "by refresh token" // the credential is the refresh cookie
 )
 
-// byAccessToken reports whether a route's credential is the Authorization header's.
+// byAccessToken reports whether the credential of a route is the Authorization header.
 func (rt *route) byAccessToken() bool {
-	return rt.permission != public && rt.permission != byRefreshToken
+	return rt.Permission != public && rt.Permission != byRefreshToken
 }
 
-// routes is the whole surface.
+// requiresOTP reports whether a route is closed to users without one-time passwords in a store that requires them. The
+// routes with which users switch them on are open.
+func (rt *route) requiresOTP() bool { return !strings.HasPrefix(rt.Path, "/auth/") }
+
+// accepts reports whether a route is for tokens of a realm.
+func (rt *route) accepts(realm app.Realm) bool { return slices.Contains(rt.Realms, realm) }
+
+// guarded reports whether the cross-origin protection applies to a route (contract §3, CSRF).
+func (rt *route) guarded() bool {
+	return strings.HasPrefix(rt.Path, "/auth/") || strings.HasPrefix(rt.Path, "/customer-auth/")
+}
+
+// routes returns all operations of the API.
 func routes() []route {
-	const get, post, patch = http.MethodGet, http.MethodPost, http.MethodPatch
-	const webhooks, deliveries, orders, users = persistence.Subscriptions, persistence.Deliveries, persistence.Orders, persistence.Members
-	const products = persistence.Products
-	const customers = persistence.Customers
-	const once = true
+	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	tenant, customer := []app.Realm{app.RealmTenant}, []app.Realm{app.RealmCustomer}
+	platform := []app.Realm{app.RealmPlatform}
+	users := []app.Realm{app.RealmTenant, app.RealmPlatform}
+	tenantOrCustomer := []app.Realm{app.RealmTenant, app.RealmCustomer}
 	return []route{
-		{post, "/auth/login", public, "", !once, 200, "Log in with e-mail address and password",
-			handle((*Server).login, app.CodeInvalidCredentials, app.CodeStoreMismatch)},
-		{post, "/auth/refresh", byRefreshToken, "", !once, 200, "Get a new access token and a new refresh token for the one in the cookie",
-			handle((*Server).refresh, app.CodeTokenInvalid, app.CodeTokenRevoked)},
-		{post, "/auth/switch-store", app.SwitchStore, "", !once, 200, "Work in another store of the same website",
-			handle((*Server).switchStore, app.CodeStoreMismatch)},
-		{post, "/auth/logout", app.EndOwnTenantLogin, "", !once, 200, "End the session", handle((*Server).logout)},
-		{get, "/auth/me", app.ViewOwnTenantLogin, "", !once, 200, "Show who is logged in, and the active store", handle((*Server).me)},
+		{Method: post, Path: "/auth/login", Realms: users, Permission: public, Limit: perLogin, Cookie: userCookie,
+			Status: 200, Summary: "Log in", Handler: login},
+		{Method: post, Path: "/auth/refresh", Realms: users, Permission: byRefreshToken, Limit: perRefresh,
+			Cookie: userCookie, Status: 200, Summary: "Refresh the tokens", Handler: refresh},
+		{Method: post, Path: "/auth/switch-store", Realms: tenant, Permission: app.SwitchStore, Limit: perSession,
+			Status: 200, Summary: "Switch to another store of the website", Handler: switchStore},
+		{Method: post, Path: "/auth/logout", Realms: users, Permission: app.EndOwnTenantLogin, Limit: perSession,
+			Cookie: userCookie, Status: 200, Summary: "Log out", Handler: logout},
+		{Method: post, Path: "/auth/otp", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 201, Summary: "Set up one-time passwords", Handler: setUpOTP},
+		{Method: post, Path: "/auth/otp/confirm", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 200, Summary: "Switch on one-time passwords", Handler: confirmOTP},
+		{Method: post, Path: "/auth/otp/recovery-codes", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 200, Summary: "Replace the recovery codes", Handler: replaceRecoveryCodes},
+		{Method: del, Path: "/auth/otp", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 204, Summary: "Switch off one-time passwords", Handler: disableOTP},
+		{Method: get, Path: "/auth/me", Realms: users, Permission: app.ViewOwnTenantLogin, Status: 200,
+			Summary: "Get the current user and the active store", Handler: getCurrentUser},
+		{Method: get, Path: "/auth/stores", Realms: tenant, Permission: app.SwitchStore, Status: 200,
+			Summary: "List the stores of the current user", Handler: listStores},
+		{Method: post, Path: "/auth/accept-invite", Realms: users, Permission: public, Limit: perInvitation,
+			Cookie: userCookie, Status: 200, Summary: "Accept an invitation and log in", Handler: acceptInvitation},
 
-		{get, "/auth/stores", app.SwitchStore, "", !once, 200, "List the stores in which the user works, as at login", handle((*Server).stores)},
+		{Method: get, Path: "/auth/sessions", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 200, Summary: "List one's own sessions", Handler: listSessions},
+		{Method: del, Path: "/auth/sessions", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 204, Summary: "End all other sessions", Handler: endOtherSessions},
+		{Method: del, Path: "/auth/sessions/{id}", Realms: users, Permission: app.OwnTenantAccount,
+			Limit: perSession, Status: 204, Summary: "End a session", Handler: endSession},
+		{Method: post, Path: "/auth/password", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
+			Status: 200, Summary: "Change the password", Handler: changePassword},
 
-		{post, "/auth/accept-invite", public, "", !once, 200, "Accept an invitation and log in",
-			handle((*Server).acceptInvite, app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeConflict)},
+		{Method: post, Path: "/auth/password-reset", Realms: users, Permission: public, Limit: perLogin, Status: 202,
+			Summary: "Request a link to reset the password", Handler: requestPasswordReset},
+		{Method: post, Path: "/auth/password-reset/confirm", Realms: users, Permission: public, Limit: perToken,
+			Status: 200, Summary: "Reset the password", Handler: resetPassword},
 
-		{get, "/users", app.ManageUsers, "", !once, 200, "List the store's users, the last to join first", handle((*Server).users)},
-		{post, "/users", app.ManageUsers, "", once, 201, "Invite somebody to stores", handle((*Server).invite, app.CodeStoreMismatch, app.CodeConflict)},
-		{patch, "/users/{id}", app.ManageUsers, users, !once, 200, "Change a user's role in the store",
-			handle((*Server).changeRole, app.CodeLastOwner)},
-		{http.MethodDelete, "/users/{id}", app.ManageUsers, users, !once, 204, "Remove a user from the store",
-			handle((*Server).removeUser, app.CodeLastOwner)},
-		{get, "/audit", app.ViewAuditTrail, "", !once, 200, "List the store's audit trail, the newest first", handle((*Server).auditTrail)},
+		{Method: get, Path: "/users", Realms: tenant, Permission: app.ManageUsers, Status: 200,
+			Summary: "List users", Handler: listUsers},
+		{Method: post, Path: "/users", Realms: tenant, Permission: app.ManageUsers, Limit: perMail, Idempotent: true,
+			Status: 201, Summary: "Invite a user", Handler: inviteUser},
+		{Method: patch, Path: "/users/{id}", Realms: tenant, Permission: app.ManageUsers, Status: 200,
+			Summary: "Change a user's role", Handler: updateUser},
+		{Method: del, Path: "/users/{id}", Realms: tenant, Permission: app.ManageUsers, Status: 204,
+			Summary: "Remove a user from the store", Handler: removeUser},
 
-		{post, "/customer-auth/register", public, "", !once, 201, "Register as a customer of a store",
-			handle((*Server).registerCustomer, app.CodeNotFound, app.CodeEmailTaken)},
-		{post, "/customer-auth/login", public, "", !once, 200, "Log in as a customer of a store",
-			handle((*Server).loginCustomer, app.CodeInvalidCredentials)},
-		{post, "/customer-auth/social", public, "", !once, 200, "Log in as a customer with a provider's ID token",
-			handle((*Server).socialLogin, app.CodeInvalidCredentials, app.CodeNotFound, app.CodeAccountLinkRequired)},
-		{post, "/customer-auth/refresh", byRefreshToken, "", !once, 200, "Get a customer's new access token and new refresh token for the one in the cookie",
-			handle((*Server).refreshCustomer, app.CodeTokenInvalid, app.CodeTokenRevoked)},
-		{post, "/customer-auth/logout", app.EndCustomerLogin, "", !once, 200, "Log out as a customer", handle((*Server).logoutCustomer)},
-		{post, "/api-keys", app.ManageAPIKeys, "", once, 201, "Create an API key, and show it this once", handle((*Server).createAPIKey)},
-		{get, "/api-keys", app.ManageAPIKeys, "", !once, 200, "List the API keys of the store and of its sandbox, the newest first",
-			handle((*Server).apiKeys)},
-		{post, "/api-keys/{id}/revoke", app.ManageAPIKeys, persistence.APIKeys, !once, 200, "Revoke an API key, from the next request on",
-			handle((*Server).revokeAPIKey)},
+		{Method: get, Path: "/invitations", Realms: tenant, Permission: app.ManageUsers, Status: 200,
+			Summary: "List pending invitations", Handler: listInvitations},
+		{Method: post, Path: "/invitations/{id}/resend", Realms: tenant, Permission: app.ManageUsers, Limit: perMail,
+			Status: 200, Summary: "Send an invitation again", Handler: resendInvitation},
+		{Method: del, Path: "/invitations/{id}", Realms: tenant, Permission: app.ManageUsers, Status: 204,
+			Summary: "Withdraw an invitation", Handler: deleteInvitation},
 
-		{post, "/webhooks", app.ManageWebhooks, "", once, 201, "Subscribe a URL to events of the store",
-			handle((*Server).createWebhook, app.CodeLimitReached)},
-		{get, "/webhooks", app.ManageWebhooks, "", !once, 200, "List the store's webhooks, the newest first", handle((*Server).webhooks)},
-		{get, "/webhooks/event-types", app.ManageWebhooks, "", !once, 200, "List the types of events, each with its JSON Schema and an example",
-			handle((*Server).eventTypes)},
-		{get, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Show a webhook", handle((*Server).webhook)},
-		{patch, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 200, "Change a webhook's URL or events, turn it off or on",
-			handle((*Server).changeWebhook, app.CodeVersionMismatch)},
-		{http.MethodDelete, "/webhooks/{id}", app.ManageWebhooks, webhooks, !once, 204, "Delete a webhook and cancel what is left to deliver to it",
-			handle((*Server).deleteWebhook, app.CodeVersionMismatch)},
-		{post, "/webhooks/{id}/test", app.ManageWebhooks, webhooks, !once, 200, "Send a test.ping to a webhook now, once",
-			handle((*Server).testWebhook)},
-		{post, "/webhooks/{id}/rotate-secret", app.ManageWebhooks, webhooks, !once, 200, "Replace a webhook's secret",
-			handle((*Server).rotateSecret, app.CodeVersionMismatch)},
-		{get, "/webhooks/{id}/stats", app.ManageWebhooks, webhooks, !once, 200, "Count a webhook's delivery attempts by hour or day",
-			handle((*Server).webhookStats)},
-		{get, "/webhooks/{id}/deliveries", app.ManageWebhooks, webhooks, !once, 200, "List a webhook's delivery attempts, the newest first",
-			handle((*Server).attempts)},
-		{get, "/webhooks/{id}/deliveries/{attemptId}", app.ManageWebhooks, webhooks, !once, 200, "Show a delivery attempt with its request and the answer",
-			handle((*Server).attempt)},
-		{post, "/webhooks/{id}/replay", app.ManageWebhooks, webhooks, once, 202, "Deliver once more what has ended of a webhook's deliveries, or count that",
-			handle((*Server).replayWebhook, app.CodeLimitReached)},
-		{get, "/webhooks/{id}/replays", app.ManageWebhooks, webhooks, !once, 200, "List a webhook's bulk replays, the newest first", handle((*Server).webhookReplays)},
-		{get, "/webhooks/{id}/replays/{replayId}", app.ManageWebhooks, webhooks, !once, 200, "Show how far a webhook's bulk replay has come", handle((*Server).webhookReplay)},
-		{post, "/replays", app.ManageWebhooks, "", once, 202, "Deliver once more what has ended of the store's deliveries, or count that",
-			handle((*Server).replayStore, app.CodeNotFound, app.CodeLimitReached)},
-		{get, "/replays", app.ManageWebhooks, "", !once, 200, "List the store's bulk replays, the newest first", handle((*Server).storeReplays)},
-		{get, "/replays/{id}", app.ManageWebhooks, persistence.Replays, !once, 200, "Show how far a bulk replay has come", handle((*Server).storeReplay)},
-		{post, "/replays/{id}/cancel", app.ManageWebhooks, persistence.Replays, !once, 200, "Queue no more deliveries of a bulk replay",
-			handle((*Server).cancelReplay, app.CodeConflict)},
+		{Method: get, Path: "/store", Realms: tenant, Permission: app.ViewStore, Status: 200,
+			Summary: "Get the active store", Handler: getStore},
+		{Method: patch, Path: "/store", Realms: tenant, Permission: app.ManageSettings, Status: 200,
+			Summary: "Update the active store", Handler: updateStore},
+		{Method: post, Path: "/store/pause", Realms: tenant, Permission: app.PauseOrdering, Status: 200,
+			Summary: "Pause ordering", Handler: pauseOrdering},
+		{Method: post, Path: "/store/resume", Realms: tenant, Permission: app.PauseOrdering, Status: 200,
+			Summary: "Resume ordering", Handler: resumeOrdering},
+		{Method: post, Path: "/store/views", Realms: tenant, Permission: app.ManageSettings, Idempotent: true,
+			Status: 201, Summary: "Create a store view", Handler: createStoreView},
+		{Method: patch, Path: "/store/views/{id}", Realms: tenant, Permission: app.ManageSettings, Status: 200,
+			Summary: "Update a store view", Handler: updateStoreView},
+		{Method: del, Path: "/store/views/{id}", Realms: tenant, Permission: app.ManageSettings, Status: 204,
+			Summary: "Delete a store view", Handler: deleteStoreView},
+		{Method: post, Path: "/stores", Realms: tenant, Permission: app.AddStores, Idempotent: true, Status: 201,
+			Summary: "Create a further store of the website", Handler: createStore},
 
-		{get, "/deliveries", app.ManageWebhooks, "", !once, 200, "List the store's deliveries, the newest first", handle((*Server).deliveries)},
-		{get, "/dead-letters", app.ManageWebhooks, "", !once, 200, "Count the store's dead letters by webhook and reason", handle((*Server).deadLetters)},
-		{get, "/deliveries/{id}", app.ManageWebhooks, deliveries, !once, 200, "Show a delivery", handle((*Server).delivery)},
-		{post, "/deliveries/{id}/replay", app.ManageWebhooks, deliveries, !once, 202, "Deliver once more what has ended",
-			handle((*Server).replayDelivery, app.CodeDeliveryInProgress, app.CodePayloadErased, app.CodeConflict)},
+		{Method: get, Path: "/audit", Realms: tenant, Permission: app.ViewAuditTrail, Status: 200,
+			Summary: "List audit entries", Handler: listAuditEntries},
 
-		{post, "/orders", app.WriteOrders, "", once, 201, "Place an order",
-			handle((*Server).placeOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
-		{get, "/orders", app.ViewOrders, "", !once, 200, "List the store's orders, the newest first", handle((*Server).orders)},
-		{post, "/orders/quote", app.WriteOrders, "", !once, 200, "Compute what an order would cost, without placing it",
-			handle((*Server).quoteOrder, app.CodeProductUnavailable, app.CodePriceNotSet, app.CodeAmountTooLarge, app.CodeTotalMismatch)},
-		{get, "/orders/stream", app.WatchOrders, "", !once, 200, "Hear of changes of the store's orders as they happen (server-sent events)",
-			handle((*Server).watchOrders, app.CodeLimitReached)},
-		{get, "/orders/{id}", app.ViewOrders, orders, !once, 200, "Show an order", handle((*Server).order)},
-		{patch, "/orders/{id}/status", app.WriteOrders, orders, !once, 200, "Take an order a step on, or cancel it",
-			handle((*Server).changeOrderStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
-		{get, "/orders/{id}/history", app.ViewOrders, orders, !once, 200, "Show what became of an order, the oldest first", handle((*Server).orderHistory)},
+		{Method: post, Path: "/customer-auth/register", Realms: customer, Permission: public,
+			Limit: perRegistration, Cookie: customerCookie, Status: 201, Summary: "Register a customer",
+			Handler: registerCustomer},
+		{Method: post, Path: "/customer-auth/login", Realms: customer, Permission: public, Limit: perCustomer,
+			Cookie: customerCookie, Status: 200, Summary: "Log in as a customer", Handler: loginCustomer},
+		{Method: post, Path: "/customer-auth/social", Realms: customer, Permission: public, Limit: perIDToken,
+			Cookie: customerCookie, Status: 200, Summary: "Log in with an ID token", Handler: loginWithProvider},
+		{Method: post, Path: "/customer-auth/social/link", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perLink, Status: 200, Summary: "Link a provider to the customer's account", Handler: linkProvider},
+		{Method: post, Path: "/customer-auth/refresh", Realms: customer, Permission: byRefreshToken, Limit: perRefresh,
+			Cookie: customerCookie, Status: 200, Summary: "Refresh a customer's tokens", Handler: refreshCustomer},
+		{Method: post, Path: "/customer-auth/logout", Realms: customer, Permission: app.EndCustomerLogin, Status: 200,
+			Limit: perSession, Cookie: customerCookie, Summary: "Log out a customer", Handler: logoutCustomer},
 
-		{post, "/orders/{id}/payments", app.WriteOrders, orders, once, 201, "Record what a payment provider did about an order",
-			handle((*Server).recordPayment, app.CodeConflict, app.CodeAmountTooLarge).orExisting()},
-		{get, "/orders/{id}/payments", app.ViewOrders, orders, !once, 200, "List an order's payments with their refunds, the newest first",
-			handle((*Server).payments)},
-		{post, "/payments/{id}/refunds", app.RefundPayments, persistence.Payments, once, 201, "Record that a payment provider gave back some of a payment",
-			handle((*Server).refundPayment, app.CodeConflict, app.CodeRefundExceedsPayment).orExisting()},
+		{Method: get, Path: "/customer-auth/sessions", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perSession, Status: 200, Summary: "List a customer's sessions", Handler: listCustomerSessions},
+		{Method: del, Path: "/customer-auth/sessions", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perSession, Status: 204, Summary: "End all other customer sessions", Handler: endOtherCustomerSessions},
+		{Method: del, Path: "/customer-auth/sessions/{id}", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perSession, Status: 204, Summary: "End a customer's session", Handler: endCustomerSession},
+		{Method: post, Path: "/customer-auth/password", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perSession, Status: 200, Summary: "Change a customer's password", Handler: changeCustomerPassword},
 
-		{get, "/products", app.ViewProducts, "", !once, 200, "List the store's products, the newest first", handle((*Server).products)},
-		{post, "/products", app.WriteProducts, "", once, 201, "Add a product to the menu", handle((*Server).createProduct, app.CodeConflict)},
-		{get, "/products/categories", app.ViewProducts, "", !once, 200, "List the categories of the store's products, in the order of their names",
-			handle((*Server).categories)},
-		{get, "/products/{id}", app.ViewProducts, products, !once, 200, "Show a product", handle((*Server).product)},
-		{patch, "/products/{id}", app.WriteProducts, products, !once, 200, "Change members of a product; null clears those that it need not have (RFC 7396)",
-			handle((*Server).changeProduct, app.CodeConflict, app.CodeVersionMismatch)},
-		{http.MethodDelete, "/products/{id}", app.DeleteProducts, products, !once, 204, "Take a product off the menu for good",
-			handle((*Server).deleteProduct, app.CodeVersionMismatch)},
+		{Method: post, Path: "/customer-auth/password-reset", Realms: customer, Permission: public, Limit: perCustomer,
+			Status: 202, Summary: "Request a link to reset a customer's password", Handler: requestCustomerPasswordReset},
+		{Method: post, Path: "/customer-auth/password-reset/confirm", Realms: customer, Permission: public,
+			Limit: perToken, Status: 200, Summary: "Reset a customer's password", Handler: resetCustomerPassword},
 
-		{post, "/reservations", app.WriteReservations, "", once, 201, "Reserve a table",
-			handle((*Server).createReservation, app.CodeSlotFull, app.CodeOutsideBookingWindow)},
-		{get, "/reservations", app.ViewReservations, "", !once, 200, "List the store's reservations, the first to begin first",
-			handle((*Server).reservations)},
-		{get, "/reservations/seats", app.ViewReservations, "", !once, 200, "Show how many seats are taken over a day", handle((*Server).seatsOfDay)},
-		{get, "/reservations/{id}", app.ViewReservations, persistence.Reservations, !once, 200, "Show a reservation", handle((*Server).reservation)},
-		{patch, "/reservations/{id}/status", app.WriteReservations, persistence.Reservations, !once, 200, "Confirm, cancel or complete a reservation, or note that nobody came",
-			handle((*Server).changeReservationStatus, app.CodeVersionMismatch, app.CodeInvalidTransition)},
+		{Method: post, Path: "/customer-auth/email", Realms: customer, Permission: app.OwnCustomerAccount,
+			Limit: perNewEmail, Status: 202, Summary: "Request a change of a customer's email", Handler: changeCustomerEmail},
+		{Method: post, Path: "/customer-auth/email/confirm", Realms: customer, Permission: public,
+			Limit: perToken, Status: 200, Summary: "Confirm a customer's new email", Handler: confirmCustomerEmail},
 
-		{get, "/analytics/summary", app.ViewAnalytics, "", !once, 200, "Sum up the sales of a period, by currency",
-			handle((*Server).salesSummary, app.CodeAmountTooLarge)},
-		{get, "/analytics/sales", app.ViewAnalytics, "", !once, 200, "Plot the sales of a period: each bucket of time, by currency",
-			handle((*Server).salesPlot, app.CodeAmountTooLarge)},
-		{get, "/analytics/products", app.ViewAnalytics, "", !once, 200, "List the products sold in a period by currency, what brought most first",
-			handle((*Server).productSales, app.CodeAmountTooLarge)},
-		{get, "/analytics/customers", app.ViewAnalytics, "", !once, 200, "Count who ordered in a period", handle((*Server).customerCounts)},
+		{Method: post, Path: "/api-keys", Realms: tenant, Permission: app.ManageAPIKeys, Idempotent: true, Status: 201,
+			Summary: "Create an API key", Handler: createAPIKey},
+		{Method: get, Path: "/api-keys", Realms: tenant, Permission: app.ManageAPIKeys, Status: 200,
+			Summary: "List API keys", Handler: listAPIKeys},
+		{Method: post, Path: "/api-keys/{id}/revoke", Realms: tenant, Permission: app.ManageAPIKeys, Status: 200,
+			Summary: "Revoke an API key", Handler: revokeAPIKey},
 
-		{get, "/settings", app.ManageSettings, "", !once, 200, "Show the store's settings", handle((*Server).settings)},
-		{patch, "/settings", app.ManageSettings, "", !once, 200, "Change settings of the store",
-			handle((*Server).changeSettings, app.CodeVersionMismatch)},
+		{Method: post, Path: "/webhooks", Realms: tenant, Permission: app.ManageWebhooks, Idempotent: true, Status: 201,
+			Summary: "Create a webhook", Handler: createWebhook},
+		{Method: get, Path: "/webhooks", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List webhooks", Handler: listWebhooks},
+		{Method: get, Path: "/webhooks/event-types", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List event types", Handler: listEventTypes},
+		{Method: get, Path: "/webhooks/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Get a webhook", Handler: getWebhook},
+		{Method: patch, Path: "/webhooks/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Update a webhook", Handler: updateWebhook},
+		{Method: del, Path: "/webhooks/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 204,
+			Summary: "Delete a webhook", Handler: deleteWebhook},
+		{Method: post, Path: "/webhooks/{id}/test", Realms: tenant, Permission: app.ManageWebhooks, Limit: perTest,
+			Status: 200, Summary: "Send a test event to a webhook", Handler: testWebhook},
+		{Method: post, Path: "/webhooks/{id}/rotate-secret", Realms: tenant, Permission: app.ManageWebhooks,
+			Status: 200, Summary: "Rotate a webhook's secret", Handler: rotateWebhookSecret},
+		{Method: get, Path: "/webhooks/{id}/stats", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Count a webhook's delivery attempts", Handler: getWebhookStats},
+		{Method: get, Path: "/webhooks/{id}/deliveries", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List a webhook's delivery attempts", Handler: listDeliveryAttempts},
+		{Method: get, Path: "/webhooks/{id}/deliveries/{attemptId}", Realms: tenant, Permission: app.ManageWebhooks,
+			Status: 200, Summary: "Get a delivery attempt", Handler: getDeliveryAttempt},
+		{Method: post, Path: "/webhooks/{id}/replay", Realms: tenant, Permission: app.ManageWebhooks, Idempotent: true,
+			Status: 202, Summary: "Replay a webhook's finished deliveries", Handler: replayWebhook},
+		{Method: get, Path: "/webhooks/{id}/replays/{replayId}", Realms: tenant, Permission: app.ManageWebhooks,
+			Status: 200, Summary: "Get the progress of a webhook's bulk replay", Handler: getWebhookReplay},
 
-		{get, "/billing", app.ManageBilling, "", !once, 200, "Show the plan of the store's website, and how much of it is used", handle((*Server).billing)},
-		{patch, "/billing", app.ManageBilling, "", !once, 200, "Give the store's website another plan",
-			handle((*Server).changeBilling, app.CodeConflict)},
-		{get, "/customers", app.ViewCustomers, "", !once, 200, "List the store's customers, the newest first; for a customer, the one", handle((*Server).customers)},
-		{get, "/customers/{id}", app.ViewCustomers, customers, !once, 200, "Show a customer", handle((*Server).customer)},
-		{patch, "/customers/{id}", app.WriteCustomers, customers, !once, 200, "Change members of a customer's profile; null clears those that it need not have (RFC 7396)",
-			handle((*Server).changeCustomer, app.CodeConflict, app.CodeVersionMismatch)},
-		{get, "/customers/{id}/loyalty", app.ViewCustomers, customers, !once, 200, "List how a customer's loyalty points came about, the newest first",
-			handle((*Server).loyalty)},
-		{get, "/customers/{id}/addresses", app.ViewCustomers, customers, !once, 200, "List a customer's addresses, the newest first", handle((*Server).addresses)},
-		{post, "/customers/{id}/addresses", app.WriteAddresses, customers, once, 201, "Add an address of one's own",
-			handle((*Server).addAddress, app.CodeLimitReached)},
-		{patch, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 200,
-			"Change members of an address of one's own; null clears those that it need not have (RFC 7396)",
-			handle((*Server).changeAddress, app.CodeVersionMismatch)},
-		{http.MethodDelete, "/customers/{id}/addresses/{addressId}", app.WriteAddresses, customers, !once, 204, "Delete an address of one's own",
-			handle((*Server).deleteAddress, app.CodeVersionMismatch)},
+		{Method: post, Path: "/replays", Realms: tenant, Permission: app.ManageWebhooks, Idempotent: true, Status: 202,
+			Summary: "Replay the store's finished deliveries", Handler: replayDeliveries},
+		{Method: get, Path: "/replays", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List bulk replays", Handler: listReplays},
+		{Method: get, Path: "/replays/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Get the progress of a bulk replay", Handler: getReplay},
+		{Method: post, Path: "/replays/{id}/cancel", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Cancel a bulk replay", Handler: cancelReplay},
 
-		{post, "/platform/websites", app.ManageWebsites, "", !once, 201, "Open a website with its first store, and invite its first OWNER",
-			handle((*Server).openWebsite, app.CodeConflict)},
-		{get, "/platform/websites", app.ManageWebsites, "", !once, 200, "List all websites, the newest first", handle((*Server).websites)},
-		{patch, "/platform/websites/{id}", app.ManageWebsites, "", !once, 200, "Change the plan of a website, suspend it or end that",
-			handle((*Server).changeWebsite, app.CodeNotFound)},
+		{Method: get, Path: "/events", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List events", Handler: listEvents},
+		{Method: get, Path: "/events/stream", Realms: tenant, Permission: app.ManageWebhooks, Limit: perStream,
+			Status: 200, Summary: "Stream events (server-sent events)", Handler: streamEvents},
+		{Method: get, Path: "/events/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Get an event with its deliveries", Handler: getEvent},
+
+		{Method: get, Path: "/deliveries", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "List deliveries", Handler: listDeliveries},
+		{Method: get, Path: "/deliveries/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Get a delivery", Handler: getDelivery},
+		{Method: post, Path: "/deliveries/{id}/replay", Realms: tenant, Permission: app.ManageWebhooks, Status: 202,
+			Summary: "Replay a delivery", Handler: replayDelivery},
+		{Method: post, Path: "/deliveries/{id}/retry", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Retry a delivery now", Handler: retryDelivery},
+
+		{Method: get, Path: "/dead-letters", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Summary: "Count dead letters by webhook and reason", Handler: listDeadLetters},
+
+		{Method: post, Path: "/orders", Realms: tenant, Permission: app.WriteOrders, Idempotent: true, Status: 201,
+			Summary: "Place an order", Handler: placeOrder},
+		{Method: get, Path: "/orders", Realms: tenantOrCustomer, Permission: app.ViewOrders, Status: 200,
+			Summary: "List orders", Handler: listOrders},
+		{Method: post, Path: "/orders/quote", Realms: tenant, Permission: app.WriteOrders, Status: 200,
+			Summary: "Quote the price of an order", Handler: quoteOrder},
+		{Method: get, Path: "/orders/stream", Realms: tenant, Permission: app.WatchOrders, Limit: perStream,
+			Status: 200, Summary: "Stream order changes (server-sent events)", Handler: streamOrders},
+		{Method: get, Path: "/orders/{id}", Realms: tenantOrCustomer, Permission: app.ViewOrders, Status: 200,
+			Summary: "Get an order", Handler: getOrder},
+		{Method: patch, Path: "/orders/{id}/status", Realms: tenant, Permission: app.WriteOrders, Status: 200,
+			Summary: "Change an order's status", Handler: updateOrderStatus},
+		{Method: get, Path: "/orders/{id}/history", Realms: tenantOrCustomer, Permission: app.ViewOrders, Status: 200,
+			Summary: "List an order's status changes", Handler: listOrderChanges},
+		{Method: get, Path: "/orders/{id}/deliveries", Realms: tenant, Permission: app.WatchOrders, Status: 200,
+			Summary: "List the deliveries of an order's events", Handler: listOrderDeliveries},
+		{Method: post, Path: "/orders/{id}/payments", Realms: tenant, Permission: app.WriteOrders, Idempotent: true,
+			Status: 201, Summary: "Record a payment", Handler: recordPayment},
+		{Method: get, Path: "/orders/{id}/payments", Realms: tenantOrCustomer, Permission: app.ViewOrders, Status: 200,
+			Summary: "List an order's payments and refunds", Handler: listOrderPayments},
+
+		{Method: get, Path: "/payments", Realms: tenant, Permission: app.ListPayments, Status: 200,
+			Summary: "List payments", Handler: listPayments},
+		{Method: post, Path: "/payments/{id}/refunds", Realms: tenant, Permission: app.RefundPayments, Idempotent: true,
+			Status: 201, Summary: "Record a refund", Handler: recordRefund},
+
+		{Method: get, Path: "/products", Realms: tenant, Permission: app.ViewProducts, Status: 200,
+			Summary: "List products", Handler: listProducts},
+		{Method: post, Path: "/products", Realms: tenant, Permission: app.WriteProducts, Idempotent: true, Status: 201,
+			Summary: "Create a product", Handler: createProduct},
+		{Method: post, Path: "/products/import", Realms: tenant, Permission: app.WriteProducts, Idempotent: true,
+			Status: 200, Summary: "Import products as JSON or CSV", Handler: importProducts},
+		{Method: get, Path: "/products/categories", Realms: tenant, Permission: app.ViewProducts, Status: 200,
+			Summary: "List product categories", Handler: listCategories},
+		{Method: get, Path: "/products/{id}", Realms: tenant, Permission: app.ViewProducts, Status: 200,
+			Summary: "Get a product", Handler: getProduct},
+		{Method: patch, Path: "/products/{id}", Realms: tenant, Permission: app.WriteProducts, Status: 200,
+			Summary: "Update a product", Handler: updateProduct},
+		{Method: post, Path: "/products/{id}/stock", Realms: tenant, Permission: app.WriteProducts, Idempotent: true,
+			Status: 200, Summary: "Adjust or set the stock of a product", Handler: changeStock},
+		{Method: del, Path: "/products/{id}", Realms: tenant, Permission: app.DeleteProducts, Status: 204,
+			Summary: "Delete a product", Handler: deleteProduct},
+
+		{Method: post, Path: "/reservations", Realms: tenant, Permission: app.WriteReservations, Idempotent: true,
+			Status: 201, Summary: "Create a reservation", Handler: createReservation},
+		{Method: get, Path: "/reservations", Realms: tenant, Permission: app.ViewReservations, Status: 200,
+			Summary: "List reservations", Handler: listReservations},
+		{Method: get, Path: "/reservations/seats", Realms: tenant, Permission: app.ViewReservations, Status: 200,
+			Summary: "Get the reserved seats of a day", Handler: getSeats},
+		{Method: get, Path: "/reservations/{id}", Realms: tenant, Permission: app.ViewReservations, Status: 200,
+			Summary: "Get a reservation", Handler: getReservation},
+		{Method: patch, Path: "/reservations/{id}", Realms: tenant, Permission: app.WriteReservations, Status: 200,
+			Summary: "Update a reservation", Handler: updateReservation},
+		{Method: del, Path: "/reservations/{id}", Realms: tenant, Permission: app.EraseReservations, Status: 204,
+			Summary: "Erase a reservation's personal data", Handler: eraseReservation},
+		{Method: patch, Path: "/reservations/{id}/status", Realms: tenant, Permission: app.WriteReservations,
+			Status: 200, Summary: "Change a reservation's status", Handler: updateReservationStatus},
+
+		{Method: get, Path: "/analytics/summary", Realms: tenant, Permission: app.ViewAnalytics, Status: 200,
+			Summary: "Summarize the sales of a period", Handler: summarizeSales},
+		{Method: get, Path: "/analytics/sales", Realms: tenant, Permission: app.ViewAnalytics, Status: 200,
+			Summary: "List the sales of a period by hour, day, week or month", Handler: plotSales},
+		{Method: get, Path: "/analytics/products", Realms: tenant, Permission: app.ViewAnalytics, Status: 200,
+			Summary: "List the product sales of a period", Handler: listProductSales},
+		{Method: get, Path: "/analytics/options", Realms: tenant, Permission: app.ViewAnalytics, Status: 200,
+			Summary: "List the option sales of a period", Handler: listOptionSales},
+		{Method: get, Path: "/analytics/customers", Realms: tenant, Permission: app.ViewAnalytics, Status: 200,
+			Summary: "Count the customers and orders of a period", Handler: countCustomers},
+
+		{Method: get, Path: "/settings", Realms: tenant, Permission: app.ManageSettings, Status: 200,
+			Summary: "Get the store's settings", Handler: getSettings},
+		{Method: patch, Path: "/settings", Realms: tenant, Permission: app.ManageSettings, Status: 200,
+			Summary: "Update the store's settings", Handler: updateSettings},
+
+		{Method: get, Path: "/website", Realms: tenant, Permission: app.ViewOwnWebsite, Status: 200,
+			Summary: "Get the website of the active store", Handler: getWebsite},
+		{Method: patch, Path: "/website", Realms: tenant, Permission: app.ChangeOwnWebsite, Status: 200,
+			Summary: "Update the website of the active store", Handler: updateOwnWebsite},
+
+		{Method: get, Path: "/billing", Realms: tenant, Permission: app.ManageBilling, Status: 200,
+			Summary: "Get the plan and its usage", Handler: getBilling},
+		{Method: patch, Path: "/billing", Realms: tenant, Permission: app.ManageBilling, Status: 200,
+			Summary: "Change the plan", Handler: updateBilling},
+
+		{Method: get, Path: "/customers", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
+			Summary: "List customers", Handler: listCustomers},
+		{Method: get, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
+			Summary: "Get a customer", Handler: getCustomer},
+		{Method: patch, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.WriteCustomers,
+			Limit: perOwnChange, Status: 200, Summary: "Update a customer", Handler: updateCustomer},
+		{Method: del, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.EraseCustomers, Status: 204,
+			Summary: "Erase a customer's personal data", Handler: eraseCustomer},
+		{Method: get, Path: "/customers/{id}/export", Realms: tenantOrCustomer, Permission: app.EraseCustomers,
+			Status: 200, Summary: "Export a customer's data", Handler: exportCustomer},
+		{Method: get, Path: "/customers/{id}/loyalty", Realms: tenantOrCustomer, Permission: app.ViewCustomers,
+			Status: 200, Summary: "List a customer's loyalty entries", Handler: listLoyaltyEntries},
+		{Method: get, Path: "/customers/{id}/addresses", Realms: tenantOrCustomer, Permission: app.ViewCustomers,
+			Status: 200, Summary: "List a customer's addresses", Handler: listAddresses},
+		{Method: post, Path: "/customers/{id}/addresses", Realms: customer, Permission: app.WriteAddresses,
+			Limit: perOwnChange, Idempotent: true, Status: 201, Summary: "Create an address", Handler: createAddress},
+		{Method: patch, Path: "/customers/{id}/addresses/{addressId}", Realms: customer, Permission: app.WriteAddresses,
+			Limit: perOwnChange, Status: 200, Summary: "Update an address", Handler: updateAddress},
+		{Method: del, Path: "/customers/{id}/addresses/{addressId}", Realms: customer, Permission: app.WriteAddresses,
+			Limit: perOwnChange, Status: 204, Summary: "Delete an address", Handler: deleteAddress},
+
+		{Method: post, Path: "/platform/websites", Realms: platform, Permission: app.ManageWebsites, Idempotent: true,
+			Status: 201, Summary: "Create a website with its first store", Handler: createWebsite},
+		{Method: get, Path: "/platform/websites", Realms: platform, Permission: app.ManageWebsites, Status: 200,
+			Summary: "List websites", Handler: listWebsites},
+		{Method: get, Path: "/platform/websites/{id}", Realms: platform, Permission: app.ManageWebsites, Status: 200,
+			Summary: "Get a website with its stores and owners", Handler: getWebsiteDetails},
+		{Method: post, Path: "/platform/websites/{id}/stores", Realms: platform, Permission: app.ManageWebsites,
+			Idempotent: true, Status: 201, Summary: "Create a further store of a website", Handler: openStore},
+		{Method: post, Path: "/platform/websites/{id}/invite-owner", Realms: platform, Permission: app.ManageWebsites,
+			Limit: perMail, Idempotent: true, Status: 201, Summary: "Invite an owner of a website's store",
+			Handler: inviteOwner},
+		{Method: del, Path: "/platform/websites/{id}/invitations/{invitationId}", Realms: platform,
+			Permission: app.ManageWebsites, Status: 204, Summary: "Withdraw an invitation of an owner",
+			Handler: withdrawOwnerInvitation},
+		{Method: get, Path: "/platform/audit", Realms: platform, Permission: app.ViewPlatformAudit, Status: 200,
+			Summary: "List the platform's audit entries", Handler: listPlatformAuditEntries},
+		{Method: patch, Path: "/platform/websites/{id}", Realms: platform, Permission: app.ManageWebsites, Status: 200,
+			Summary: "Update a website", Handler: updateWebsite},
 	}
 }
 
@@ -204,15 +361,17 @@ func (s *Server) newRouter(table []route) http.Handler {
 	})
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range table {
-		methods, ok := paths[rt.path]
+		methods, ok := paths[rt.Path]
 		if !ok {
 			methods = map[string]http.Handler{}
-			paths[rt.path] = methods
-			router.Path(rt.path).Handler(s.byMethod(methods))
+			paths[rt.Path] = methods
+			router.Path(rt.Path).Handler(s.byMethod(methods))
 		}
-		methods[rt.method] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.serve(w.(*exchange), r, &rt)
-		})
+		serve := func(x *exchange, r *http.Request) { s.serve(x, r, &rt) }
+		methods[rt.Method] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w.(*exchange), r) })
+		if rt.compressed() {
+			methods[rt.Method] = s.compress(serve)
+		}
 	}
 	for path, page := range documentation() {
 		methods := map[string]http.Handler{http.MethodGet: page, http.MethodHead: page}

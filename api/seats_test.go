@@ -21,7 +21,8 @@ func TestSeats(t *testing.T) {
 	}
 	try := func(startAt string, minutes, guests int) *answer {
 		t.Helper()
-		return w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"startAt": startAt, "durationMinutes": minutes, "partySize": guests}))
+		return w.do("POST", "/reservations", w.tokens["OWNER"],
+			altered(reservationBody(), object{"startAt": startAt, "durationMinutes": minutes, "partySize": guests}))
 	}
 	set(object{"seats": 10})
 	var first, second reservationOut
@@ -33,13 +34,14 @@ func TestSeats(t *testing.T) {
 	try("2026-03-20T20:00:00Z", 60, 6).ok(201, &second)
 	try("2026-03-20T18:00:00Z", 180, 4).ok(201, nil) // over two that are never there together
 	a := try("2026-03-20T20:30:00Z", 15, 1).refused(app.CodeSlotFull)
-	if !strings.Contains(a.body.Error.Message, "0 seats left of 10") {
-		t.Errorf("%s", a.body.Error.Message)
+	if !strings.Contains(a.body.Error.Message, "0 of 10 seats") {
+		t.Errorf("message: got %q, want 0 of 10 seats in it", a.body.Error.Message)
 	}
 	status := func(r reservationOut, statuses ...string) {
 		t.Helper()
 		for _, status := range statuses {
-			w.do("PATCH", "/reservations/"+string(r.ID)+"/status", w.tokens["OWNER"], object{"status": status}).ok(200, nil)
+			w.do("PATCH", "/reservations/"+string(r.ID)+"/status", w.tokens["OWNER"], object{"status": status}).
+				ok(200, nil)
 		}
 	}
 	status(second, "CONFIRMED")
@@ -52,12 +54,15 @@ func TestSeats(t *testing.T) {
 	set(object{"seats": 2})
 	try("2026-03-20T18:00:00Z", 15, 1).refused(app.CodeSlotFull)
 	try("2026-03-21T18:00:00Z", 15, 3).refused(app.CodeSlotFull)
-	w.do("POST", "/reservations", w.token("OWNER", w.stores["sibling"].id), altered(reservationBody(), object{"startAt": "2026-03-20T18:00:00Z", "partySize": 50})).ok(201, nil)
+	w.do("POST", "/reservations", w.token("OWNER", w.stores["sibling"].id),
+		altered(reservationBody(), object{"startAt": "2026-03-20T18:00:00Z", "partySize": 50})).ok(201, nil)
 
 	set(object{"bookingLeadMinutes": 60, "bookingMaxDays": 3})
 	for startAt, want := range map[string]app.Code{
-		"2026-03-14T12:59:59.999Z": app.CodeOutsideBookingWindow, "2026-03-14T13:00:00Z": "", "2026-03-17T12:00:00Z": "",
-		"2026-03-17T12:00:00.001Z": app.CodeOutsideBookingWindow, "0001-01-01T00:00:00Z": app.CodeOutsideBookingWindow, "9999-12-31T23:59:59Z": app.CodeOutsideBookingWindow,
+		"2026-03-14T12:59:59.999Z": app.CodeOutsideBookingWindow, "2026-03-14T13:00:00Z": "",
+		"2026-03-17T12:00:00Z":     "",
+		"2026-03-17T12:00:00.001Z": app.CodeOutsideBookingWindow, "0001-01-01T00:00:00Z": app.CodeOutsideBookingWindow,
+		"9999-12-31T23:59:59Z": app.CodeOutsideBookingWindow,
 	} {
 		if want == "" {
 			try(startAt, 15, 1).ok(201, nil)
@@ -67,19 +72,21 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// TestTheLastSeats: twenty at once ask for the last seats, with and without overlapping all
-// of each other; exactly as many find some as there are.
-func TestTheLastSeats(t *testing.T) {
+// Of twenty concurrent reservations of the last seats, as many succeed as there are seats.
+func TestLastSeats(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.do("PATCH", "/settings", w.tokens["OWNER"], object{"seats": 15}).ok(200, nil)
-	for round, starts := range [][]string{{"2026-03-20T18:00:00Z"}, {"2026-03-21T18:00:00Z", "2026-03-21T18:30:00Z", "2026-03-21T17:30:00Z"}} {
+	for round, starts := range [][]string{{"2026-03-20T18:00:00Z"},
+		{"2026-03-21T18:00:00Z", "2026-03-21T18:30:00Z", "2026-03-21T17:30:00Z"}} {
 		answers := make(chan *answer, 20)
 		var wait sync.WaitGroup
 		for i := range cap(answers) {
-			body := altered(reservationBody(), object{"partySize": 2, "durationMinutes": 60, "startAt": starts[i%len(starts)]})
+			body := altered(reservationBody(),
+				object{"partySize": 2, "durationMinutes": 60, "startAt": starts[i%len(starts)]})
 			wait.Go(func() {
-				answers <- w.do("POST", "/reservations", w.tokens["OWNER"], body, header("Idempotency-Key", fmt.Sprintf("%d-%d", round, i)))
+				answers <- w.do("POST", "/reservations", w.tokens["OWNER"], body,
+					header("Idempotency-Key", fmt.Sprintf("%d-%d", round, i)))
 			})
 		}
 		wait.Wait()
@@ -96,14 +103,15 @@ func TestTheLastSeats(t *testing.T) {
 			}
 			a.refused(app.CodeSlotFull)
 		}
-		// 17:30 and 18:30 do not overlap: the more of these come first, the more there are.
+		// Reservations at 17:30 and 18:30 do not overlap, so the number that succeeds depends on the order.
 		if peak := app.PeakCovers(seated); peak != 14 || round == 0 && won != 7 {
-			t.Errorf("round %d: %d reservations, %d guests at once", round, won, peak)
+			t.Errorf("round %d: got %d reservations with a peak of %d guests, want a peak of 14 (round 0: 7 reservations)",
+				round, won, peak)
 		}
 	}
 }
 
-// TestSeatsOfDay counts who holds seats, also since the day before, in the store's zone.
+// The seats of a day include reservations that began on the day before, in the store's time zone.
 func TestSeatsOfDay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,21 +121,26 @@ func TestSeatsOfDay(t *testing.T) {
 	w.reserve(object{"partySize": 2, "startAt": "2026-03-20T20:00:00+01:00", "durationMinutes": 60})
 	w.reserve(object{"partySize": 3, "startAt": "2026-03-19T23:30:00+01:00", "durationMinutes": 60})
 	cancelled := w.reserve(object{"partySize": 9, "startAt": "2026-03-20T19:00:00+01:00"})
-	w.do("PATCH", "/reservations/"+string(cancelled.ID)+"/status", w.tokens["STAFF"], object{"status": "CANCELLED"}).ok(200, nil)
-	w.do("PATCH", "/reservations/"+string(evening.ID)+"/status", w.tokens["STAFF"], object{"status": "CONFIRMED"}).ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(cancelled.ID)+"/status", w.tokens["STAFF"], object{"status": "CANCELLED"}).
+		ok(200, nil)
+	w.do("PATCH", "/reservations/"+string(evening.ID)+"/status", w.tokens["STAFF"], object{"status": "CONFIRMED"}).
+		ok(200, nil)
 	at := func(hour, minute int) app.Time { return app.At(time.Date(2026, 3, 20, hour, minute, 0, 0, time.UTC)) }
 	want := app.SeatsOfDay{
 		Date: "2026-03-20", Timezone: "Europe/Berlin", Seats: 20, Peak: 6,
-		Taken: []app.SeatsTaken{{From: at(-1, 0), Seats: 3}, {From: at(-1, 30), Seats: 0}, {From: at(18, 0), Seats: 4}, {From: at(19, 0), Seats: 6}, {From: at(20, 0), Seats: 0}},
+		Taken: []app.SeatsTaken{
+			{From: at(-1, 0), Seats: 3}, {From: at(-1, 30), Seats: 0}, {From: at(18, 0), Seats: 4},
+			{From: at(19, 0), Seats: 6}, {From: at(20, 0), Seats: 0},
+		},
 	}
 	var day app.SeatsOfDay
 	w.do("GET", "/reservations/seats?date=2026-03-20", w.tokens["STAFF"], nil).ok(200, &day)
 	if diff := cmp.Diff(want, day); diff != "" {
-		t.Error(diff)
+		t.Errorf("seats of the day (-want +got):\n%s", diff)
 	}
 	w.do("GET", "/reservations/seats?date=2026-03-20", w.tokens["FOREIGN"], nil).ok(200, &day)
 	if day.Peak != 0 {
-		t.Errorf("another store has %+v", day)
+		t.Errorf("seats of another store: got %+v, want none taken", day)
 	}
 	for _, date := range []string{"0001-01-01", "9999-12-31"} { // which begin and end in years that no time here has
 		w.do("GET", "/reservations/seats?date="+date, w.tokens["STAFF"], nil).ok(200, nil)

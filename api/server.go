@@ -1,9 +1,8 @@
-// Package api speaks of the types of package app over HTTP.
+// Package api is the HTTP API.
 //
-// The table in routes.go is the whole surface. [Server.ServeHTTP] is what every request
-// goes through, known route or not; steps in handle.go is the fixed order in which a
-// request can be refused; an In type says what an operation takes, and its tags drive the
-// binding, the validation and openapi.yaml alike.
+// The table in routes.go lists all operations. [Server.ServeHTTP] handles every request, steps in handle.go
+// are the checks in their fixed order, and one file per resource has the handlers. The tags of a request
+// type (…In) determine its binding, its validation and its schema in openapi.yaml.
 package api
 
 import (
@@ -26,47 +25,52 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// Config is what a Server needs. DB, Keyring, Issuer and the two lifetimes are required.
+// Config configures a [Server]. DB, Keyring, Issuer, AccessTTL and RefreshTTL are required.
 type Config struct {
 	DB             *persistence.DB
 	Keyring        app.Keyring
 	Issuer         string        // the base URL; iss of every token
 	AccessTTL      time.Duration // of access tokens, in whole seconds
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
-	RefreshLeeway  time.Duration // in which the refresh token before the newest has its successor once more; 0 = none
-	SessionMaxAge  time.Duration // 0 = for ever
+	RefreshLeeway  time.Duration // in which a superseded refresh token gets its successor again; 0 = none
+	SessionMaxAge  time.Duration // 0 = unlimited
 	TrustedProxies []netip.Prefix
-	RateLimit      int           // requests to log in, from one address in any RateWindow; 0 = 10
+	RateLimit      int           // logins of a client address in any RateWindow; 0 = 10
 	RateWindow     time.Duration // 0 = 60 s
+	APIRate        int           // requests a second with one credential; 0 = 50
+	APIBurst       int           // requests at once with one credential; 0 = 100
 	Tester         Tester        // of webhooks
-	WatchdogDays   int           // with failed attempts, after which a webhook is deactivated
-	WorkflowURL    string        // before a workflow's id: its page in Temporal's UI; "" = unknown
+	Retrier        Retrier       // of deliveries
+	WatchdogDays   int           // days with failed attempts until a webhook is deactivated
+	WorkflowURL    string        // prefix of the pages of workflows in Temporal's UI; "" = no links
 
-	// DeadLetterRetention is how long the workflow of a dead letter stays open.
+	// DeadLetterRetention is the time for which the workflow of a dead letter stays open.
 	DeadLetterRetention time.Duration
-	// WorkflowRetention returns how long Temporal keeps a closed workflow, 0 if that is unknown.
-	// nil = unknown.
+	// WorkflowRetention returns the time for which Temporal keeps a closed workflow; 0 or a nil function
+	// = unknown.
 	WorkflowRetention func() time.Duration
 
-	CORSOrigins []string                  // whose pages may use the API, as browsers write origins
-	Providers   map[app.Provider]Provider // of social logins; those without client ids are not offered
-	ProviderCAs *x509.CertPool            // nil = the system's
+	CORSOrigins []string                  // origins whose pages may use the API, as in the Origin header
+	Providers   map[app.Provider]Provider // of social login; the default is the provider's own
+	ProviderCAs *x509.CertPool            // nil = those of the system
 	Log         zerolog.Logger
 	Metrics     prometheus.Registerer // nil = none
 	Now         func() time.Time      // nil = time.Now
 	Timeout     time.Duration         // of one request; 0 = 15 s
-	Stopping    <-chan struct{}       // ends the streams once it is closed; nil = never
+	Stopping    <-chan struct{}       // closing it ends the streams; nil = never
 }
 
-// Server answers on the public address.
+// Server is the handler of the public address.
 type Server struct {
 	db        *persistence.DB
 	tokens    tokens
 	refreshes app.RefreshRules
 	passwords *passwords
 	limiter   limiter
+	buckets   *buckets
 	providers map[app.Provider]*provider
 	tester    Tester
+	retrier   Retrier
 	cursors   cursors
 	origins   *http.CrossOriginProtection
 	cors      cors
@@ -77,17 +81,20 @@ type Server struct {
 	timeout   time.Duration
 	router    http.Handler
 	failures  *background
+	resets    *background
+	gzip      func(http.Handler) http.HandlerFunc
 	stopping  <-chan struct{}
 	watched   *orderFeed
+	events    *eventFeed
 	heartbeat time.Duration   // of streams
-	words     map[string]bool // of the paths that it serves
+	patience  time.Duration   // streamPatience
+	words     map[string]bool // the segments of all paths, for the access log
 
 	watchdogDays int
 	pages        workflowPages
 }
 
-// New makes a server. It panics when its metrics are registered already, or an origin is
-// none.
+// New returns a server. It panics if its metrics are already registered or if a CORS origin is invalid.
 func New(c Config) *Server {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -100,38 +107,50 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		pages: workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
-		db:    c.DB, tokens: newTokens(c), refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), providers: newProviders(c), tester: c.Tester, watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
+		db:    c.DB, tokens: newTokens(c),
+		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
+		passwords: newPasswords(), limiter: newLimiter(c), buckets: newBuckets(c.APIRate, c.APIBurst),
+		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
+		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
-		failures: newBackground(maxFailures), stopping: c.Stopping, heartbeat: heartbeat,
+		failures: newBackground(maxFailures), resets: newBackground(maxResetRequests),
+		gzip: newCompressor(), stopping: c.Stopping, heartbeat: heartbeat, patience: streamPatience,
 	}
-	s.watched = newOrderFeed(s.db.ListenOrders, func(err error) { s.log.Warn().Err(err).Msg("orders can no longer be watched; streams begin anew") })
+	s.watched = newOrderFeed(s.db, s.now, func(err error) {
+		s.log.Warn().Err(err).Msg("order notifications lost; streams end")
+	})
+	s.events = newEventFeed(s.db, s.eventText, func(err error) {
+		s.log.Warn().Err(err).Msg("event notifications lost; streams end")
+	})
 	table := routes()
 	s.cors = newCORS(c.CORSOrigins, table, s.origins)
 	s.router = s.newRouter(table)
 	return s
 }
 
-// Close waits for what answers have left to be written down. No request may be under way.
-func (s *Server) Close() { s.failures.wait() }
+// Close waits for audit entries and password resets that are still being written. No request may be in progress.
+func (s *Server) Close() {
+	s.failures.wait()
+	s.resets.wait()
+}
 
-// exchange is one request and its answer, as what wraps the handlers sees them.
+// exchange is one HTTP request and its response, as seen by the middleware.
 type exchange struct {
 	http.ResponseWriter
 	id        app.RequestID
 	log       zerolog.Logger
 	start     time.Time
 	client    netip.Addr
-	route     *route          // nil as long as none has matched
-	principal app.Principal   // zero as long as none is known
-	website   app.WebsiteID   // whose page asks; "" unless its domain is all that lets it
-	status    int             // 0 as long as no answer has begun
-	code      app.Code        // of a refusal
-	open      context.Context // done when the client has gone, however long that takes
+	route     *route          // nil until a route matches
+	principal app.Principal   // zero before authentication
+	website   app.WebsiteID   // of the page that sends the request; "" unless CORS allows it by the website's domain
+	status    int             // 0 before the response begins
+	code      app.Code        // of an error response
+	open      context.Context // done when the client disconnects; without the timeout of the request
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 func (x *exchange) WriteHeader(status int) {
@@ -148,13 +167,21 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return x.ResponseWriter.Write(b)
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.now()
-	x := &exchange{ResponseWriter: w, id: app.NewID[app.RequestID](start), start: start, client: s.clientAddr(r), open: r.Context()}
+	x := &exchange{
+		ResponseWriter: w, id: app.NewID[app.RequestID](start), start: start, client: s.clientAddr(r),
+		open: r.Context(),
+	}
 	x.log = s.log.With().Str("requestId", string(x.id)).Logger()
 	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
 	defer cancel()
+	ctx, span := s.startSpan(ctx, r)
+	defer endSpan(x, span)
+	if position := span.SpanContext(); span.IsRecording() {
+		x.log = x.log.With().Stringer("traceId", position.TraceID()).Logger()
+	}
 	r = r.WithContext(ctx)
 	defer s.finish(x, r)
 
@@ -165,7 +192,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Strict-Transport-Security", "max-age=31536000")
 	allowed := s.cors.allow(header, r)
 	if !s.encrypted(r) {
-		s.refuse(x, r, app.Errorf(app.CodeHTTPSRequired, "this service is reached by HTTPS only"))
+		s.refuse(x, r, app.Errorf(app.CodeHTTPSRequired, "this API requires HTTPS"))
 		return
 	}
 	if allowed && isPreflight(r) {
@@ -175,7 +202,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.router.ServeHTTP(x, r)
 }
 
-// finish turns a panic into an answer, then logs and measures the exchange.
+// finish turns a panic into an error response, then logs and measures the exchange.
 func (s *Server) finish(x *exchange, r *http.Request) {
 	cause := recover()
 	if cause != nil && cause != any(http.ErrAbortHandler) {
@@ -187,17 +214,17 @@ func (s *Server) finish(x *exchange, r *http.Request) {
 	}
 	s.record(x, r)
 	if cause != nil {
-		panic(http.ErrAbortHandler) // half an answer is out: break the connection
+		panic(http.ErrAbortHandler) // the response has begun: close the connection
 	}
 }
 
-// record writes the access log and the metrics. The query is in neither, and of the path
-// only what is ours: the rest may be a secret that a client put there by mistake.
+// record writes the access log and the metrics. They omit the query and unknown segments of the path,
+// which may be secrets that a client sent by mistake.
 func (s *Server) record(x *exchange, r *http.Request) {
 	took := s.now().Sub(x.start)
 	route, method := "none", "other"
 	if x.route != nil {
-		route, method = x.route.path, x.route.method
+		route, method = x.route.Path, x.route.Method
 	}
 	s.durations.WithLabelValues(route, method, strconv.Itoa(x.status)).Observe(took.Seconds())
 
@@ -208,8 +235,8 @@ func (s *Server) record(x *exchange, r *http.Request) {
 	case http.StatusServiceUnavailable:
 		event = x.log.Warn()
 	}
-	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(s.loggable(r.URL.Path), 256)).Str("route", route).Int("status", x.status).
-		Dur("took", took).Stringer("client", x.client)
+	event = event.Str("method", cut(r.Method, 16)).Str("path", cut(s.loggable(r.URL.Path), 256)).
+		Str("route", route).Int("status", x.status).Dur("took", took).Stringer("client", x.client)
 	if x.code != "" {
 		event = event.Str("code", string(x.code))
 	}
@@ -230,7 +257,7 @@ func (s *Server) record(x *exchange, r *http.Request) {
 
 var idForm = regexp.MustCompile(`^[a-z]{3,4}_[0-9a-f]{32}$`)
 
-// loggable is a path with … in place of all but ids and words of known paths.
+// loggable returns a path with … instead of segments that are neither ids nor part of known paths.
 func (s *Server) loggable(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range segments {
@@ -241,7 +268,7 @@ func (s *Server) loggable(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// cut bounds what goes into a log line or an answer.
+// cut limits a string in a log line or a response.
 func cut(s string, bytes int) string {
 	if len(s) <= bytes {
 		return s
@@ -251,7 +278,8 @@ func cut(s string, bytes int) string {
 
 func newDurations(registerer prometheus.Registerer) *prometheus.HistogramVec {
 	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "comanda_http_request_duration_seconds", Help: "Requests by route, method and status.", Buckets: prometheus.DefBuckets,
+		Name: "comanda_http_request_duration_seconds", Help: "Requests by route, method and status.",
+		Buckets: prometheus.DefBuckets,
 	}, []string{"route", "method", "status"})
 	if registerer != nil {
 		registerer.MustRegister(durations)

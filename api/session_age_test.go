@@ -7,8 +7,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestNoTokenOutlivesItsSession: whatever gives out access tokens, none is good for longer
-// than the session can be, and one from before that was decided is refused.
+// No operation issues an access token that is valid longer than its session. Tokens from before a shorter
+// SessionMaxAge are refused.
 func TestNoTokenOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	const maxAge = 20*time.Minute + 500*time.Millisecond
@@ -20,7 +20,7 @@ func TestNoTokenOutlivesItsSession(t *testing.T) {
 	expires := func(what, token string, after time.Duration) {
 		t.Helper()
 		if got := time.Unix(int64(w.claimsOf(token)["exp"].(float64)), 0).Sub(noon); got != after {
-			t.Errorf("%s: the token expires after %s instead of %s", what, got, after)
+			t.Errorf("%s: expiry of the token: got %s, want %s", what, got, after)
 		}
 	}
 	customer := func(path string) map[string]any {
@@ -66,7 +66,8 @@ func TestNoTokenOutlivesItsSession(t *testing.T) {
 	lasting := w.serverOn(w.db.DB, func(*Config) {})
 	var long, adaLong refreshOut
 	tenant = w.doOn(lasting, "POST", "/auth/refresh", "", nil, withCookie(tenant)).ok(200, &long).newCookie()
-	cookie = w.doOn(lasting, "POST", "/customer-auth/refresh", "", nil, header("Cookie", customerRefreshCookie+"="+cookie)).ok(200, &adaLong).customerCookie()
+	cookie = w.doOn(lasting, "POST", "/customer-auth/refresh", "", nil, header("Cookie", customerCookie+"="+cookie)).
+		ok(200, &adaLong).customerCookie()
 	w.do("GET", "/auth/me", long.AccessToken, nil).ok(200, nil)
 	w.do("GET", order, adaLong.AccessToken, nil).ok(200, nil)
 	w.now = noon.Add(maxAge)

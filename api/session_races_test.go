@@ -15,7 +15,7 @@ import (
 
 var long = flag.Bool("long", false, "run races for many more rounds")
 
-// atOnce runs requests in parallel and returns their answers.
+// atOnce sends requests concurrently and returns their responses.
 func (w *world) atOnce(requests ...*http.Request) []*httptest.ResponseRecorder {
 	answers := make([]*httptest.ResponseRecorder, len(requests))
 	start := make(chan struct{})
@@ -39,22 +39,24 @@ func rounds(few, many int) int {
 	return few
 }
 
-// held is what a client of either realm holds of its session.
+// held are the tokens that a client of either realm holds of its session.
 type held struct {
 	paths, cookieName string
 	access, refresh   string
 }
 
-// realms begin a session each; customers are told apart by their e-mail address.
+// realms start a session in each realm. Each customer has its own email.
 var realms = map[app.Realm]func(w *world, email string) held{
 	app.RealmTenant: func(w *world, _ string) held {
 		b := w.browse("ADMIN", "own")
-		return held{"/auth/", refreshCookie, b.access, b.cookie}
+		return held{"/auth/", userCookie, b.access, b.cookie}
 	},
 	app.RealmCustomer: func(w *world, email string) held {
 		access := w.addCustomer("own", email).AccessToken
 		session := app.SessionID(w.claimsOf(access)["sid"].(string))
-		return held{"/customer-auth/", customerRefreshCookie, access, w.server.tokens.mintRefresh(app.RealmCustomer, session, 0)}
+		return held{
+			"/customer-auth/", customerCookie, access, w.server.tokens.mintRefresh(app.RealmCustomer, session, 0),
+		}
 	},
 }
 
@@ -67,7 +69,7 @@ func (h held) post(operation string) *http.Request {
 	return r
 }
 
-// successor has the refresh token that follows on h's.
+// successor returns h with the successor of its refresh token.
 func (w *world) successor(h held) held {
 	token, err := w.server.tokens.parseRefresh(h.refresh, []app.Realm{app.RealmTenant, app.RealmCustomer})
 	w.must(err)
@@ -75,17 +77,17 @@ func (w *world) successor(h held) held {
 	return h
 }
 
-// answers demands one status of an operation with what is held; 401 means TOKEN_REVOKED.
+// answers checks the status of an operation with these tokens. A 401 must be TOKEN_REVOKED.
 func (w *world) answers(h held, operation string, status int) {
 	w.Helper()
 	a := w.atOnce(h.post(operation))[0]
 	if a.Code != status || status == 401 && !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)) {
-		w.Fatalf("%s%s: %d %s", h.paths, operation, a.Code, a.Body)
+		w.Fatalf("%s%s: got %d %s, want %d", h.paths, operation, a.Code, a.Body, status)
 	}
 }
 
-// TestParallelRefreshes shows one token fifty times at once. Taken literally, one request
-// gets the successor and the others raise the alarm; within a leeway all get the same.
+// Of fifty concurrent refreshes with one token, one succeeds and the others raise the alarm. Within the leeway, all
+// get the same successor.
 func TestParallelRefreshes(t *testing.T) {
 	t.Parallel()
 	const times = 50
@@ -112,11 +114,11 @@ func TestParallelRefreshes(t *testing.T) {
 							good++
 							successors[a.Header().Get("Set-Cookie")] = true
 						case a.Code != 401 || !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)):
-							t.Fatalf("%d %s", a.Code, a.Body)
+							t.Fatalf("refresh: got %d %s, want 200 or %s", a.Code, a.Body, app.CodeTokenRevoked)
 						}
 					}
 					if good != wantGood || len(successors) != 1 {
-						t.Fatalf("%d succeeded, with %d successors", good, len(successors))
+						t.Fatalf("got %d successes with %d successors, want %d with 1", good, len(successors), wantGood)
 					}
 					w.answers(w.successor(h), "refresh", then)
 				}
@@ -125,8 +127,7 @@ func TestParallelRefreshes(t *testing.T) {
 	}
 }
 
-// TestRefreshRacesLogout: whichever comes first, afterwards no token of the session is
-// good, and no other session has ended.
+// After a concurrent refresh and logout, no token of the session is valid. Other sessions do not end.
 func TestRefreshRacesLogout(t *testing.T) {
 	t.Parallel()
 	for realm, begin := range realms {
@@ -138,8 +139,9 @@ func TestRefreshRacesLogout(t *testing.T) {
 			for round := range rounds(40, 2000) {
 				h := begin(w, fmt.Sprintf("%d@example.com", round))
 				answers := w.atOnce(h.post("refresh"), h.post("logout"))
-				if first[answers[0].Code]++; answers[0].Code != 200 && answers[0].Code != 401 || answers[1].Code != 200 {
-					t.Fatalf("refresh %d, logout %d", answers[0].Code, answers[1].Code)
+				if first[answers[0].Code]++; answers[0].Code != 200 && answers[0].Code != 401 ||
+					answers[1].Code != 200 {
+					t.Fatalf("got refresh %d and logout %d, want 200 or 401 and 200", answers[0].Code, answers[1].Code)
 				}
 				w.answers(h, "logout", 401)
 				w.answers(h, "refresh", 401)
@@ -153,9 +155,8 @@ func TestRefreshRacesLogout(t *testing.T) {
 	}
 }
 
-// TestAlarmsDoNotMeet raises the alarm for all of a user's sessions at once, among refreshes
-// and logouts: the locks are always taken in one order.
-func TestAlarmsDoNotMeet(t *testing.T) {
+// Concurrent alarms, refreshes and logouts of one user do not deadlock, because they take their locks in one order.
+func TestAlarmsDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for range rounds(5, 200) {
@@ -168,15 +169,16 @@ func TestAlarmsDoNotMeet(t *testing.T) {
 		}
 		for _, a := range w.atOnce(requests...) {
 			if a.Code != 200 && a.Code != 401 {
-				t.Fatalf("%d %s", a.Code, a.Body)
+				t.Fatalf("got %d %s, want 200 or 401", a.Code, a.Body)
 			}
 		}
-		if alive := w.text("SELECT count(*) FROM sessions WHERE user_id = $1 AND ended_at IS NULL", w.users["ADMIN"].ID); alive != "0" {
-			t.Fatalf("%s sessions live", alive)
+		if alive := w.text("SELECT count(*) FROM sessions WHERE user_id = $1 AND ended_at IS NULL",
+			w.users["ADMIN"].ID); alive != "0" {
+			t.Fatalf("sessions after an alarm: got %s, want 0", alive)
 		}
 	}
 	w.exec("SELECT pg_stat_force_next_flush()")
 	if n := w.text("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"); n != "0" {
-		t.Errorf("%s deadlocks", n)
+		t.Errorf("deadlocks: got %s, want 0", n)
 	}
 }

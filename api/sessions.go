@@ -9,53 +9,57 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// The cookies in which refresh tokens travel. They mean something to the refresh of their
-// own realm alone.
-const (
-	refreshCookie         = "refreshToken" // a tenant's or a platform administrator's
-	customerRefreshCookie = "customerRefreshToken"
+// Operations of sessions.
+var (
+	refresh = handle("refresh", (*Server).refresh, app.CodeTokenInvalid, app.CodeTokenRevoked,
+		app.CodeWebsiteSuspended)
+	switchStore = handle("switchStore", (*Server).switchStore, app.CodeStoreMismatch)
+	logout      = handle("logout", (*Server).logout)
+
+	listSessions     = handle("listSessions", (*Server).sessions)
+	endSession       = handle("endSession", (*Server).endSession, app.CodeNotFound)
+	endOtherSessions = handle("endOtherSessions", (*Server).endOtherSessions)
+
+	listCustomerSessions     = handle("listCustomerSessions", (*Server).customerSessions)
+	endCustomerSession       = handle("endCustomerSession", (*Server).endCustomerSession, app.CodeNotFound)
+	endOtherCustomerSessions = handle("endOtherCustomerSessions", (*Server).endOtherCustomerSessions)
 )
 
-func refreshCookieOf(realm app.Realm) string {
-	if realm == app.RealmCustomer {
-		return customerRefreshCookie
-	}
-	return refreshCookie
+// The cookies of refresh tokens.
+const (
+	userCookie     = "refreshToken" // of tenant users and platform administrators
+	customerCookie = "customerRefreshToken"
+)
+
+// setRefreshToken sets the route's refresh cookie with the attributes of the spec.
+func (c *call) setRefreshToken(token string, ttl time.Duration) {
+	c.setRefreshCookie(token, int(ttl/time.Second))
 }
 
-// setRefreshToken sets the realm's cookie with the attributes that the spec gives it.
-func (c *call) setRefreshToken(realm app.Realm, token string, ttl time.Duration) {
-	c.setRefreshCookie(realm, token, int(ttl/time.Second))
-}
+// clearRefreshToken deletes the route's refresh cookie in the browser.
+func (c *call) clearRefreshToken() { c.setRefreshCookie("", -1) }
 
-// clearRefreshToken makes the browser forget the cookie.
-func (c *call) clearRefreshToken(realm app.Realm) { c.setRefreshCookie(realm, "", -1) }
-
-func (c *call) setRefreshCookie(realm app.Realm, value string, maxAge int) {
+func (c *call) setRefreshCookie(value string, maxAge int) {
 	http.SetCookie(c.exchange, &http.Cookie{
-		Name: refreshCookieOf(realm), Value: value, Path: "/", MaxAge: maxAge,
+		Name: c.route.Cookie, Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
 	})
 }
 
-// readRefreshToken reads the credential of the two refreshes. Two cookies of the name are
-// none: one of them may have been planted by a sibling host, and nobody can tell which.
+// readRefreshToken reads the refresh token from the route's cookie. It refuses two cookies of that
+// name, because a sibling host may have planted one of them.
 func (s *Server) readRefreshToken(c *call) error {
-	realms := []app.Realm{app.RealmTenant, app.RealmPlatform}
-	if strings.HasPrefix(c.route.path, "/customer-auth/") {
-		realms = []app.Realm{app.RealmCustomer}
-	}
-	values := cookies(c.request.Header, refreshCookieOf(realms[0]))
+	values := cookies(c.request.Header, c.route.Cookie)
 	if len(values) != 1 {
 		return refreshInvalid()
 	}
 	var err error
-	c.refresh, err = s.tokens.parseRefresh(values[0], realms)
+	c.refresh, err = s.tokens.parseRefresh(values[0], c.route.Realms)
 	return err
 }
 
-// cookies returns the values of all cookies of a name, as they came: net/http leaves out
-// those that it finds malformed, and takes quotes off.
+// cookies returns the unchanged values of all cookies with a name. Package net/http would omit malformed
+// cookies and remove quotes.
 func cookies(header http.Header, name string) (values []string) {
 	for _, line := range header.Values("Cookie") {
 		for pair := range strings.SplitSeq(line, ";") {
@@ -67,28 +71,43 @@ func cookies(header http.Header, name string) (values []string) {
 	return values
 }
 
+// limitUnmatched is [Server.limitUnknown] for a refresh cookie that matches no session. A request without a cookie was
+// already counted.
+func (s *Server) limitUnmatched(ctx context.Context, c *call, refusal error) error {
+	if len(cookies(c.request.Header, c.route.Cookie)) == 0 {
+		return refusal
+	}
+	return s.limitUnknown(ctx, c, refusal)
+}
+
 type refreshOut struct {
 	AccessToken string `json:"accessToken"` // a JWT, for the Authorization header
 }
 
-// refresh gives out the next pair of tokens. When it refuses, what the refusal tells of is
-// committed.
+// refresh issues the next tokens. If it returns an error, the effects that the error reports are committed.
 func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, error) {
 	session, err := s.db.Refresh(ctx, c.now, c.actor(), c.refresh.session, c.refresh.counter, s.refreshes)
 	if err != nil {
 		return refreshOut{}, err
 	}
-	c.exchange.principal = app.Principal{Realm: c.refresh.realm, UserID: session.User.ID, SessionID: c.refresh.session, StoreID: session.StoreID}
+	c.exchange.principal = app.Principal{
+		Realm: c.refresh.realm, UserID: session.User.ID, SessionID: c.refresh.session, StoreID: session.StoreID,
+	}
 	switch session.Decision {
 	case app.RefreshInvalid:
 		return refreshOut{}, refreshInvalid()
 	case app.RefreshReused:
 		c.exchange.log.Warn().Str("userId", string(session.User.ID)).Str("sessionId", string(c.refresh.session)).
-			Msg("a superseded refresh token came back; all sessions of the user have ended")
+			Msg("superseded refresh token used; all sessions of the user ended")
 		fallthrough
 	case app.RefreshRevoked:
-		c.clearRefreshToken(c.refresh.realm)
+		c.clearRefreshToken()
+		if session.User.ID == "" {
+			return refreshOut{}, s.limitUnmatched(ctx, c, sessionEnded())
+		}
 		return refreshOut{}, sessionEnded()
+	case app.RefreshSuspended:
+		return refreshOut{}, app.WebsiteSuspended()
 	}
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(session.User.ID), Email: session.User.Email, StoreID: session.StoreID, Role: session.Role,
@@ -97,13 +116,16 @@ func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, erro
 	if err != nil {
 		return refreshOut{}, err
 	}
-	c.setRefreshToken(c.refresh.realm, s.tokens.mintRefresh(c.refresh.realm, c.refresh.session, session.RefreshCounter), s.tokens.refreshTTL)
+	c.setRefreshToken(s.tokens.mintRefresh(c.refresh.realm, c.refresh.session, session.RefreshCounter),
+		s.tokens.refreshTTL)
 	return refreshOut{AccessToken: token}, nil
 }
 
 type switchStoreIn struct {
-	StoreID     app.StoreID     `json:"storeId" validate:"required,id" store:"any" description:"A store of the same website to which the user belongs."`
-	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id" description:"The view to work in. By default the store's default view."`
+	// A store of the same website in which the user is a member.
+	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
+	// The store view to work in. Default: the store's default view.
+	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id"`
 }
 
 type switchStoreOut struct {
@@ -117,8 +139,7 @@ type switchedStore struct {
 	Role      app.Role    `json:"role"`
 }
 
-// switchStore makes another store the active one. The refresh token stays as it is; the
-// next refresh is for the new store.
+// switchStore changes the active store. The refresh token stays valid; the next refresh is for the new store.
 func (s *Server) switchStore(ctx context.Context, c *call, in switchStoreIn) (switchStoreOut, error) {
 	store, err := s.db.SwitchStore(ctx, c.principal, in.StoreID, in.StoreViewID)
 	if err != nil {
@@ -135,11 +156,59 @@ type logoutOut struct {
 	Message string `json:"message"`
 }
 
-// logout ends the session of the access token, and its refresh token with it.
+// logout ends the session and clears its refresh token.
 func (s *Server) logout(ctx context.Context, c *call, _ noIn) (logoutOut, error) {
 	if err := s.db.EndSession(ctx, c.now, c.actor(), c.principal); err != nil {
 		return logoutOut{}, err
 	}
-	c.clearRefreshToken(c.principal.Realm)
+	c.clearRefreshToken()
 	return logoutOut{Message: "logged out"}, nil
+}
+
+type sessionsIn struct {
+	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+type sessionList = list[app.LoginSession, cursorMeta]
+
+func (s *Server) sessions(ctx context.Context, c *call, in sessionsIn) (sessionList, error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return sessionList{}, err
+	}
+	found, err := s.db.Sessions(ctx, c.now, c.principal, s.refreshes, timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, sessionPosition), err
+}
+
+func (s *Server) customerSessions(ctx context.Context, c *call, in sessionsIn) (sessionList, error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return sessionList{}, err
+	}
+	found, err := s.db.CustomerSessions(ctx, c.now, c.principal, s.refreshes, timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, sessionPosition), err
+}
+
+func sessionPosition(l app.LoginSession) string { return timePosition(l.CreatedAt, string(l.ID)) }
+
+type sessionIn struct {
+	ID app.SessionID `path:"id"`
+}
+
+func (s *Server) endSession(ctx context.Context, c *call, in sessionIn) (nothing, error) {
+	return nothing{}, s.db.EndOneSession(ctx, c.now, c.principal, c.actor(), in.ID)
+}
+
+func (s *Server) endCustomerSession(ctx context.Context, c *call, in sessionIn) (nothing, error) {
+	return nothing{}, s.db.EndOneCustomerSession(ctx, c.now, c.principal, c.actor(), in.ID)
+}
+
+func (s *Server) endOtherSessions(ctx context.Context, c *call, _ noIn) (nothing, error) {
+	return nothing{}, s.db.EndOtherSessions(ctx, c.now, c.principal, c.actor())
+}
+
+func (s *Server) endOtherCustomerSessions(ctx context.Context, c *call, _ noIn) (nothing, error) {
+	return nothing{}, s.db.EndOtherCustomerSessions(ctx, c.now, c.principal, c.actor())
 }

@@ -22,17 +22,17 @@ func TestRefresh(t *testing.T) {
 		old := b.cookie
 		a := b.refresh()
 		if got := string(a.body.Data); strings.Count(got, ":") != 1 || b.cookie == old {
-			t.Errorf("refresh %d: %s", i, got)
+			t.Errorf("refresh %d: got %s and the cookie %s, want one member and a new cookie", i, got, b.cookie)
 		}
 		b.me().ok(200, nil)
 		want := before
 		want["iat"], want["exp"] = float64(w.now.Unix()), float64(w.now.Unix()+900)
 		if got := claimsOf(t, b.access); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("claims %v instead of %v", got, want)
+			t.Errorf("claims: got %v, want %v", got, want)
 		}
 	}
 	if strings.Contains(w.log.String(), b.cookie) || strings.Contains(w.log.String(), b.access) {
-		t.Error("a token is in the log")
+		t.Error("the log contains a token")
 	}
 
 	// The seven days begin anew with each refresh.
@@ -55,7 +55,7 @@ func TestPlatformRefresh(t *testing.T) {
 	b.refresh()
 	b.refresh()
 	if c := claimsOf(t, b.access); c["aud"] != "platform-admin" || c["storeId"] != nil || c["role"] != nil {
-		t.Errorf("claims %v", c)
+		t.Errorf("claims: got %v, want aud platform-admin without storeId and role", c)
 	}
 	b.me().ok(200, nil)
 	w.doOn(b.server, "POST", "/auth/logout", b.access, nil).ok(200, nil).cleared()
@@ -66,7 +66,7 @@ func TestPlatformRefresh(t *testing.T) {
 	demoted.dead()
 }
 
-// TestNoRefreshToken: what is no refresh token of ours is refused, and nothing comes of it.
+// A cookie that is no valid refresh token is refused and has no effect.
 func TestNoRefreshToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,20 +79,21 @@ func TestNoRefreshToken(t *testing.T) {
 		return signRefresh(persistencetest.Keyring().Derive(purpose)[0], app.SessionID(session), 1)
 	}
 	for name, change := range map[string]func(*http.Request){
-		"no cookie":             func(*http.Request) {},
-		"an empty one":          withCookie(""),
-		"nonsense":              withCookie("nonsense"),
-		"the wrong name":        header("Cookie", "RefreshToken="+b.cookie),
-		"the customers' name":   header("Cookie", "customerRefreshToken="+b.cookie),
-		"a header":              header("Authorization", "Bearer "+b.cookie),
-		"an access token":       withCookie(b.access),
-		"two cookies":           header("Cookie", refreshCookie+"="+b.cookie+"; "+refreshCookie+"="+b.cookie),
-		"two, one superseded":   header("Cookie", refreshCookie+"="+old+"; "+refreshCookie+"="+b.cookie),
-		"two, one malformed":    header("Cookie", refreshCookie+"="+b.cookie+"; "+refreshCookie+"=\x01"),
-		"two, one without =":    header("Cookie", refreshCookie+"; "+refreshCookie+"="+b.cookie),
-		"two in two headers":    func(r *http.Request) { withCookie(b.cookie)(r); withCookie(old)(r) },
-		"in quotes":             withCookie(`"` + b.cookie + `"`),
-		"altered trailing bits": withCookie(b.cookie[:len(b.cookie)-1] + string(flipPadding(b.cookie[len(b.cookie)-1]))),
+		"no cookie":           func(*http.Request) {},
+		"an empty one":        withCookie(""),
+		"nonsense":            withCookie("nonsense"),
+		"the wrong name":      header("Cookie", "RefreshToken="+b.cookie),
+		"the customers' name": header("Cookie", "customerRefreshToken="+b.cookie),
+		"a header":            header("Authorization", "Bearer "+b.cookie),
+		"an access token":     withCookie(b.access),
+		"two cookies":         header("Cookie", userCookie+"="+b.cookie+"; "+userCookie+"="+b.cookie),
+		"two, one superseded": header("Cookie", userCookie+"="+old+"; "+userCookie+"="+b.cookie),
+		"two, one malformed":  header("Cookie", userCookie+"="+b.cookie+"; "+userCookie+"=\x01"),
+		"two, one without =":  header("Cookie", userCookie+"; "+userCookie+"="+b.cookie),
+		"two in two headers":  func(r *http.Request) { withCookie(b.cookie)(r); withCookie(old)(r) },
+		"in quotes":           withCookie(`"` + b.cookie + `"`),
+		"altered trailing bits": withCookie(
+			b.cookie[:len(b.cookie)-1] + string(flipPadding(b.cookie[len(b.cookie)-1]))),
 		"padding":               withCookie(b.cookie + "="),
 		"another counter":       withCookie(session + ".2." + mac),
 		"a counter with zeros":  withCookie(session + ".01." + mac),
@@ -109,20 +110,22 @@ func TestNoRefreshToken(t *testing.T) {
 		"the access tokens'":    withCookie(signed("tenant access token")),
 		"very long":             withCookie(strings.Repeat("x", 1<<16)),
 	} {
-		a := w.do("POST", "/auth/refresh", "", nil, change)
-		a.what = name
-		a.refused(app.CodeTokenInvalid)
-		if got := a.Header().Values("Set-Cookie"); got != nil {
-			t.Errorf("%s: cookies %q", name, got)
-		}
+		w.run(name, func(t *testing.T) {
+			a := w.do("POST", "/auth/refresh", "", nil, change)
+			a.refused(app.CodeTokenInvalid)
+			if got := a.Header().Values("Set-Cookie"); got != nil {
+				t.Errorf("%s: got the cookies %q, want none", name, got)
+			}
+		})
 	}
-	w.do("POST", "/auth/refresh", "", nil, withCookie(w.server.tokens.mintRefresh(app.RealmTenant, "ses_none", 0))).refused(app.CodeTokenRevoked)
+	w.do("POST", "/auth/refresh", "", nil, withCookie(w.server.tokens.mintRefresh(app.RealmTenant, "ses_none", 0))).
+		refused(app.CodeTokenRevoked)
 	b.refresh() // no alarm
-	w.do("POST", "/auth/refresh", "", nil, header("Cookie", "a=b;"+refreshCookie+"="+b.cookie+"; c=\"; d")).ok(200, nil)
+	w.do("POST", "/auth/refresh", "", nil, header("Cookie", "a=b;"+userCookie+"="+b.cookie+"; c=\"; d")).ok(200, nil)
 }
 
-// TestRefreshIsRefusedInOrder: cross-origin, body, credential, validation; only then is the
-// token used.
+// A refresh is refused for its origin, its body, its credential and its content in this order. Only a request without
+// faults uses the token.
 func TestRefreshIsRefusedInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,12 +137,13 @@ func TestRefreshIsRefusedInOrder(t *testing.T) {
 	w.do("POST", "/auth/refresh?x=1", "", `{"a":1}`, good).refused(app.CodeValidationFailed, "x", "a")
 	w.do("POST", "/auth/refresh", "", nil, good, plain80).refused(app.CodeHTTPSRequired)
 	for _, path := range []string{"/auth/logout", "/auth/switch-store"} {
-		w.do("POST", path, b.access, map[string]any{"storeId": w.stores["own"].id}, header("Sec-Fetch-Site", "cross-site")).refused(app.CodeCrossOrigin)
+		w.do("POST", path, b.access, map[string]any{"storeId": w.stores["own"].id},
+			header("Sec-Fetch-Site", "cross-site")).refused(app.CodeCrossOrigin)
 	}
 	b.refresh()
 }
 
-// TestCookiesAreNoCredentialElsewhere: the cookie's path is /, its meaning is not.
+// Other operations ignore the cookie of the refresh token, although its path is /.
 func TestCookiesAreNoCredentialElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -148,16 +152,15 @@ func TestCookiesAreNoCredentialElsewhere(t *testing.T) {
 		if !rt.byAccessToken() {
 			continue
 		}
-		path := strings.Replace(rt.path, "{id}", "x", 1)
+		path := strings.Replace(rt.Path, "{id}", "x", 1)
 		body := w.body(rt)
-		w.do(rt.method, path, "", body, withCookie(b.cookie)).refused(app.CodeTokenInvalid)
-		w.do(rt.method, path, b.cookie, body).refused(app.CodeTokenInvalid)
+		w.do(rt.Method, path, "", body, withCookie(b.cookie)).refused(app.CodeTokenInvalid)
+		w.do(rt.Method, path, b.cookie, body).refused(app.CodeTokenInvalid)
 	}
 	b.refresh()
 }
 
-// TestReuse: a superseded token of a living session ends all of its user's sessions, and
-// nobody else's.
+// A superseded token of a live session ends all sessions of its user, and no others.
 func TestReuse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,11 +173,12 @@ func TestReuse(t *testing.T) {
 	second.dead()
 	stranger.refresh()
 	w.do("GET", "/products", w.tokens["ADMIN"], nil).refused(app.CodeTokenRevoked)
-	if reasons := w.text("SELECT string_agg(DISTINCT end_reason, ',') FROM sessions WHERE user_id = $1", w.users["ADMIN"].ID); reasons != "reuse" {
-		t.Errorf("ended by %s", reasons)
+	if reasons := w.text("SELECT string_agg(DISTINCT end_reason, ',') FROM sessions WHERE user_id = $1",
+		w.users["ADMIN"].ID); reasons != "reuse" {
+		t.Errorf("end of the sessions: got %s, want reuse", reasons)
 	}
 	if log := w.log.lines("warn"); len(log) != 1 || !strings.Contains(log[0], string(w.users["ADMIN"].ID)) {
-		t.Errorf("the log of the alarm: %s", log)
+		t.Errorf("warnings: got %q, want one with the id of the user", log)
 	}
 
 	// Who logs in anew is left alone, however often the stolen token comes.
@@ -195,9 +199,8 @@ func (w witness) WriteHeader(status int) {
 	w.ResponseRecorder.WriteHeader(status)
 }
 
-// TestTheAlarmIsCommittedBeforeTheAnswer: a server that dies while answering has still
-// ended the sessions.
-func TestTheAlarmIsCommittedBeforeTheAnswer(t *testing.T) {
+// The sessions end even if the server dies while it sends the response.
+func TestAlarmIsCommittedBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	b := w.browse("ADMIN", "own")
@@ -208,19 +211,21 @@ func TestTheAlarmIsCommittedBeforeTheAnswer(t *testing.T) {
 	withCookie(stolen)(r)
 	w.server.ServeHTTP(witness{httptest.NewRecorder(), func() {
 		looked++
-		if alive := w.text("SELECT count(*) FROM sessions WHERE user_id = $1 AND ended_at IS NULL", w.users["ADMIN"].ID); alive != "0" {
-			t.Errorf("%s sessions live when the answer begins", alive)
+		if alive := w.text("SELECT count(*) FROM sessions WHERE user_id = $1 AND ended_at IS NULL",
+			w.users["ADMIN"].ID); alive != "0" {
+			t.Errorf("active sessions at the start of the response: got %s, want 0", alive)
 		}
-		if told := w.text("SELECT count(*) FROM audit WHERE action = 'session.reused' AND target = $1", w.users["ADMIN"].ID); told != "2" {
-			t.Errorf("%s of 2 stores are told when the answer begins", told)
+		if told := w.text("SELECT count(*) FROM audit WHERE action = 'session.reused' AND target = $1",
+			w.users["ADMIN"].ID); told != "2" {
+			t.Errorf("audit entries at the start of the response: got %s, want 2", told)
 		}
 	}}, r)
 	if looked != 1 {
-		t.Errorf("%d answers", looked)
+		t.Errorf("got %d responses, want 1", looked)
 	}
 }
 
-// TestSessionsEndAlone: logout, expiry and age end one session; its tokens raise no alarm.
+// Logout, expiry and age end one session. Its tokens raise no alarm.
 func TestSessionsEndAlone(t *testing.T) {
 	t.Parallel()
 	const maxAge = 30 * 24 * time.Hour
@@ -229,7 +234,7 @@ func TestSessionsEndAlone(t *testing.T) {
 			var data logoutOut
 			w.do("POST", "/auth/logout", b.access, nil, withCookie(b.cookie)).ok(200, &data).cleared()
 			if data.Message == "" {
-				w.Error("no message")
+				w.Error("logout: got no message, want one")
 			}
 			w.do("POST", "/auth/logout", b.access, nil).refused(app.CodeTokenRevoked)
 			b.dead()
@@ -262,9 +267,8 @@ func TestSessionsEndAlone(t *testing.T) {
 	}
 }
 
-// TestWhatEndsARefresh: the role, the membership and the user that count are the
-// database's, with the next request.
-func TestWhatEndsARefresh(t *testing.T) {
+// Changes of the role, the membership and the user apply to the next refresh.
+func TestRoleChangesApplyToTheNextRefresh(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"].id
@@ -274,7 +278,7 @@ func TestWhatEndsARefresh(t *testing.T) {
 	admin.refresh()
 	w.do("GET", "/webhooks", admin.access, nil).refused(app.CodeInsufficientRole)
 	if role := claimsOf(t, admin.access)["role"]; role != "STAFF" {
-		t.Errorf("the new token says %s", role)
+		t.Errorf("role of the new token: got %v, want STAFF", role)
 	}
 
 	w.exec("DELETE FROM memberships WHERE user_id = $1 AND store_id = $2", w.users["MANAGER"].ID, own)
@@ -286,7 +290,7 @@ func TestWhatEndsARefresh(t *testing.T) {
 	staff.refresh() // nothing was used up
 }
 
-// TestRefreshAfterARestart: what counts is in the database; a new process knows it all.
+// The state of sessions is in the database, so a restarted server continues them.
 func TestRefreshAfterARestart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -301,8 +305,7 @@ func TestRefreshAfterARestart(t *testing.T) {
 	b.dead()
 }
 
-// TestRefreshKeyRotation: a token signed with a key that is no longer the first is good as
-// long as the key is in the ring, and what follows it is signed with the first.
+// A token that an old key of the ring signed is valid, and its successor is signed with the first key.
 func TestRefreshKeyRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -340,7 +343,7 @@ func TestSwitchStore(t *testing.T) {
 		var me meOut
 		b.me().ok(200, &me)
 		if me.Store.StoreID != store || me.Store.Currency != currency {
-			t.Errorf("at %s in %s", me.Store.StoreName, me.Store.Currency)
+			t.Errorf("got the store %s with %s, want %s with %s", me.Store.StoreID, me.Store.Currency, store, currency)
 		}
 	}
 	for _, c := range []struct {
@@ -356,23 +359,27 @@ func TestSwitchStore(t *testing.T) {
 	} {
 		var data switchStoreOut
 		a := to(c.store, c.view).ok(200, &data)
-		if data.Store.StoreID != c.store || data.Store.StoreName == "" || data.Store.Role != c.role || a.Header().Get("Set-Cookie") != "" {
-			t.Errorf("switched to %+v", data.Store)
+		if data.Store.StoreID != c.store || data.Store.StoreName == "" || data.Store.Role != c.role ||
+			a.Header().Get("Set-Cookie") != "" {
+			t.Errorf("switched to %+v, want the store %s as %s, without a cookie", data.Store, c.store, c.role)
 		}
 		b.access = data.AccessToken
 		at(c.store, c.currency)
 		b.refresh() // stays there
 		at(c.store, c.currency)
-		if c := claimsOf(t, b.access); c["storeId"] != string(data.Store.StoreID) || c["role"] != string(data.Store.Role) {
-			t.Errorf("claims %v", c)
+		if c := claimsOf(t, b.access); c["storeId"] != string(data.Store.StoreID) ||
+			c["role"] != string(data.Store.Role) {
+			t.Errorf("claims: got %v, want the store and the role of %+v", c, data.Store)
 		}
 	}
-	if last := w.text("SELECT last_store_id FROM users WHERE id = $1", w.users["MANAGER"].ID); last != string(sibling.id) {
-		t.Errorf("the next login begins at %s", last)
+	if last := w.text("SELECT last_store_id FROM users WHERE id = $1",
+		w.users["MANAGER"].ID); last != string(sibling.id) {
+		t.Errorf("store of the next login: got %s, want %s", last, sibling.id)
 	}
 
 	// Other websites', unknown and not-joined stores look the same.
-	w.exec("INSERT INTO memberships (user_id, store_id, role, created_at) VALUES ($1, $2, 'OWNER', now())", w.users["MANAGER"].ID, w.stores["foreign"].id)
+	w.exec("INSERT INTO memberships (user_id, store_id, role, created_at) VALUES ($1, $2, 'OWNER', now())",
+		w.users["MANAGER"].ID, w.stores["foreign"].id)
 	seen := map[string]bool{}
 	for _, store := range []app.StoreID{w.stores["foreign"].id, "sto_unknown"} {
 		seen[to(store, "").refused(app.CodeStoreMismatch).same()] = true
@@ -381,7 +388,7 @@ func TestSwitchStore(t *testing.T) {
 	seen[to(sibling.id, "").refused(app.CodeStoreMismatch).same()] = true
 	seen[to(sibling.id, english).refused(app.CodeStoreMismatch).same()] = true
 	if len(seen) != 1 {
-		t.Errorf("the answers differ: %v", seen)
+		t.Errorf("got different responses, want equal ones: %v", seen)
 	}
 	to(own.id, english).refused(app.CodeValidationFailed, "storeViewId")
 	to(own.id, "view_none").refused(app.CodeValidationFailed, "storeViewId")
@@ -390,9 +397,8 @@ func TestSwitchStore(t *testing.T) {
 	at(own.id, "EUR") // nothing of that has moved it
 }
 
-// TestTheLeewayRepeats: inside the leeway the token before the newest has the same
-// successor, and no other token has.
-func TestTheLeewayRepeats(t *testing.T) {
+// Within the leeway, the previous token gets the same successor as before. Older tokens do not.
+func TestLeewayRepeatsTheSuccessor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.server = w.serverOn(w.db.DB, func(c *Config) { c.RefreshLeeway = 10 * time.Second })
@@ -402,7 +408,7 @@ func TestTheLeewayRepeats(t *testing.T) {
 	second := b.cookie
 	w.now = w.now.Add(9 * time.Second)
 	if repeated := b.present(first).ok(200, nil).newCookie(); repeated != second {
-		t.Errorf("%s instead of %s", repeated, second)
+		t.Errorf("repeated refresh: got the cookie %s, want %s", repeated, second)
 	}
 	w.now = w.now.Add(time.Second)
 	b.present(first).refused(app.CodeTokenRevoked)

@@ -17,9 +17,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// TestAuthenticationCostsOneStatement looks at what goes over the wire to PostgreSQL. A
-// request that is refused for its query, right after its credential was found good, has cost
-// what authentication costs.
+// Authentication runs one SQL statement. A request with an invalid query is refused directly after authentication, so
+// it runs no other statement.
 func TestAuthenticationCostsOneStatement(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,43 +37,50 @@ func TestAuthenticationCostsOneStatement(t *testing.T) {
 		"a customer":               {customer, "FROM customer_sessions"},
 		"an API key":               {w.key("own", app.ScopeReadOrders), "FROM api_keys"},
 	} {
-		path := "/orders/x?unknown=1"
-		if who == "a platform administrator" {
-			path = "/auth/me?unknown=1"
-		}
-		a, statements := sent(path, c.credential)
-		a.what = who
-		if a.refused(app.CodeValidationFailed); len(statements) != 1 || !strings.Contains(statements[0], c.table) {
-			t.Errorf("%s costs %q", who, statements)
-		}
+		w.run(who, func(t *testing.T) {
+			path := "/orders/x?unknown=1"
+			if who == "a platform administrator" {
+				path = "/auth/me?unknown=1"
+			}
+			a, statements := sent(path, c.credential)
+			if a.refused(app.CodeValidationFailed); len(statements) != 1 || !strings.Contains(statements[0], c.table) {
+				t.Errorf("statements: got %q, want one of %s", statements, c.table)
+			}
+		})
 	}
 	for name, credential := range map[string]string{"no token of ours": "x", "no key's form": "svc_live_sk_x"} {
-		if _, statements := sent("/products", credential); len(statements) != 0 {
-			t.Errorf("%s costs %q", name, statements)
-		}
+		w.run(name, func(t *testing.T) {
+			if _, statements := sent("/products", credential); len(statements) != 0 {
+				t.Errorf("statements: got %q, want none", statements)
+			}
+		})
 	}
 
-	// The whole of two requests: who asks, and what is shown.
+	// Authentication and content of two requests.
 	a, statements := sent("/auth/me", w.tokens["OWNER"])
-	if a.ok(200, nil); len(statements) != 2 || !strings.Contains(statements[0], "FROM sessions") || !strings.Contains(statements[1], "FROM users") {
-		t.Errorf("GET /auth/me costs %q", statements)
+	if a.ok(200, nil); len(statements) != 2 || !strings.Contains(statements[0], "FROM sessions") ||
+		!strings.Contains(statements[1], "FROM users") {
+		t.Errorf("statements of GET /auth/me: got %q, want one of sessions and one of users", statements)
 	}
 	a, statements = sent("/products", w.key("own", app.ScopeReadProducts))
 	if a.ok(200, nil); len(statements) < 2 || !strings.Contains(statements[0], "FROM api_keys") ||
-		slices.ContainsFunc(statements[1:], func(s string) bool { return strings.Contains(s, "api_keys") || strings.Contains(s, "sessions") }) {
-		t.Errorf("GET /products with a key costs %q", statements)
+		slices.ContainsFunc(statements[1:],
+			func(s string) bool { return strings.Contains(s, "api_keys") || strings.Contains(s, "sessions") }) {
+		t.Errorf("statements of GET /products with a key: got %q, want one of api_keys and then others", statements)
 	}
 }
 
-// wire is a database behind a relay that notes every statement that is run.
+// wire is a database behind a proxy that records every statement.
 type wire struct {
 	db *persistence.DB
 	mu sync.Mutex
 	// run are the statements since the last take, in their order.
 	run []string
+	// lost, if not "", is in the statements that end their connection instead of being run.
+	lost string
 }
 
-func newWire(t *testing.T, db *persistencetest.Database) *wire {
+func newWire(t *testing.T, db *persistencetest.Database, change ...func(*persistence.Config)) *wire {
 	t.Helper()
 	at, err := url.Parse(db.URL)
 	must(err)
@@ -84,7 +90,11 @@ func newWire(t *testing.T, db *persistencetest.Database) *wire {
 	t.Cleanup(func() { listener.Close() })
 	at.Host, at.RawQuery = listener.Addr().String(), "sslmode=disable"
 	w := &wire{}
-	w.db, err = persistence.Open(persistence.Config{URL: at.String(), Sealer: persistencetest.Keyring().Sealer()})
+	config := persistence.Config{URL: at.String(), Sealer: persistencetest.Keyring().Sealer()}
+	for _, f := range change {
+		f(&config)
+	}
+	w.db, err = persistence.Open(config)
 	must(err)
 	t.Cleanup(func() { w.db.Close() })
 	go func() {
@@ -107,6 +117,19 @@ func (w *wire) take() []string {
 	return run
 }
 
+// lose ends connections from now on at statements with a text; "" = none.
+func (w *wire) lose(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = text
+}
+
+func (w *wire) loses(statement string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost != "" && strings.Contains(statement, w.lost)
+}
+
 func (w *wire) note(statement string) {
 	if statement == "-- ping" { // of the pool, for a connection that was idle
 		return
@@ -116,8 +139,8 @@ func (w *wire) note(statement string) {
 	w.run = append(w.run, statement)
 }
 
-// relay passes one connection on. A frontend message is a type, a length and a body, save
-// for the first, which has no type; see PostgreSQL's manual, Message Formats.
+// relay forwards one connection. A frontend message has a type, a length and a body. The first message has no type; see
+// PostgreSQL's manual, Message Formats.
 func (w *wire) relay(client net.Conn, upstream string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", upstream)
@@ -152,6 +175,9 @@ func (w *wire) relay(client net.Conn, upstream string) {
 			prepared[string(text[0])] = string(text[1])
 		case kind == 'B': // is followed by its execution
 			w.note(prepared[string(text[1])])
+			if w.loses(prepared[string(text[1])]) {
+				return
+			}
 		}
 		if _, err := server.Write(append(head, body...)); err != nil {
 			return

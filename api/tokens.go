@@ -16,12 +16,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// claims are those of an access token (spec, Access token claims; contract §0, 6).
+// claims are the claims of an access token (spec, Access token claims; contract §0, 6).
 type claims struct {
 	Subject   string        `json:"sub"` // a UserID, in the customer realm a CustomerID
 	Email     string        `json:"email"`
 	StoreID   app.StoreID   `json:"storeId,omitempty"` // not in the platform realm
-	Role      app.Role      `json:"role,omitempty"`    // in the tenant realm, for the client; what counts is the database's
+	Role      app.Role      `json:"role,omitempty"`    // in the tenant realm, for the client; the database's applies
 	Audience  app.Realm     `json:"aud"`
 	Issuer    string        `json:"iss"`
 	SessionID app.SessionID `json:"sid"`
@@ -29,14 +29,13 @@ type claims struct {
 	ExpiresAt int64         `json:"exp"` // Unix seconds
 }
 
-// plainClaims are claims without methods.
+// plainClaims is claims without methods.
 type plainClaims claims
 
-// UnmarshalJSON matches names exactly and refuses a claim that is there twice, unlike
-// encoding/json.
+// UnmarshalJSON matches names exactly and rejects duplicate claims, unlike encoding/json.
 func (c *claims) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*plainClaims)(c)) }
 
-// What jwt.Claims asks for. Nothing of it is used: tokens.check looks at the claims.
+// The methods of jwt.Claims, which are not used: tokens.sound checks the claims.
 func (c *claims) GetExpirationTime() (*jwt.NumericDate, error) { return nil, errors.ErrUnsupported }
 func (c *claims) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, errors.ErrUnsupported }
 func (c *claims) GetNotBefore() (*jwt.NumericDate, error)      { return nil, errors.ErrUnsupported }
@@ -45,13 +44,13 @@ func (c *claims) GetSubject() (string, error)                  { return "", erro
 func (c *claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, errors.ErrUnsupported }
 
 const (
-	// maxToken bounds an access token, in bytes. Ours have about 600.
+	// maxToken is the limit of a token, in bytes. Issued tokens have about 600.
 	maxToken = 4096
-	// clockSkew is by how much the clocks of our own servers may differ.
+	// clockSkew is the tolerated difference between the clocks of replicas.
 	clockSkew = 5 * time.Second
 )
 
-// tokens makes and reads access tokens and refresh tokens. Each realm has keys of its own.
+// tokens issues and parses access tokens and refresh tokens. Each realm has its own keys.
 type tokens struct {
 	access     map[app.Realm][]app.DerivedKey
 	refresh    map[app.Realm][]app.DerivedKey
@@ -73,13 +72,13 @@ func newTokens(c Config) tokens {
 			app.RealmPlatform: c.Keyring.Derive("platform refresh token"),
 			app.RealmCustomer: c.Keyring.Derive("customer refresh token"),
 		},
-		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation()),
+		parser: jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
+			jwt.WithoutClaimsValidation()),
 		issuer: c.Issuer, accessTTL: c.AccessTTL, refreshTTL: c.RefreshTTL,
 	}
 }
 
-// mint signs an access token. Issuer and times are set here; an ExpiresAt that is there
-// already can only make its life shorter.
+// mint signs an access token and sets its issuer and times. A given ExpiresAt can only shorten its lifetime.
 func (t tokens) mint(now time.Time, c claims) (string, error) {
 	c.Issuer, c.IssuedAt = t.issuer, now.Unix()
 	if end := c.IssuedAt + int64(t.accessTTL/time.Second); c.ExpiresAt == 0 || c.ExpiresAt > end {
@@ -91,11 +90,11 @@ func (t tokens) mint(now time.Time, c claims) (string, error) {
 	return token.SignedString(key.Bytes)
 }
 
-// parse returns the claims of a valid token of one of the realms. TOKEN_EXPIRED when
-// nothing is wrong with it but its age, TOKEN_INVALID otherwise.
+// parse returns the claims of a valid token of one of the realms. It returns TOKEN_EXPIRED if the token is
+// expired but otherwise valid, TOKEN_INVALID for other errors.
 func (t tokens) parse(now time.Time, raw string, realms []app.Realm) (claims, error) {
 	var c claims
-	if len(raw) > maxToken || strings.ContainsAny(raw, "\r\n") { // which base64 would skip
+	if len(raw) > maxToken || strings.ContainsAny(raw, "\r\n") { // base64 ignores these
 		return c, app.TokenInvalid()
 	}
 	_, err := t.parser.ParseWithClaims(raw, &c, func(token *jwt.Token) (any, error) { return t.key(token, c.Audience) })
@@ -112,8 +111,8 @@ func (t tokens) parse(now time.Time, raw string, realms []app.Realm) (claims, er
 	return c, nil
 }
 
-// key returns the key that a token says to be signed with. Its header has what ours have
-// and nothing else, no "crit" above all.
+// key returns the key that the header of a token names. It refuses other header members than those of issued
+// tokens, in particular "crit".
 func (t tokens) key(token *jwt.Token, realm app.Realm) (any, error) {
 	for name, value := range token.Header {
 		if name != "alg" && name != "kid" && (name != "typ" || value != "JWT") {
@@ -128,8 +127,7 @@ func (t tokens) key(token *jwt.Token, realm app.Realm) (any, error) {
 	return nil, errors.New("unknown key")
 }
 
-// sound reports whether the claims of a signed token are such as we make them, apart from
-// its age.
+// sound reports whether the claims of a signed token are complete and consistent. It does not check expiry.
 func (t tokens) sound(now time.Time, c claims) bool {
 	lifetime := c.ExpiresAt - c.IssuedAt
 	return c.Issuer == t.issuer && c.Subject != "" && c.SessionID != "" &&
@@ -138,8 +136,8 @@ func (t tokens) sound(now time.Time, c claims) bool {
 		lifetime >= 0 && lifetime <= int64(t.accessTTL/time.Second)
 }
 
-// mintRefresh makes a refresh token: session id, counter and a MAC over both. The database
-// keeps the counter and no token.
+// mintRefresh issues a refresh token: session id, counter and a MAC of both. The database stores the
+// counter, not the token.
 func (t tokens) mintRefresh(realm app.Realm, session app.SessionID, counter int64) string {
 	return signRefresh(t.refresh[realm][0], session, counter)
 }
@@ -151,15 +149,15 @@ func signRefresh(key app.DerivedKey, session app.SessionID, counter int64) strin
 	return token + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// refreshToken is what a refresh token says.
+// refreshToken is the content of a refresh token.
 type refreshToken struct {
 	realm   app.Realm
 	session app.SessionID
 	counter int64
 }
 
-// parseRefresh reads a refresh token of one of the realms. It is one, to the last bit, that
-// we would make with a key of the ring, or TOKEN_INVALID.
+// parseRefresh parses a refresh token of one of the realms. It returns TOKEN_INVALID unless the token equals
+// one that a key of the ring issues.
 func (t tokens) parseRefresh(raw string, realms []app.Realm) (refreshToken, error) {
 	parts := strings.SplitN(raw, ".", 3)
 	if len(raw) > maxToken || len(parts) != 3 {

@@ -20,7 +20,8 @@ import (
 // forge signs any header and claims with any key.
 func forge(t testing.TB, method jwt.SigningMethod, key any, header, claims string) string {
 	t.Helper()
-	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(claims))
 	signature, err := method.Sign(text, key)
 	if err != nil {
 		t.Fatal(err)
@@ -75,31 +76,43 @@ func TestTokenAttacks(t *testing.T) {
 		"another role than it says": hs256(header, with(map[string]any{"role": "STAFF"})),
 	}
 	for name, token := range accepted {
-		a := w.do("GET", "/webhooks", token, nil)
-		a.what = name
-		a.ok(200, nil)
+		w.run(name, func(t *testing.T) {
+			w.do("GET", "/webhooks", token, nil).ok(200, nil)
+		})
 	}
 	refused := map[string]string{
-		"empty": "", "one dot": ".", "two dots": "..", "three parts of nothing": "a.b.c", "a space": " " + valid, "a comma": valid + "," + valid,
-		"alg none":                      base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+tenant.ID+`"}`)) + "." + base64.RawURLEncoding.EncodeToString([]byte(with(nil))) + ".",
-		"alg none, signed":              hs256(`{"alg":"none","kid":"`+tenant.ID+`"}`, with(nil)),
-		"alg hs256 in lower case":       hs256(`{"alg":"hs256","kid":"`+tenant.ID+`"}`, with(nil)),
-		"HS384":                         forge(t, jwt.SigningMethodHS384, tenant.Bytes, strings.Replace(header, "256", "384", 1), with(nil)),
-		"HS512":                         forge(t, jwt.SigningMethodHS512, tenant.Bytes, strings.Replace(header, "256", "512", 1), with(nil)),
-		"RS256":                         forge(t, jwt.SigningMethodRS256, rsaKey, strings.Replace(header, "HS", "RS", 1), with(nil)),
-		"HS256 said to be RS256":        hs256(strings.Replace(header, "HS", "RS", 1), with(nil)),
-		"the key of another realm":      forge(t, jwt.SigningMethodHS256, platform.Bytes, header, with(nil)),
-		"a key that is not ours":        forge(t, jwt.SigningMethodHS256, foreign.Bytes, header, with(nil)),
-		"its kid as well":               forge(t, jwt.SigningMethodHS256, foreign.Bytes, strings.Replace(header, tenant.ID, foreign.ID, 1), with(nil)),
-		"an empty key":                  forge(t, jwt.SigningMethodHS256, []byte{}, header, with(nil)),
-		"no kid":                        hs256(`{"alg":"HS256","typ":"JWT"}`, with(nil)),
-		"kid a path":                    hs256(strings.Replace(header, tenant.ID, "../../../../dev/null", 1), with(nil)),
-		"kid a path, the empty key":     forge(t, jwt.SigningMethodHS256, []byte{}, strings.Replace(header, tenant.ID, "/dev/null", 1), with(nil)),
-		"kid SQL":                       hs256(strings.Replace(header, tenant.ID, "' UNION SELECT 'k' --", 1), with(nil)),
-		"kid SQL, its key":              forge(t, jwt.SigningMethodHS256, []byte("k"), strings.Replace(header, tenant.ID, "' UNION SELECT 'k' --", 1), with(nil)),
-		"kid a URL":                     hs256(strings.Replace(header, tenant.ID, "https://evil.test/jwks.json", 1), with(nil)),
-		"kid of a command":              hs256(strings.Replace(header, tenant.ID, "|sleep 9", 1), with(nil)),
-		"kid a list":                    hs256(strings.Replace(header, `"`+tenant.ID+`"`, `["`+tenant.ID+`"]`, 1), with(nil)),
+		"empty": "", "one dot": ".", "two dots": "..", "three parts of nothing": "a.b.c", "a space": " " + valid,
+		"a comma": valid + "," + valid,
+		"alg none": base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"`+tenant.ID+`"}`)) + "." +
+			base64.RawURLEncoding.EncodeToString([]byte(with(nil))) + ".",
+		"alg none, signed":        hs256(`{"alg":"none","kid":"`+tenant.ID+`"}`, with(nil)),
+		"alg hs256 in lower case": hs256(`{"alg":"hs256","kid":"`+tenant.ID+`"}`, with(nil)),
+		"HS384": forge(t, jwt.SigningMethodHS384, tenant.Bytes,
+			strings.Replace(header, "256", "384", 1), with(nil)),
+		"HS512": forge(t, jwt.SigningMethodHS512, tenant.Bytes,
+			strings.Replace(header, "256", "512", 1), with(nil)),
+		"RS256": forge(t, jwt.SigningMethodRS256, rsaKey,
+			strings.Replace(header, "HS", "RS", 1), with(nil)),
+		"HS256 said to be RS256":   hs256(strings.Replace(header, "HS", "RS", 1), with(nil)),
+		"the key of another realm": forge(t, jwt.SigningMethodHS256, platform.Bytes, header, with(nil)),
+		"a key that is not ours":   forge(t, jwt.SigningMethodHS256, foreign.Bytes, header, with(nil)),
+		"its kid as well": forge(t, jwt.SigningMethodHS256, foreign.Bytes,
+			strings.Replace(header, tenant.ID, foreign.ID, 1), with(nil)),
+		"an empty key": forge(t, jwt.SigningMethodHS256, []byte{}, header, with(nil)),
+		"no kid":       hs256(`{"alg":"HS256","typ":"JWT"}`, with(nil)),
+		"kid a path": hs256(strings.Replace(header, tenant.ID, "../../../../dev/null", 1),
+			with(nil)),
+		"kid a path, the empty key": forge(t, jwt.SigningMethodHS256, []byte{},
+			strings.Replace(header, tenant.ID, "/dev/null", 1), with(nil)),
+		"kid SQL": hs256(strings.Replace(header, tenant.ID, "' UNION SELECT 'k' --", 1),
+			with(nil)),
+		"kid SQL, its key": forge(t, jwt.SigningMethodHS256, []byte("k"),
+			strings.Replace(header, tenant.ID, "' UNION SELECT 'k' --", 1), with(nil)),
+		"kid a URL": hs256(strings.Replace(header, tenant.ID, "https://evil.test/jwks.json", 1),
+			with(nil)),
+		"kid of a command": hs256(strings.Replace(header, tenant.ID, "|sleep 9", 1), with(nil)),
+		"kid a list": hs256(strings.Replace(header, `"`+tenant.ID+`"`, `["`+tenant.ID+`"]`, 1),
+			with(nil)),
 		"kid a number":                  hs256(`{"alg":"HS256","typ":"JWT","kid":7}`, with(nil)),
 		"another typ":                   hs256(strings.Replace(header, "JWT", "at+jwt", 1), with(nil)),
 		"crit":                          hs256(strings.Replace(header, "{", `{"crit":["exp"],`, 1), with(nil)),
@@ -140,7 +153,8 @@ func TestTokenAttacks(t *testing.T) {
 		"a line break in the signature": valid[:len(valid)-4] + "\n" + valid[len(valid)-4:],
 		"standard base64":               valid[:cut] + "." + strings.Repeat("+", 43),
 		"a megabyte of dots":            strings.Repeat(".", 1<<20),
-		"a megabyte of claims":          hs256(header, strings.Replace(with(nil), "{", `{"x":"`+strings.Repeat("y", 1<<20)+`",`, 1)),
+		"a megabyte of claims": hs256(header,
+			strings.Replace(with(nil), "{", `{"x":"`+strings.Repeat("y", 1<<20)+`",`, 1)),
 		"expired, with a bad signature": forge(t, jwt.SigningMethodHS256, foreign.Bytes, header, with(expired)),
 		"expired, of another issuer":    hs256(header, with(other(expired, map[string]any{"iss": "x"}))),
 		"expired, of another realm":     hs256(header, with(other(expired, map[string]any{"aud": "customer"}))),
@@ -148,24 +162,25 @@ func TestTokenAttacks(t *testing.T) {
 		"expired, with crit":            hs256(strings.Replace(header, "{", `{"crit":["exp"],`, 1), with(expired)),
 	}
 	for name, token := range refused {
-		a := w.do("GET", "/webhooks", token, nil)
-		a.what = name
-		a.refused(app.CodeTokenInvalid)
+		w.run(name, func(t *testing.T) {
+			w.do("GET", "/webhooks", token, nil).refused(app.CodeTokenInvalid)
+		})
 	}
 	for name, token := range map[string]string{
 		"expired":                  hs256(header, with(expired)),
 		"expired this very second": hs256(header, with(map[string]any{"iat": now - 10, "exp": now})),
 	} {
-		a := w.do("GET", "/webhooks", token, nil)
-		a.what = name
-		a.refused(app.CodeTokenExpired)
+		w.run(name, func(t *testing.T) {
+			w.do("GET", "/webhooks", token, nil).refused(app.CodeTokenExpired)
+		})
 	}
 	for name, claims := range map[string]map[string]any{
-		"another's session": {"sub": w.users["ADMIN"].ID}, "no such session": {"sid": "ses_none"}, "a store of which the user is no member": {"storeId": w.stores["foreign"].id},
+		"another's session": {"sub": w.users["ADMIN"].ID}, "no such session": {"sid": "ses_none"},
+		"a store of which the user is no member": {"storeId": w.stores["foreign"].id},
 	} {
-		a := w.do("GET", "/webhooks", hs256(header, with(claims)), nil)
-		a.what = name
-		a.refused(app.CodeTokenRevoked)
+		w.run(name, func(t *testing.T) {
+			w.do("GET", "/webhooks", hs256(header, with(claims)), nil).refused(app.CodeTokenRevoked)
+		})
 	}
 	// An expired platform token is still one of the wrong realm where it has no business.
 	w.now = w.now.Add(time.Hour)
@@ -194,18 +209,24 @@ func TestCredentialsAreReadFromTheHeaderOnly(t *testing.T) {
 			r.Header.Del("Authorization")
 			r.AddCookie(&http.Cookie{Name: "accessToken", Value: token})
 		},
-		"another header":   func(r *http.Request) { r.Header.Del("Authorization"); r.Header.Set("X-Access-Token", token) },
-		"the query":        func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "access_token=" + token },
+		"another header": func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.Header.Set("X-Access-Token", token)
+		},
+		"the query": func(r *http.Request) {
+			r.Header.Del("Authorization")
+			r.URL.RawQuery = "access_token=" + token
+		},
 		"the query, again": func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "token=" + token },
 	} {
-		a := w.do("GET", "/products", token, nil, change)
-		a.what = name
-		a.refused(app.CodeTokenInvalid)
+		w.run(name, func(t *testing.T) {
+			w.do("GET", "/products", token, nil, change).refused(app.CodeTokenInvalid)
+		})
 	}
 	w.do("GET", "/products?access_token="+token, token, nil).refused(app.CodeValidationFailed, "access_token")
 }
 
-// TestKeyRotation: a new first key signs, the old one still verifies until it is taken out.
+// The first key signs. Older keys verify until they are removed from the ring.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,7 +252,8 @@ func TestKeyRotation(t *testing.T) {
 
 func FuzzParseToken(f *testing.F) {
 	tokens := newTokens(Config{Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute})
-	valid, err := tokens.mint(noon, claims{Subject: "usr_1", StoreID: "sto_1", Audience: app.RealmTenant, SessionID: "ses_1"})
+	valid, err := tokens.mint(noon,
+		claims{Subject: "usr_1", StoreID: "sto_1", Audience: app.RealmTenant, SessionID: "ses_1"})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -241,10 +263,10 @@ func FuzzParseToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		c, err := tokens.parse(noon, raw, []app.Realm{app.RealmTenant, app.RealmPlatform})
 		if err == nil && raw != valid {
-			t.Errorf("accepted %q: %+v", raw, c)
+			t.Errorf("%q: got claims %+v, want an error", raw, c)
 		}
 		if code := app.CodeOf(err); err != nil && code != app.CodeTokenInvalid && code != app.CodeTokenExpired {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("%q: got error %v, want %s or %s", raw, err, app.CodeTokenInvalid, app.CodeTokenExpired)
 		}
 	})
 }
@@ -260,10 +282,11 @@ func FuzzParseRefresh(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		token, err := tokens.parseRefresh(raw, []app.Realm{app.RealmTenant})
 		if err == nil && (raw != valid || token != refreshToken{app.RealmTenant, "ses_1", 7}) {
-			t.Errorf("accepted %q: %+v", raw, token)
+			t.Errorf("%q: got token %+v, want an error", raw, token)
 		}
 		if err != nil && (app.CodeOf(err) != app.CodeTokenInvalid || token != refreshToken{} || raw == valid) {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("%q: got %+v and error %v, want %s without a token, or the valid one", raw, token, err,
+				app.CodeTokenInvalid)
 		}
 	})
 }

@@ -16,38 +16,56 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// enums lists the values of the types that have only some: for the validation of what
-// comes in and for the document. A type is in it or takes any string.
+// enums lists the values of each string type that is an enumeration, for validation and for the OpenAPI
+// document. Other string types accept any string.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.EventType]():      append(texts(app.EventTypes[:]), string(app.EventTestPing)),
+	reflect.TypeFor[app.EventOrder]():     texts([]app.EventOrder{app.NewestEvents, app.OldestEvents}),
 	reflect.TypeFor[app.BodyEncoding]():   texts([]app.BodyEncoding{app.BodyText, app.BodyBase64}),
 	reflect.TypeFor[app.Granularity]():    texts([]app.Granularity{app.ByHour, app.ByDay}),
 	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
 	reflect.TypeFor[endedStatus]():        texts(app.ReplayableStatuses),
+	reflect.TypeFor[app.ReplayedStatus](): texts(app.ReplayedStatuses[:]),
 	reflect.TypeFor[app.ReplayStatus]():   texts(app.ReplayStatuses[:]),
-	reflect.TypeFor[app.AttemptStatus]():  texts([]app.AttemptStatus{app.AttemptDelivered, app.AttemptFailed, app.AttemptRetrying, app.AttemptDeadLetter}),
-	reflect.TypeFor[app.Provider]():       texts(app.Providers[:]),
-	reflect.TypeFor[app.Role]():           texts(app.Roles[:]),
-	reflect.TypeFor[app.Scope]():          texts(app.Scopes[:]),
-	reflect.TypeFor[app.Plan]():           texts([]app.Plan{app.PlanStarter, app.PlanGrow, app.PlanProfessional, app.PlanEnterprise}),
-	reflect.TypeFor[app.AuditAction]():    texts(app.AuditActions[:]),
-	reflect.TypeFor[app.KeyMode]():        texts([]app.KeyMode{app.KeyLive, app.KeyTest}),
-	reflect.TypeFor[app.OrderStatus](): texts([]app.OrderStatus{
-		app.OrderReceived, app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderOutForDelivery, app.OrderCompleted, app.OrderCancelled,
+	reflect.TypeFor[app.AttemptStatus](): texts([]app.AttemptStatus{
+		app.AttemptDelivered, app.AttemptFailed, app.AttemptRetrying, app.AttemptDeadLetter,
 	}),
-	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn}),
-	reflect.TypeFor[app.OrderSource]():     texts([]app.OrderSource{app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI}),
-	reflect.TypeFor[app.Interval]():        texts([]app.Interval{app.Hourly, app.Daily, app.Weekly, app.Monthly}),
+	reflect.TypeFor[app.Provider](): texts(app.Providers[:]),
+	reflect.TypeFor[app.Role]():     texts(app.Roles[:]),
+	reflect.TypeFor[app.Scope]():    texts(app.Scopes[:]),
+	reflect.TypeFor[app.Plan](): texts([]app.Plan{
+		app.PlanStarter, app.PlanGrow, app.PlanProfessional, app.PlanEnterprise,
+	}),
+	reflect.TypeFor[app.PlanManager](): texts(app.PlanManagers[:]),
+	reflect.TypeFor[app.AuditAction](): texts(app.AuditActions[:]),
+	reflect.TypeFor[app.Realm]():       texts(app.Realms[:]),
+	reflect.TypeFor[app.KeyMode]():     texts([]app.KeyMode{app.KeyLive, app.KeyTest}),
+	reflect.TypeFor[app.OrderStatus](): texts([]app.OrderStatus{
+		app.OrderReceived, app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderOutForDelivery,
+		app.OrderCompleted, app.OrderCancelled,
+	}),
+	reflect.TypeFor[app.FulfillmentType](): texts([]app.FulfillmentType{
+		app.FulfillmentDelivery, app.FulfillmentPickup, app.FulfillmentDineIn,
+	}),
+	reflect.TypeFor[app.OrderSource](): texts([]app.OrderSource{
+		app.SourceWeb, app.SourceMobile, app.SourcePOS, app.SourcePhone, app.SourceAPI,
+	}),
+	reflect.TypeFor[app.ProductSort](): texts([]app.ProductSort{app.ProductsNewest, app.ProductsByPosition}),
+	reflect.TypeFor[app.Interval]():    texts([]app.Interval{app.Hourly, app.Daily, app.Weekly, app.Monthly}),
 	reflect.TypeFor[app.ReservationStatus](): texts([]app.ReservationStatus{
-		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted, app.ReservationNoShow,
+		app.ReservationPending, app.ReservationConfirmed, app.ReservationCancelled, app.ReservationCompleted,
+		app.ReservationNoShow,
 	}),
 	reflect.TypeFor[app.CustomerKind]():  texts([]app.CustomerKind{app.CustomerRegistered, app.CustomerGuest}),
 	reflect.TypeFor[app.PaymentResult](): texts([]app.PaymentResult{app.PaymentSucceeded, app.PaymentFailed}),
-	reflect.TypeFor[app.LoyaltyKind]():   texts([]app.LoyaltyKind{app.PointsEarned, app.PointsReversed, app.PointsRestored}),
+	reflect.TypeFor[app.LoyaltyKind](): texts([]app.LoyaltyKind{
+		app.PointsEarned, app.PointsReversed, app.PointsRestored,
+	}),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
-	reflect.TypeFor[app.RefundType](): texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
+	reflect.TypeFor[app.ImportAction](): texts(app.ImportActions[:]),
+	reflect.TypeFor[app.RefundType]():   texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
 
 func texts[T ~string](values []T) []string {
@@ -58,12 +76,12 @@ func texts[T ~string](values []T) []string {
 	return list
 }
 
-// phonePattern is E.164 with its leading +.
+// phonePattern matches E.164 with the leading +.
 const phonePattern = `^\+[1-9][0-9]{6,14}$`
 
 var phone = regexp.MustCompile(phonePattern)
 
-// providerPattern is a payment provider's name, last4Pattern how a card's number ends.
+// providerPattern matches the name of a payment provider, last4Pattern the last digits of a card number.
 const (
 	providerPattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$`
 	last4Pattern    = `^[0-9]{4}$`
@@ -74,37 +92,61 @@ var (
 	last4           = regexp.MustCompile(last4Pattern)
 )
 
-// localePattern is a BCP 47 tag of a language, perhaps a script, perhaps a region.
+// localePattern matches a BCP 47 tag of a language with optional script and region.
 const localePattern = `^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$`
 
 var locale = regexp.MustCompile(localePattern)
 
-// timezonePattern is what the IANA's names of zones look like, and what other files of a
-// system's time zones do not: localtime, posix/UTC.
+// clientIDPattern matches a client id at an identity provider.
+const clientIDPattern = `^[!-~]{1,255}$`
+
+var clientID = regexp.MustCompile(clientIDPattern)
+
+// viewCodePattern matches the code of a store view.
+const viewCodePattern = `^[a-z0-9]+(_[a-z0-9]+)*$`
+
+var viewCode = regexp.MustCompile(viewCodePattern)
+
+// timezonePattern matches IANA names of time zones. It excludes the other files in a system's time zone
+// directory, such as localtime and posix/UTC.
 const timezonePattern = `^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`
 
 var timezone = regexp.MustCompile(timezonePattern)
 
-// newValidator makes the validator of the validate tags of In types. Tags of our own:
+// clockPattern matches a time of the wall clock, clockEndPattern also the end of a day.
+const (
+	clockPattern    = `^([01][0-9]|2[0-3]):[0-5][0-9]$`
+	clockEndPattern = `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`
+)
+
+var (
+	clock    = regexp.MustCompile(clockPattern)
+	clockEnd = regexp.MustCompile(clockEndPattern)
+)
+
+// newValidator returns the validator of the validate tags of request types. Additional tags:
 //
-//	notblank    more than white space
+//	notblank    not only white space
 //	bytes=n     at most n bytes
-//	minbytes=n  at least n bytes
-//	uncommon    no password that everybody tries first
-//	enum        one of the type's values, see enums
-//	subscribable  an event type that a subscription can choose
-//	id          can be an id at all
+//	uncommon    not a common password
+//	enum        one of the values in enums
+//	subscribable  an event type that a subscription can select
+//	id          has the form of an id
 //	phone       E.164
 //	currency    an ISO 4217 code
+//	viewcode    a store view's code
 //	locale      a BCP 47 tag of language, script and region, in their usual case
 //	date        a day of the calendar
 //	timezone    a time zone's IANA name
 //	provider    a payment provider's name
+//	clientid    a client id at an identity provider
+//	clock       a time of the wall clock
+//	clockend    a time of the wall clock, or 24:00
 //	last4       the last four digits of a card's number
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
-		for _, tag := range []string{"json", "query", "path"} {
+		for _, tag := range []string{"json", "query", "path", "header"} {
 			if name, _, _ := strings.Cut(field.Tag.Get(tag), ","); name != "" {
 				return name
 			}
@@ -118,11 +160,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			n, _ := strconv.Atoi(most)
 			return len(text) <= n
 		},
-		"minbytes": func(text, least string, _ reflect.Type) bool {
-			n, _ := strconv.Atoi(least)
-			return len(text) >= n
-		},
-		"uncommon": func(text, _ string, _ reflect.Type) bool { return !IsCommonPassword(text) },
+		"uncommon": func(text, _ string, _ reflect.Type) bool { return !app.IsCommonPassword(app.NewSecret(text)) },
 		"enum":     func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
 		"subscribable": func(text, _ string, _ reflect.Type) bool {
 			return slices.Contains(app.EventTypes[:], app.EventType(text))
@@ -135,6 +173,10 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		},
 		"provider": func(text, _ string, _ reflect.Type) bool { return paymentProvider.MatchString(text) },
 		"last4":    func(text, _ string, _ reflect.Type) bool { return last4.MatchString(text) },
+		"clientid": func(text, _ string, _ reflect.Type) bool { return clientID.MatchString(text) },
+		"clock":    func(text, _ string, _ reflect.Type) bool { return clock.MatchString(text) },
+		"clockend": func(text, _ string, _ reflect.Type) bool { return clockEnd.MatchString(text) },
+		"viewcode": func(text, _ string, _ reflect.Type) bool { return viewCode.MatchString(text) },
 		"locale":   func(text, _ string, _ reflect.Type) bool { return locale.MatchString(text) },
 		"date": func(text, _ string, _ reflect.Type) bool {
 			day, err := time.Parse(time.DateOnly, text)
@@ -158,27 +200,30 @@ func must(err error) {
 	}
 }
 
-// messages ends a sentence about a value that fails a tag; %s is the tag's parameter.
+// messages are the details of members that fail a tag. %s is the parameter of the tag.
 var messages = map[string]string{
 	"required":         "is required",
 	"required number":  "is required and must not be 0",
 	"notblank":         "must not be blank",
 	"bytes":            "must have at most %s bytes",
-	"minbytes":         "must have at least %s bytes",
-	"uncommon":         "is one of the passwords that everybody tries first",
+	"uncommon":         "is a common password; choose another one",
 	"subscribable":     "must be one of " + strings.Join(texts(app.EventTypes[:]), ", "),
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
-	"email":            "must be an e-mail address",
-	"currency":         "must be an ISO 4217 currency code of three upper-case letters",
+	"email":            "must be an email address",
+	"currency":         "must be an ISO 4217 currency code (three upper-case letters)",
 	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",
+	"viewcode":         "must be lower-case letters and digits, separated by underscores: de_de",
 	"provider":         "must be 1 to 50 letters, digits, dots, underscores and hyphens",
+	"clientid":         "must have 1 to 255 visible ASCII characters",
+	"clock":            "must be a time of day: 09:30",
+	"clockend":         "must be a time of day: 22:00, or 24:00",
 	"last4":            "must be four digits",
-	"date":             "must be a day of the calendar: 2026-03-14",
+	"date":             "must be a date: 2026-03-14",
 	"timezone":         "must be the IANA name of a time zone: Europe/Berlin, UTC",
 	"https_url":        "must be an https URL",
-	"iso3166_1_alpha2": "must be a country code of two upper-case letters",
-	"unique":           "must not name anything twice",
+	"iso3166_1_alpha2": "must be a country code of ISO 3166-1 alpha-2: DE",
+	"unique":           "must not contain duplicates",
 	"min string":       "must have at least %s characters",
 	"max string":       "must have at most %s characters",
 	"min slice":        "must have at least %s elements",
@@ -188,7 +233,7 @@ var messages = map[string]string{
 	"max number":       "must be at most %s",
 }
 
-// memberKeys finds what the validator writes for a member that the client names: [EUR].
+// memberKeys matches the keys of maps in the paths of the validator: [EUR].
 var memberKeys = regexp.MustCompile(`\[([^\]]*[^\]0-9][^\]]*)\]`)
 
 // validate checks the tags of a bound struct.
@@ -196,7 +241,7 @@ func (b *binder) validate(in any) {
 	err := newValidator().Struct(in)
 	found, ok := errors.AsType[validator.ValidationErrors](err)
 	if err != nil && !ok {
-		panic(err) // In is no struct
+		panic(err) // in is not a struct
 	}
 	for _, f := range found {
 		_, path, _ := strings.Cut(f.Namespace(), ".")
@@ -209,7 +254,8 @@ func messageOf(tag, param string, t reflect.Type) string {
 		return "must be one of " + strings.Join(enums[t], ", ")
 	}
 	if tag == "min" || tag == "max" || tag == "required" && t.Kind() != reflect.Pointer && kindOf(t) == anInteger {
-		tag += map[kind]string{aString: " string", anArray: " slice", anInteger: " number", anObject: " object"}[kindOf(t)]
+		suffixes := map[kind]string{aString: " string", anArray: " slice", anInteger: " number", anObject: " object"}
+		tag += suffixes[kindOf(t)]
 	}
 	message := messages[tag]
 	if strings.Contains(message, "%s") {

@@ -6,34 +6,51 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// Operations of webhooks.
+var (
+	createWebhook = handle("createWebhook", (*Server).createWebhook, app.CodeLimitReached)
+	listWebhooks  = handle("listWebhooks", (*Server).webhooks)
+	getWebhook    = handle("getWebhook", (*Server).webhook)
+)
+
 type createWebhookIn struct {
-	StoreID app.StoreID     `json:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
-	URL     string          `json:"url" validate:"required,max=2048" format:"uri" example:"https://example.com/hooks/orders" description:"Where events are posted to: https only, with a host, without user name, password and fragment."`
-	Events  []app.EventType `json:"events" validate:"required,min=1,max=14,unique,dive,subscribable" example:"[\"order.created\",\"order.cancelled\"]"`
-	Secret  app.Secret      `json:"secret" validate:"required,min=32,max=256" example:"a shared secret of 32 characters or more" description:"Keys the signature of every delivery. It is never shown again."`
+	// Must be the store of the token.
+	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
+	// The URL that receives the events: https, with a host, without user name, password and fragment.
+	URL    string          `json:"url" validate:"required,max=2048" format:"uri" example:"https://example.com/hook"`
+	Events []app.EventType `json:"events" validate:"required,min=1,max=14,unique,dive,subscribable"`
+	// What the webhook is for. Staff sees it beside an order.
+	Description string `json:"description" validate:"max=200" example:"Point of sale"`
+	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
+	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
+	Headers headersIn `json:"headers" validate:"max=10,dive,keys,max=100,endkeys,min=1,max=1000"`
+	// The key of the signature of every delivery. It is never returned.
+	Secret app.Secret `json:"secret" validate:"required,min=32,max=256"`
 }
 
 func (in createWebhookIn) check() []app.Detail {
 	if err := app.CheckWebhookURL(in.URL); err != nil {
 		return []app.Detail{{Path: "url", Message: err.Error()}}
 	}
-	return nil
+	return app.WebhookHeaders(in.Headers).Check()
 }
 
 func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn) (app.Subscription, error) {
-	wanted := app.NewSubscription{URL: in.URL, Events: in.Events, Secret: in.Secret}
-	answer := func(created app.Subscription) any { return stored{created} }
-	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once, answer)
+	wanted := app.NewSubscription{
+		URL: in.URL, Description: in.Description, Events: in.Events, Headers: in.Headers, Secret: in.Secret,
+	}
+	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once)
 }
 
 type webhooksIn struct {
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id" description:"If given, it must be the store of the token."`
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
 }
 
-// webhooksMeta is the meta of the list of webhooks, which is always whole.
+// webhooksMeta is the meta of the list of webhooks.
 type webhooksMeta struct {
 	Total        int           `json:"total"`
-	WatchdogDays int           `json:"watchdogDays"` // how many failingDays it takes for a webhook to be deactivated
+	WatchdogDays int           `json:"watchdogDays"` // the number of failingDays after which a webhook is deactivated
 	RequestID    app.RequestID `json:"requestId"`
 }
 
@@ -48,24 +65,4 @@ type webhookIn struct {
 
 func (s *Server) webhook(ctx context.Context, c *call, in webhookIn) (app.Subscription, error) {
 	return s.db.Subscription(ctx, c.principal.StoreID, in.ID)
-}
-
-type attemptsIn struct {
-	ID        app.SubscriptionID `path:"id"`
-	Status    app.AttemptStatus  `query:"status" validate:"omitempty,enum"`
-	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
-	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
-	From      *app.Time          `query:"from" description:"Made at that time or later."`
-	To        *app.Time          `query:"to" description:"Made before that time."`
-	Page      int                `query:"page" default:"1" validate:"min=1,max=1000000"`
-	Limit     int                `query:"limit" default:"20" validate:"min=1,max=100"`
-}
-
-func (in attemptsIn) check() []app.Detail { return checkSpan(in.From, in.To) }
-
-func (s *Server) attempts(ctx context.Context, c *call, in attemptsIn) (list[app.Attempt, pageMeta], error) {
-	filter := app.AttemptFilter{Status: in.Status, EventType: in.EventType, EventID: in.EventID, From: in.From, To: in.To}
-	page, total, err := s.db.Attempts(ctx, c.principal.StoreID, in.ID, filter, in.Page, in.Limit)
-	meta := pageMeta{Total: total, Page: in.Page, Limit: in.Limit, TotalPages: (total + in.Limit - 1) / in.Limit, RequestID: c.exchange.id}
-	return list[app.Attempt, pageMeta]{page, meta}, err
 }

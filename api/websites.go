@@ -10,9 +10,22 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
+// Operations of websites.
+var (
+	createWebsite     = handle("createWebsite", (*Server).openWebsite, app.CodeConflict)
+	listWebsites      = handle("listWebsites", (*Server).websites)
+	getWebsiteDetails = handle("getWebsiteDetails", (*Server).websiteDetails, app.CodeNotFound)
+	openStore         = handle("openStore", (*Server).openStore, app.CodeNotFound, app.CodeLimitReached)
+	inviteOwner       = handle("inviteOwner", (*Server).inviteOwner, app.CodeNotFound, app.CodeConflict,
+		app.CodeRateLimited)
+	withdrawOwnerInvitation = handle("withdrawOwnerInvitation", (*Server).withdrawOwnerInvitation, app.CodeNotFound)
+	updateWebsite           = handle("updateWebsite", (*Server).changeWebsite, app.CodeNotFound, app.CodeConflict)
+)
+
 type websitesIn struct {
-	Limit  int    `query:"limit" default:"20" validate:"min=1,max=100"`
-	Cursor string `query:"cursor" validate:"max=512" description:"nextCursor of the page before."`
+	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=512"`
 }
 
 func (s *Server) websites(ctx context.Context, c *call, in websitesIn) (list[app.Website, cursorMeta], error) {
@@ -25,33 +38,125 @@ func (s *Server) websites(ctx context.Context, c *call, in websitesIn) (list[app
 }
 
 type changeWebsiteIn struct {
+	ID   app.WebsiteID `path:"id"`
+	Name *string       `json:"name" validate:"omitempty,notblank,max=200" example:"Trattoria"`
+	// A host name, unique among all websites.
+	Domain *string   `json:"domain" validate:"omitempty,max=253" example:"trattoria.example"`
+	Plan   *app.Plan `json:"plan" validate:"omitempty,enum"`
+	// PLATFORM: the website's OWNERs cannot change the plan.
+	PlanManagedBy *app.PlanManager `json:"planManagedBy" validate:"omitempty,enum"`
+	// While true, logins, registrations, invitations, tokens and API keys of the website are refused with
+	// WEBSITE_SUSPENDED. Earlier events are still delivered to webhooks.
+	Suspended *bool `json:"suspended"`
+	// Each list replaces the client ids at its provider. Client ids of other websites move to this one.
+	Social clientIDsIn `json:"social"`
+}
+
+func (in changeWebsiteIn) check() []app.Detail {
+	if in.Domain != nil {
+		return checkDomain(*in.Domain)
+	}
+	return nil
+}
+
+// checkDomain returns the fault of a domain that is not a host name.
+func checkDomain(domain string) []app.Detail {
+	if !hostName.MatchString(domain) {
+		return []app.Detail{{Path: "domain", Message: "must be a host name in lower case"}}
+	}
+	return nil
+}
+
+type websiteIn struct {
+	ID app.WebsiteID `path:"id"`
+}
+
+func (s *Server) websiteDetails(ctx context.Context, c *call, in websiteIn) (app.WebsiteDetails, error) {
+	return s.db.WebsiteDetails(ctx, c.now, in.ID)
+}
+
+type openStoreIn struct {
 	ID        app.WebsiteID `path:"id"`
-	Plan      *app.Plan     `json:"plan" validate:"omitempty,enum"`
-	Suspended *bool         `json:"suspended" description:"As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED. Customers find its stores unknown, and its invitations wait. What has happened before is delivered to webhooks as ever."`
+	StoreName string        `json:"storeName" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	// ISO 3166-1 alpha-2.
+	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
+	// An IANA name.
+	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
+	// Exactly one view is the default.
+	StoreViews []storeViewIn `json:"storeViews" validate:"required,min=1,max=20,dive"`
+}
+
+func (in openStoreIn) store() addStoreIn {
+	return addStoreIn{in.StoreName, in.CountryCode, in.Timezone, in.StoreViews}
+}
+
+func (in openStoreIn) check() []app.Detail { return in.store().check() }
+
+// openStore adds a store without members to a website.
+func (s *Server) openStore(ctx context.Context, c *call, in openStoreIn) (app.Store, error) {
+	return s.db.OpenStore(ctx, c.now, c.actor(), in.ID, in.store().newStore(), c.once)
+}
+
+type inviteOwnerIn struct {
+	ID    app.WebsiteID `path:"id"`
+	Email string        `json:"email" validate:"required,email,max=320" example:"owner@trattoria.example"`
+	Name  string        `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
+	// A store of the website. A sandbox means its live store.
+	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
+}
+
+// inviteOwner invites an OWNER of a store. It replaces a pending invitation of the same email and website.
+func (s *Server) inviteOwner(ctx context.Context, c *call, in inviteOwnerIn) (invitationOut, error) {
+	token := newInvitationToken()
+	invitation, err := s.db.InviteOwner(ctx, c.now, c.actor(), in.ID, in.StoreID,
+		app.Invitation{Email: in.Email, Name: in.Name}, token, invitationTTL, c.once)
+	if c.once.Repeated { // token is not the token of the invitation
+		token = app.Secret{}
+	}
+	return s.showInvitation(invitation, token), err
+}
+
+type ownerInvitationIn struct {
+	ID           app.WebsiteID    `path:"id"`
+	InvitationID app.InvitationID `path:"invitationId"`
+}
+
+// withdrawOwnerInvitation ends a pending invitation of an OWNER.
+func (s *Server) withdrawOwnerInvitation(ctx context.Context, c *call, in ownerInvitationIn) (nothing, error) {
+	return nothing{}, s.db.WithdrawOwnerInvitation(ctx, c.now, c.actor(), in.ID, in.InvitationID)
 }
 
 func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn) (app.Website, error) {
-	return s.db.ChangeWebsite(ctx, c.now, c.actor(), in.ID, app.WebsiteChange{Plan: in.Plan, Suspended: in.Suspended})
+	return s.db.ChangeWebsite(ctx, c.now, c.actor(), in.ID, app.WebsiteChange{
+		Name: in.Name, Domain: in.Domain, Plan: in.Plan, PlanManagedBy: in.PlanManagedBy, Suspended: in.Suspended,
+		Social: app.ClientIDs(in.Social),
+	})
 }
 
 type openWebsiteIn struct {
-	Name   string      `json:"name" validate:"required,notblank,max=200" example:"Trattoria"`
-	Domain string      `json:"domain" validate:"required,max=253" example:"trattoria.example" description:"A host name that no other website has."`
-	Plan   app.Plan    `json:"plan" validate:"omitempty,enum" description:"STARTER by default."`
-	Store  newStoreIn  `json:"store"`
-	Owner  newMemberIn `json:"owner"`
+	Name string `json:"name" validate:"required,notblank,max=200" example:"Trattoria"`
+	// A host name, unique among all websites.
+	Domain string `json:"domain" validate:"required,max=253" example:"trattoria.example"`
+	// Default: STARTER.
+	Plan  app.Plan    `json:"plan" validate:"omitempty,enum"`
+	Store newStoreIn  `json:"store" validate:"required"`
+	Owner newMemberIn `json:"owner" validate:"required"`
 }
 
 type newStoreIn struct {
-	Name        string      `json:"name" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
-	CountryCode string      `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
-	Timezone    string      `json:"timezone" validate:"required,timezone" example:"Europe/Berlin" description:"An IANA name."`
-	Views       []newViewIn `json:"views" validate:"required,min=1,max=20,dive" description:"The first is the default."`
+	Name        string `json:"name" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
+	// An IANA name.
+	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
+	// The first view is the default.
+	Views []newViewIn `json:"views" validate:"required,min=1,max=20,dive"`
 }
 
 type newViewIn struct {
-	Locale   string       `json:"locale" validate:"required,locale" example:"de-DE" description:"A BCP 47 tag of language, script and region."`
-	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR" description:"An ISO 4217 code."`
+	// A BCP 47 tag of language, script and region.
+	Locale string `json:"locale" validate:"required,locale" example:"de-DE"`
+	// An ISO 4217 code.
+	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
 }
 
 type newMemberIn struct {
@@ -64,20 +169,21 @@ const maxHostName = 253
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 
 func (in openWebsiteIn) check() (faults []app.Detail) {
-	if in.Domain != "" && !hostName.MatchString(in.Domain) {
-		faults = append(faults, app.Detail{Path: "domain", Message: "must be a host name in lower case"})
+	if in.Domain != "" {
+		faults = checkDomain(in.Domain)
 	}
 	codes := map[string]bool{}
 	for i, view := range in.Store.Views {
 		if codes[view.code()] {
-			faults = append(faults, app.Detail{Path: fmt.Sprintf("store.views[%d].locale", i), Message: "is that of another view"})
+			faults = append(faults,
+				app.Detail{Path: fmt.Sprintf("store.views[%d].locale", i), Message: "is a duplicate of another view"})
 		}
 		codes[view.code()] = true
 	}
 	return faults
 }
 
-// code is how a view is called in the style of the spec: "de_de" for de-DE.
+// code returns the code of a view in the style of the spec: "de_de" for de-DE.
 func (v newViewIn) code() string { return strings.ToLower(strings.ReplaceAll(v.Locale, "-", "_")) }
 
 type openWebsiteOut struct {
@@ -86,20 +192,25 @@ type openWebsiteOut struct {
 	Invitation invitationOut `json:"invitation"`
 }
 
-// openWebsite is how a new restaurant comes to be: its owner accepts the invitation.
+// openWebsite creates a website and invites its first OWNER.
 func (s *Server) openWebsite(ctx context.Context, c *call, in openWebsiteIn) (openWebsiteOut, error) {
 	if in.Plan == "" {
 		in.Plan = app.PlanStarter
 	}
 	store := persistence.NewStore{Name: in.Store.Name, CountryCode: in.Store.CountryCode, Timezone: in.Store.Timezone}
 	for _, view := range in.Store.Views {
-		store.Views = append(store.Views, app.StoreView{Code: view.code(), Locale: view.Locale, Currency: view.Currency})
+		store.Views = append(store.Views,
+			app.StoreView{Code: view.code(), Locale: view.Locale, Currency: view.Currency})
 	}
 	token := newInvitationToken()
-	id, invitation, err := s.db.OpenWebsite(ctx, c.now, c.actor(), persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}, store,
-		app.Invitation{Email: in.Owner.Email, Name: in.Owner.Name}, token, invitationTTL)
+	website := persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}
+	owner := app.Invitation{Email: in.Owner.Email, Name: in.Owner.Name}
+	opened, err := s.db.OpenWebsite(ctx, c.now, c.actor(), website, store, owner, token, invitationTTL, c.once)
 	if err != nil {
 		return openWebsiteOut{}, err
 	}
-	return openWebsiteOut{id, invitation.StoreIDs[0], s.showInvitation(invitation, token)}, nil
+	if c.once.Repeated { // token is not the token of the invitation
+		token = app.Secret{}
+	}
+	return openWebsiteOut{opened.ID, opened.Owner.StoreIDs[0], s.showInvitation(opened.Owner, token)}, nil
 }

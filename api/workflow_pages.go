@@ -9,13 +9,13 @@ import (
 
 // workflowPages are the pages of Temporal's Web UI that deliveries link to.
 type workflowPages struct {
-	prefix      string               // before the id of a workflow; "" = the UI's address is not set
-	retention   func() time.Duration // how long Temporal keeps a closed workflow; 0 = unknown
-	deadLetters time.Duration        // how long the workflow of a dead letter stays open
+	prefix      string               // before the id of a workflow; "" = no links
+	retention   func() time.Duration // the time for which Temporal keeps a closed workflow; 0 = unknown
+	deadLetters time.Duration        // the time for which the workflow of a dead letter stays open
 }
 
-// of returns the page of a delivery's workflow. It is empty if there is none: the delivery is
-// queued, or its workflow ended longer ago than Temporal keeps it.
+// of returns the page of a delivery's workflow, "" if there is none: the delivery is queued, or Temporal no
+// longer keeps the workflow.
 func (p workflowPages) of(d app.Delivery, now time.Time) string {
 	if p.prefix == "" || d.WorkflowID == "" {
 		return ""

@@ -35,13 +35,15 @@ func TestWorkflowPages(t *testing.T) {
 		"expired dead letter":    {ended(app.DeliveryDeadLetter, 32*day), day, ""},
 		"dead letter of a burst": {burst, day, ""},
 	} {
-		pages := workflowPages{"ui/", func() time.Duration { return test.kept }, 30 * day}
-		if got := pages.of(test.delivery, now); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
-		pages.prefix = ""
-		if got := pages.of(test.delivery, now); got != "" {
-			t.Errorf("%s: %q without a UI", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			pages := workflowPages{"ui/", func() time.Duration { return test.kept }, 30 * day}
+			if got := pages.of(test.delivery, now); got != test.want {
+				t.Errorf("page: got %q, want %q", got, test.want)
+			}
+			pages.prefix = ""
+			if got := pages.of(test.delivery, now); got != "" {
+				t.Errorf("page without a UI: got %q, want none", got)
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -31,8 +32,8 @@ const (
 	webhookSecret = "a secret that nobody may ever see"
 )
 
-// world is a server with a database of its own: one website with two stores, "own" and
-// "sibling", and another with the store "foreign".
+// world is a server with a separate database: one website has the stores "own" and "sibling", another website has the
+// store "foreign".
 type world struct {
 	*testing.T
 	db     *persistencetest.Database
@@ -40,13 +41,16 @@ type world struct {
 	log    *logBuffer
 	now    time.Time // the server's clock
 
-	tester tester
-	stores map[string]*shop
-	users  map[string]app.User // by role, "LONER" (OWNER of own alone), "PLATFORM", "FOREIGN"
-	tokens map[string]string   // access tokens of the same, in the store own, FOREIGN's in foreign
+	inserted int // number of events that insertEvent inserted
+
+	tester  tester
+	retrier retrier
+	stores  map[string]*shop
+	users   map[string]app.User // by role; "LONER" is OWNER of own only; "PLATFORM"; "FOREIGN"
+	tokens  map[string]string   // access tokens of these users for the store own; that of FOREIGN is for foreign
 }
 
-// shop is a store with something in it.
+// shop is a store and its contents.
 type shop struct {
 	id       app.StoreID
 	website  app.WebsiteID
@@ -55,22 +59,37 @@ type shop struct {
 	order    app.Order
 	webhook  app.Subscription
 	delivery app.Delivery // of the order, still queued
-	key      app.APIKey   // without any use
+	key      app.APIKey   // never used
 	replay   app.BulkReplay
 
 	reservation app.Reservation // not yet confirmed
 }
 
-func newWorld(t *testing.T) *world {
+// newWorldOn creates a world in an empty database.
+func newWorldOn(t *testing.T, db *persistencetest.Database) *world {
+	t.Helper()
+	w := newEmptyWorld(t, db)
+	t.Cleanup(w.checkEvents)
+	w.furnish()
+	return w
+}
+
+func newEmptyWorld(t *testing.T, db *persistencetest.Database) *world {
 	t.Helper()
 	w := &world{
-		T: t, db: persistencetest.New(t), log: &logBuffer{}, now: noon,
+		T: t, db: db, log: &logBuffer{}, now: noon,
 		stores: map[string]*shop{}, users: map[string]app.User{}, tokens: map[string]string{},
 	}
-	t.Cleanup(w.checkEvents)
 	w.server = w.serverOn(w.db.DB, func(*Config) {})
+	return w
+}
+
+// furnish creates the websites, stores and users of the world and fills the stores.
+func (w *world) furnish() {
+	w.Helper()
 	website := func(domain string, stores ...string) {
-		website, ids, err := w.db.CreateWebsite(t.Context(), noon, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
+		website, ids, err := w.db.CreateWebsite(w.Context(), noon,
+			persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
 		w.must(err)
 		for i, name := range stores {
 			w.stores[name] = &shop{id: ids[i], website: website}
@@ -96,7 +115,6 @@ func newWorld(t *testing.T) *world {
 	for _, name := range []string{"own", "sibling", "foreign"} {
 		w.fill(w.stores[name], map[string]string{"foreign": "FOREIGN"}[name])
 	}
-	return w
 }
 
 func newStores(names []string) (stores []persistence.NewStore) {
@@ -104,23 +122,34 @@ func newStores(names []string) (stores []persistence.NewStore) {
 		stores = append(stores, persistence.NewStore{
 			Name: name, CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true,
 			DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
-			Views:        []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}, {Code: "en_us", Locale: "en-US", Currency: "USD"}},
+			Views: []app.StoreView{
+				{Code: "de_de", Locale: "de-DE", Currency: "EUR"}, {Code: "en_us", Locale: "en-US", Currency: "USD"},
+			},
 		})
 	}
 	return stores
 }
 
-// serverOn makes a server beside the world's, which shares its log and its clock.
+// patience is the time that a request, or its wait to hash a password, may take in tests. It is longer than in
+// production, so that a slow machine does not respond UNAVAILABLE.
+const patience = 2 * time.Minute
+
+// serverOn creates another server, with the log and the clock of the world.
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
-		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute, RefreshTTL: 168 * time.Hour,
-		TrustedProxies: proxies, RateLimit: 1000, Tester: &w.tester, Log: zerolog.New(w.log), Now: func() time.Time { return w.now },
+		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
+		RefreshTTL: 168 * time.Hour, Timeout: patience,
+		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000, Tester: &w.tester,
+		Retrier: &w.retrier,
+		Log:     zerolog.New(w.log),
+		Now:     func() time.Time { return w.now },
 	}
 	stopped := make(chan struct{}) // so that streams end as soon as they begin
 	close(stopped)
 	config.Stopping = stopped
 	change(&config)
 	server := New(config)
+	server.passwords.maxWait = patience
 	w.Cleanup(server.Close)
 	return server
 }
@@ -149,7 +178,10 @@ func (w *world) claims(name string, store app.StoreID) claims {
 	user := w.users[name]
 	session, err := w.db.StartSession(w.Context(), w.now, app.Actor{}, user, store, time.Hour)
 	w.must(err)
-	c := claims{Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: app.RealmTenant, SessionID: session.ID}
+	c := claims{
+		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role,
+		Audience: app.RealmTenant, SessionID: session.ID,
+	}
 	if user.PlatformRole != nil {
 		c.Audience = app.RealmPlatform
 	}
@@ -171,42 +203,66 @@ func (w *world) fill(s *shop, owner string) {
 	}
 	s.product, err = w.db.CreateProduct(w.Context(), noon, s.id, app.Product{
 		SKU: "P1", Name: "Pizza <Margherita> & more", Category: "pizza", PriceMinor: 950, Currency: "EUR",
-		Prices: map[app.Currency]int64{"USD": 1100}, Translations: map[string]app.ProductText{"en": {Name: "Pizza", Description: "Round"}}, IsAvailable: true,
-	}, nil, nil)
+		Prices:       map[app.Currency]int64{"USD": 1100},
+		Translations: map[string]app.ProductText{"en": {Name: "Pizza", Description: "Round"}}, IsAvailable: true,
+	}, nil)
 	w.must(err)
 	s.webhook, err = w.db.CreateSubscription(w.Context(), noon, s.id, app.Actor{}, app.NewSubscription{
-		URL: "https://hooks.example.com/", Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret(webhookSecret),
-	}, nil, nil)
+		URL: "https://hooks.example.com/", Events: []app.EventType{app.EventOrderCreated},
+		Secret: app.NewSecret(webhookSecret),
+	}, nil)
 	w.must(err)
 	s.order, err = w.db.PlaceOrder(w.Context(), noon, s.id, app.NewOrder{
 		Items:           []app.NewOrderItem{{ProductID: s.product.ID, Quantity: 2}},
-		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone, Guest: app.OrderCustomer{Name: "Ada"}, StoreViewID: s.view.ID,
-	}, nil, nil)
+		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone, Guest: app.OrderCustomer{Name: "Ada"},
+		StoreViewID: s.view.ID,
+	}, nil)
 	w.must(err)
 	s.reservation, err = w.db.Reserve(w.Context(), noon, s.id, app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.AddDate(0, 0, 80)),
-	}, nil, nil)
+	}, nil)
 	w.must(err)
 	_, err = w.db.Dispatch(w.Context(), noon, 100)
 	w.must(err)
 	deliveries, err := w.db.Deliveries(w.Context(), s.id, app.DeliveryFilter{}, "", 10)
 	w.must(err)
 	s.delivery = deliveries[0]
-	issued, err := w.db.CreateAPIKey(w.Context(), noon, s.id, app.Actor{}, app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]}, nil, nil)
+	issued, err := w.db.IssueAPIKey(w.Context(), noon, s.id,
+		app.NewAPIKey{Name: "unused", Scopes: app.Scopes[:]})
 	w.must(err)
 	s.key = issued.APIKey
-	s.replay, err = w.db.OrderBulkReplay(w.Context(), noon, s.id, app.Actor{}, app.NewBulkReplay{
-		SubscriptionID: s.webhook.ID, DeliveryStatus: app.DeliveryDeadLetter, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
-	}, nil, nil)
+	s.replay, err = w.db.CreateBulkReplay(w.Context(), noon, s.id, app.Actor{}, app.NewBulkReplay{
+		SubscriptionID: s.webhook.ID, DeliveryStatus: app.ReplayDeadLetters, From: app.At(noon),
+		To: app.At(noon.Add(time.Hour)),
+	}, nil)
 	w.must(err)
 }
 
-// key makes an API key of a store.
+// key creates an API key of a store.
 func (w *world) key(store string, scopes ...app.Scope) string {
 	w.Helper()
-	issued, err := w.db.CreateAPIKey(w.Context(), w.now, w.stores[store].id, app.Actor{}, app.NewAPIKey{Name: "a test's", Scopes: scopes}, nil, nil)
+	issued, err := w.db.IssueAPIKey(w.Context(), w.now, w.stores[store].id,
+		app.NewAPIKey{Name: "Test", Scopes: scopes})
 	w.must(err)
 	return issued.Key.Reveal()
+}
+
+// repeated is the end of the name that package testing gives to a subtest without a name of its own.
+var repeated = regexp.MustCompile(`#[0-9]{2,}$`)
+
+// run runs a case of a test as a subtest, to which the world reports failures until f returns. The name selects this
+// case only.
+func (w *world) run(name string, f func(t *testing.T)) {
+	w.Helper()
+	outer := w.T
+	defer func() { w.T = outer }()
+	outer.Run(name, func(t *testing.T) {
+		w.T = t
+		if repeated.MatchString(t.Name()) {
+			t.Errorf("name of the case: got %q, want a name that no other case of the test has", name)
+		}
+		f(t)
+	})
 }
 
 func (w *world) must(err error) {
@@ -228,16 +284,18 @@ func apiKeyBody() map[string]any {
 	return map[string]any{"name": "Till", "scopes": []string{"read:orders"}}
 }
 
-// productBody is a valid product, without a SKU so that there can be several.
+// productBody is a valid product. It has no SKU, so that several can be created.
 func productBody() map[string]any {
 	return map[string]any{"name": "Lasagne", "priceMinor": 1250, "currency": "EUR"}
 }
 
 func webhookBody() map[string]any {
-	return map[string]any{"url": "https://example.com/hook", "events": []string{"order.created"}, "secret": webhookSecret}
+	return map[string]any{
+		"url": "https://example.com/hook", "events": []string{"order.created"}, "secret": webhookSecret,
+	}
 }
 
-// answer is what came back.
+// answer is the response to a request of a test.
 type answer struct {
 	*httptest.ResponseRecorder
 	t    *testing.T
@@ -250,8 +308,8 @@ type answer struct {
 	}
 }
 
-// do sends a request over TLS. body is nil, bytes or a string as they are, or anything else
-// as JSON. Whatever comes back is held against the document and the rules for every answer.
+// do sends a request over TLS. body is nil, the bytes or the string of the body, or a value that is encoded as JSON. do
+// checks the response against the OpenAPI document and the rules for all responses.
 func (w *world) do(method, path, token string, body any, change ...func(*http.Request)) *answer {
 	w.Helper()
 	return w.doOn(w.server, method, path, token, body, change...)
@@ -279,9 +337,15 @@ func (w *world) doOn(server http.Handler, method, path, token string, body any, 
 		return a
 	}
 	if a.Header().Get("Content-Type") != "application/json" {
-		w.Fatalf("%s: %d with %s", a.what, a.Code, a.Header().Get("Content-Type"))
+		w.Fatalf("%s: got %d with the content type %q, want application/json", a.what, a.Code,
+			a.Header().Get("Content-Type"))
 	}
 	w.must(json.Unmarshal(a.Body.Bytes(), &a.body))
+	if a.Code < 300 && bytes.HasPrefix(a.body.Data, []byte{'['}) &&
+		a.body.Meta["requestId"] != a.Header().Get("X-Request-Id") {
+		w.Errorf("%s: meta.requestId of a list: got %v, want %q", a.what, a.body.Meta["requestId"],
+			a.Header().Get("X-Request-Id"))
+	}
 	checkAnswer(w.T, method, strings.SplitN(path, "?", 2)[0], a)
 	return a
 }
@@ -305,39 +369,41 @@ func reader(t *testing.T, body any) io.Reader {
 func checkHeaders(a *answer) {
 	a.t.Helper()
 	for name, want := range map[string]string{
-		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Strict-Transport-Security": "max-age=31536000",
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
+		"Strict-Transport-Security": "max-age=31536000",
 	} {
 		if got := a.Header().Get(name); got != want {
-			a.t.Errorf("%s: %s is %q", a.what, name, got)
+			a.t.Errorf("%s: header %s: got %q, want %q", a.what, name, got, want)
 		}
 	}
 	if id := a.Header().Get("X-Request-Id"); !strings.HasPrefix(id, "req_") {
-		a.t.Errorf("%s: X-Request-Id is %q", a.what, id)
+		a.t.Errorf("%s: header X-Request-Id: got %q, want the prefix req_", a.what, id)
 	}
 	if challenge := a.Header().Get("WWW-Authenticate"); (a.Code == 401) != (challenge == "Bearer") {
-		a.t.Errorf("%s: %d with WWW-Authenticate %q", a.what, a.Code, challenge)
+		a.t.Errorf("%s: got %d with WWW-Authenticate %q, want Bearer with 401 only", a.what, a.Code, challenge)
 	}
 }
 
-// ok demands a success and reads its data.
+// ok checks that the response has a status of success, and decodes its data.
 func (a *answer) ok(status int, data any) *answer {
 	a.t.Helper()
 	if a.Code != status {
-		a.t.Fatalf("%s: %d instead of %d: %s", a.what, a.Code, status, a.Body)
+		a.t.Fatalf("%s: got the status %d, want %d: %s", a.what, a.Code, status, a.Body)
 	}
 	if data != nil {
 		if err := json.Unmarshal(a.body.Data, data); err != nil {
-			a.t.Fatalf("%s: %v: %s", a.what, err, a.body.Data)
+			a.t.Fatalf("%s: data %s: got error %v, want %T", a.what, a.body.Data, err, data)
 		}
 	}
 	return a
 }
 
-// refused demands a refusal with a code and, in this order, details with those paths.
+// refused checks that the response is an error with a code and, in this order, details with these paths.
 func (a *answer) refused(code app.Code, paths ...string) *answer {
 	a.t.Helper()
 	if a.body.Error.Code != code || a.Code != statuses[code] {
-		a.t.Errorf("%s: %d %s instead of %s: %s", a.what, a.Code, a.body.Error.Code, code, cut(a.Body.String(), 500))
+		a.t.Errorf("%s: got %d %s, want %d %s: %s", a.what, a.Code, a.body.Error.Code, statuses[code], code,
+			cut(a.Body.String(), 500))
 		return a
 	}
 	got := []string{}
@@ -345,12 +411,12 @@ func (a *answer) refused(code app.Code, paths ...string) *answer {
 		got = append(got, d.Path)
 	}
 	if len(paths) > 0 && strings.Join(got, "|") != strings.Join(paths, "|") {
-		a.t.Errorf("%s: faults at %q instead of %q: %s", a.what, got, paths, cut(a.Body.String(), 500))
+		a.t.Errorf("%s: got details at %q, want %q: %s", a.what, got, paths, cut(a.Body.String(), 500))
 	}
 	return a
 }
 
-// same returns the body without what differs from request to request.
+// same returns the body without its request id, which differs in each response.
 func (a *answer) same() string {
 	return strings.ReplaceAll(a.Body.String(), a.Header().Get("X-Request-Id"), "req")
 }
@@ -359,7 +425,7 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
 
-// logBuffer keeps the log of concurrent requests.
+// logBuffer collects the log of concurrent requests.
 type logBuffer struct {
 	mu  sync.Mutex
 	all bytes.Buffer

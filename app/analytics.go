@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// MaxPeriodDays is how many days analytics can look at.
+// MaxPeriodDays is the maximum length of a [Period] in days.
 const MaxPeriodDays = 366
 
-// Period is some business days of a store, the last included: midnights in UTC that stand for
-// days of the calendar.
+// Period is a range of business days of a store. Both days are included. Each day is represented by its midnight in
+// UTC.
 type Period struct{ From, To time.Time }
 
-// ParsePeriod reads two days, YYYY-MM-DD. It returns VALIDATION_FAILED unless they are days
-// since 1970, in this order and not more than MaxPeriodDays.
+// ParsePeriod parses the first and the last day of a period, each as YYYY-MM-DD. It returns VALIDATION_FAILED if one
+// of them is not a date since 1970, if to is before from, or if the period is longer than MaxPeriodDays.
 func ParsePeriod(from, to string) (Period, error) {
 	var p Period
 	var err error
 	if p.From, err = time.Parse(time.DateOnly, from); err != nil {
-		return p, Invalid("from", "must be a day of the calendar: 2026-03-14")
+		return p, Invalid("from", "must be a date such as 2026-03-14")
 	}
 	if p.To, err = time.Parse(time.DateOnly, to); err != nil {
-		return p, Invalid("to", "must be a day of the calendar: 2026-03-14")
+		return p, Invalid("to", "must be a date such as 2026-03-14")
 	}
 	if p.From.Year() < 1970 {
 		return p, Invalid("from", "must not be before 1970")
@@ -31,76 +31,89 @@ func ParsePeriod(from, to string) (Period, error) {
 		return p, Invalid("to", "must not be before from")
 	}
 	if p.To.Sub(p.From) >= MaxPeriodDays*24*time.Hour {
-		return p, Invalid("to", "must be at most 366 days from from, both included")
+		return p, Invalid("to", "must be less than 366 days after from")
 	}
 	return p, nil
 }
 
-// Hours returns when the period begins and ends in a store's zone whose days begin at an hour.
+// Hours returns the start (inclusive) and the end (exclusive) of the period in a time zone. The business days of the
+// store begin at the hour cutoff.
 func (p Period) Hours(zone *time.Location, cutoff int) (from, to time.Time) {
 	return startOfDay(p.From, zone, cutoff), startOfDay(p.To.AddDate(0, 0, 1), zone, cutoff)
 }
 
-// Interval is how long the buckets are into which sales are put.
+// Interval is the length of the buckets of [Period.Plot].
 type Interval string
 
 const (
-	Hourly  Interval = "hour" // of the store's clock
+	Hourly  Interval = "hour" // an hour of the store's clock
 	Daily   Interval = "day"  // a business day
-	Weekly  Interval = "week" // of business days, from Monday on
+	Weekly  Interval = "week" // seven business days, beginning on Monday
 	Monthly Interval = "month"
 )
 
-// Sales is what a store sold in one currency (contract §5). Orders that were cancelled count
-// as such and nowhere else. Amounts are in minor units.
+// Sales is the sales of a store in one currency (contract §5). Cancelled orders count in cancelledOrders only. Amounts
+// are in minor units.
 type Sales struct {
 	Currency          Currency `json:"currency"`
-	Orders            int64    `json:"orders"` // without those that were cancelled
+	Orders            int64    `json:"orders"` // without cancelled orders
 	CancelledOrders   int64    `json:"cancelledOrders"`
-	GrossMinor        int64    `json:"grossMinor"` // of all items, before discounts
+	GrossMinor        int64    `json:"grossMinor"` // sum of all items before discounts
 	DiscountMinor     int64    `json:"discountMinor"`
-	NetMinor          int64    `json:"netMinor"` // gross less discount
+	NetMinor          int64    `json:"netMinor"` // grossMinor − discountMinor
 	TaxMinor          int64    `json:"taxMinor"`
 	DeliveryFeeMinor  int64    `json:"deliveryFeeMinor"`
-	RefundedMinor     int64    `json:"refundedMinor"`     // on the day of the refund, whenever the order was
-	AverageOrderMinor int64    `json:"averageOrderMinor"` // net by orders, rounded half up; 0 without orders
+	RefundedMinor     int64    `json:"refundedMinor"`     // counted on the day of the refund
+	AverageOrderMinor int64    `json:"averageOrderMinor"` // netMinor / orders, rounded half up; 0 without orders
 	ItemsSold         int64    `json:"itemsSold"`
 }
 
-// SalesBucket is the sales of one bucket of time.
+// SalesBucket is the sales of one bucket (hour, day, week or month) in one currency.
 type SalesBucket struct {
-	// the first day, YYYY-MM-DD; of an hour its start, in the store's zone with its offset
+	// first day of the bucket, YYYY-MM-DD; for an hour its start in the store's time zone, with offset
 	Bucket string `json:"bucket"`
 	Sales
 }
 
-// ProductSales is what a store sold of one product in one currency.
+// ProductSales is the sales of one product in one currency.
 type ProductSales struct {
 	ProductID   ProductID `json:"productId"`
-	ProductName string    `json:"productName"` // the product's own, as it is now
+	ProductName string    `json:"productName"` // the current name in the store's default view
 	Currency    Currency  `json:"currency"`
 	Quantity    int64     `json:"quantity"`
 	NetMinor    int64     `json:"netMinor"` // after discounts
 }
 
-// CustomerCounts is who ordered in a period.
-type CustomerCounts struct {
-	NewCustomers       int64 `json:"newCustomers"`       // registered, or first ordered as a guest, in the period
-	ReturningCustomers int64 `json:"returningCustomers"` // ordered in the period, and were no longer new
-	GuestOrders        int64 `json:"guestOrders"`        // without those that were cancelled
-	RegisteredOrders   int64 `json:"registeredOrders"`   // without those that were cancelled
+// OptionSales is the sales of one option of a product in one currency.
+type OptionSales struct {
+	ProductID ProductID     `json:"productId"`
+	GroupID   OptionGroupID `json:"groupId"`
+	GroupName string        `json:"groupName"` // in the default view, or as in the last order if it was removed
+	OptionID  OptionID      `json:"optionId"`
+	Name      string        `json:"name"` // as groupName
+	Currency  Currency      `json:"currency"`
+	Quantity  int64         `json:"quantity"` // in all units of the product
+	NetMinor  int64         `json:"netMinor"` // after the share of the line's discount
 }
 
-// SoldOn is part of a period's sales: those of one day and, where hours matter, of one of the
-// store's hours or a part of it. Its net and average amounts do not count.
+// CustomerCounts counts the customers and orders of a period.
+type CustomerCounts struct {
+	NewCustomers       int64 `json:"newCustomers"`       // registered or first ordered as a guest in the period
+	ReturningCustomers int64 `json:"returningCustomers"` // ordered in the period and were known before it
+	GuestOrders        int64 `json:"guestOrders"`        // without cancelled orders
+	RegisteredOrders   int64 `json:"registeredOrders"`   // without cancelled orders
+}
+
+// SoldOn is the sales of one business day or of a part of it, in one currency. It is the input of [Sum] and
+// [Period.Plot], which ignore its NetMinor and AverageOrderMinor.
 type SoldOn struct {
 	Day time.Time // midnight in UTC
-	At  time.Time // the start of that part; zero where hours do not matter
+	At  time.Time // start of the part within the day, for hourly buckets; otherwise zero
 	Sales
 }
 
-// Sum adds up the sales of each currency, of those named also where there are none, in the
-// order of the currencies. It returns AMOUNT_TOO_LARGE for sums above MaxAmountMinor.
+// Sum adds up the sales by currency, sorted by currency. Currencies without sales get a row of zeros if they are listed
+// in currencies. It returns AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor.
 func Sum(sold []SoldOn, currencies []Currency) ([]Sales, error) {
 	buckets, err := fold(sold, currencies, []bucket{{}}, func(SoldOn) bucket { return bucket{} })
 	sales := make([]Sales, len(buckets))
@@ -110,14 +123,17 @@ func Sum(sold []SoldOn, currencies []Currency) ([]Sales, error) {
 	return sales, err
 }
 
-// Plot is Sum for each bucket of the period, in the order of time. Every bucket is there; of a
-// week or month that begins or ends outside, the days inside count. Hours are those of the
-// zone's clock, which on some days are 23 or 25; cutoff is the hour at which days begin.
-func (p Period) Plot(sold []SoldOn, currencies []Currency, by Interval, zone *time.Location, cutoff int) ([]SalesBucket, error) {
+// Plot adds up the sales by bucket and currency, sorted by time and then by currency. Like [Sum], it returns
+// AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor. The result contains every bucket of the period, including those
+// without sales. If a week or month begins or ends outside the period, only its days inside count. An hour is an hour
+// of the zone's clock; a day on which clocks change has 23 or 25. Business days begin at the hour cutoff.
+func (p Period) Plot(
+	sold []SoldOn, currencies []Currency, by Interval, zone *time.Location, cutoff int,
+) ([]SalesBucket, error) {
 	var buckets []bucket
 	if by == Hourly {
 		from, to := p.Hours(zone, cutoff)
-		for at := from; at.Before(to); at = at.Add(quarter) { // some clocks have been moved by less than an hour
+		for at := from; at.Before(to); at = at.Add(quarter) { // clocks can change by less than an hour
 			buckets = append(buckets, bucketOfHour(at, zone))
 		}
 	} else {
@@ -133,12 +149,12 @@ func (p Period) Plot(sold []SoldOn, currencies []Currency, by Interval, zone *ti
 	})
 }
 
-// quarter divides every hour of every zone.
+// quarter divides every hour of every time zone, including hours cut short by a clock change.
 const quarter = 15 * time.Minute
 
-// bucket is one bucket of time.
+// bucket identifies one bucket.
 type bucket struct {
-	start int64 // Unix seconds, for the order
+	start int64 // Unix seconds, for sorting
 	label string
 }
 
@@ -158,8 +174,8 @@ func bucketOfDay(day time.Time, by Interval) bucket {
 	return bucket{day.Unix(), day.Format(time.DateOnly)}
 }
 
-// fold adds up what was sold, by bucket and currency. What lies in no bucket, since the store
-// had another zone when it was stamped, has a bucket of its own.
+// fold adds up sales by bucket and currency. Sales outside the given buckets get an additional bucket: this happens if
+// the store's time zone changed after the sales were stamped.
 func fold(sold []SoldOn, currencies []Currency, buckets []bucket, bucketOf func(SoldOn) bucket) ([]SalesBucket, error) {
 	type key struct {
 		bucket
@@ -178,7 +194,9 @@ func fold(sold []SoldOn, currencies []Currency, buckets []bucket, bucketOf func(
 	}
 	slices.Sort(currencies)
 	currencies = slices.Compact(currencies)
-	slices.SortFunc(buckets, func(a, b bucket) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.label, b.label)) })
+	slices.SortFunc(buckets, func(a, b bucket) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.label, b.label))
+	})
 	rows := []SalesBucket{}
 	for _, b := range slices.Compact(buckets) {
 		for _, currency := range currencies {
@@ -193,19 +211,25 @@ func fold(sold []SoldOn, currencies []Currency, buckets []bucket, bucketOf func(
 	return rows, nil
 }
 
-// add adds counts and amounts, AMOUNT_TOO_LARGE when one gets above MaxAmountMinor.
+// add adds the counts and amounts of other to s. It returns AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor.
 func (s *Sales) add(other Sales) error {
 	for _, pair := range [...]struct {
 		to *int64
 		n  int64
 	}{
 		{&s.Orders, other.Orders}, {&s.CancelledOrders, other.CancelledOrders}, {&s.GrossMinor, other.GrossMinor},
-		{&s.DiscountMinor, other.DiscountMinor}, {&s.TaxMinor, other.TaxMinor}, {&s.DeliveryFeeMinor, other.DeliveryFeeMinor},
-		{&s.RefundedMinor, other.RefundedMinor}, {&s.ItemsSold, other.ItemsSold},
+		{&s.DiscountMinor, other.DiscountMinor}, {&s.TaxMinor, other.TaxMinor},
+		{&s.DeliveryFeeMinor, other.DeliveryFeeMinor}, {&s.RefundedMinor, other.RefundedMinor},
+		{&s.ItemsSold, other.ItemsSold},
 	} {
 		if *pair.to += pair.n; *pair.to > MaxAmountMinor {
-			return Errorf(CodeAmountTooLarge, "the amounts of this period are too large; ask for a shorter one")
+			return PeriodTooLarge()
 		}
 	}
 	return nil
+}
+
+// PeriodTooLarge returns an AMOUNT_TOO_LARGE error: a sum over the period exceeds [MaxAmountMinor].
+func PeriodTooLarge() *Error {
+	return Errorf(CodeAmountTooLarge, "the amounts of this period are too large; request a shorter period")
 }

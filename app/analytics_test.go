@@ -1,7 +1,7 @@
 package app_test
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,42 +13,51 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-func TestPeriods(t *testing.T) {
+func TestParsePeriod(t *testing.T) {
 	t.Parallel()
-	for days, want := range map[string]string{
-		"2026-03-14 2026-03-14": "", "2024-01-01 2024-12-31": "", "2026-01-01 2027-01-01": "", "1970-01-01 1970-01-01": "", "9999-12-31 9999-12-31": "",
-		"2026-01-01 2027-01-02": "to", "2026-03-14 2026-03-13": "to", "2026-02-30 2026-03-14": "from", "2026-03-14 2026-13-01": "to",
-		" 2026-03-14": "from", "2026-03-14 ": "to", "14.3.2026 2026-03-14": "from", "1969-12-31 1970-01-01": "from",
+	for days, want := range map[string]string{ // the path of the invalid member
+		"2026-03-14 2026-03-14": "", "2024-01-01 2024-12-31": "", "2026-01-01 2027-01-01": "",
+		"1970-01-01 1970-01-01": "", "9999-12-31 9999-12-31": "",
+		"2026-01-01 2027-01-02": "to", "2026-03-14 2026-03-13": "to", "2026-02-30 2026-03-14": "from",
+		"2026-03-14 2026-13-01": "to", " 2026-03-14": "from", "2026-03-14 ": "to",
+		"14.3.2026 2026-03-14": "from", "1969-12-31 1970-01-01": "from",
 	} {
-		from, to, _ := strings.Cut(days, " ")
-		_, err := app.ParsePeriod(from, to)
-		if got := app.CodeOf(err); got != "" && (got != app.CodeValidationFailed || err.(*app.Error).Details[0].Path != want) || (got == "") != (want == "") {
-			t.Errorf("%q: %v, want a fault of %q", days, err, want)
-		}
+		t.Run(days, func(t *testing.T) {
+			from, to, _ := strings.Cut(days, " ")
+			_, err := app.ParsePeriod(from, to)
+			got := ""
+			if refusal, ok := errors.AsType[*app.Error](err); ok && refusal.Code == app.CodeValidationFailed {
+				got = refusal.Details[0].Path
+			}
+			if got != want || (err == nil) != (want == "") {
+				t.Errorf("ParsePeriod(%q): invalid member %q (%v), want %q", days, got, err, want)
+			}
+		})
 	}
 }
 
-// A moment lies within the hours of a period exactly if its business day is one of the
-// period's, whatever clocks do.
-func TestHoursOfPeriods(t *testing.T) {
+// The hours of a period contain a time exactly if its business day is in the period, across clock changes, too.
+func TestPeriodHours(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		zone, cutoff, period := drawClock(t), rapid.IntRange(0, 23).Draw(t, "cutoff"), drawPeriod(t, 4)
+		zone, cutoff, period := drawZone(t), rapid.IntRange(0, 23).Draw(t, "cutoff"), drawPeriod(t, 4)
 		from, to := period.Hours(zone, cutoff)
 		for range 20 {
 			at := from.Add(time.Duration(rapid.IntRange(-40*60, 140*60).Draw(t, "minute")) * time.Minute)
 			day := app.BusinessDay(at, zone, cutoff)
-			counts := !day.Before(period.From) && !day.After(period.To)
-			if within := !at.Before(from) && at.Before(to); within != counts {
-				t.Fatalf("%s, %s of %v: %v, from %s to %s: %v", at.In(zone), day, period, counts, from.In(zone), to.In(zone), within)
+			want := !day.Before(period.From) && !day.After(period.To)
+			if got := !at.Before(from) && at.Before(to); got != want {
+				t.Fatalf("%s (business day %s) within %s to %s: %v, want %v for period %v",
+					at.In(zone), day, from.In(zone), to.In(zone), got, want, period)
 			}
 		}
 	})
 }
 
-func drawClock(t *rapid.T) *time.Location {
+func drawZone(t *rapid.T) *time.Location {
 	zone, err := time.LoadLocation(rapid.SampledFrom([]string{
-		"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Apia",
+		"UTC", "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "America/Havana", "Australia/Lord_Howe",
+		"Asia/Kathmandu", "Pacific/Kiritimati", "Pacific/Apia",
 	}).Draw(t, "zone"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,9 +66,10 @@ func drawClock(t *rapid.T) *time.Location {
 }
 
 func drawPeriod(t *rapid.T, days int) app.Period {
-	// Days on which clocks are moved, and others.
+	// Most of these days are followed by a clock change.
 	from, err := time.Parse(time.DateOnly, rapid.SampledFrom([]string{
-		"2026-03-27", "2026-10-23", "2018-11-02", "2018-02-16", "2026-03-06", "2026-10-30", "2026-04-03", "2026-10-02", "2011-12-28", "2026-06-01", "2026-12-30",
+		"2026-03-27", "2026-10-23", "2018-11-02", "2018-02-16", "2026-03-06", "2026-10-30", "2026-04-03", "2026-10-02",
+		"2011-12-28", "2026-06-01", "2026-12-30",
 	}).Draw(t, "from"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,42 +77,43 @@ func drawPeriod(t *rapid.T, days int) app.Period {
 	return app.Period{From: from, To: from.AddDate(0, 0, rapid.IntRange(0, days-1).Draw(t, "days"))}
 }
 
-// The buckets of every granularity add up to the summary, there is each of them once for each
-// currency, and they are in the order of time.
-func TestBucketsAddUp(t *testing.T) {
+// For every interval, the buckets add up to the total, occur once per currency, and are sorted by time.
+func TestPlotAddsUpToSum(t *testing.T) {
 	t.Parallel()
 	currencies := []app.Currency{"EUR", "JPY"}
 	rapid.Check(t, func(t *rapid.T) {
-		zone, cutoff, period := drawClock(t), rapid.IntRange(0, 23).Draw(t, "cutoff"), drawPeriod(t, 40)
+		zone, cutoff, period := drawZone(t), rapid.IntRange(0, 23).Draw(t, "cutoff"), drawPeriod(t, 40)
 		amount := rapid.Int64Range(0, 1_000_000)
 		var sold []app.SoldOn
 		from, to := period.Hours(zone, cutoff)
 		for range rapid.IntRange(0, 30).Draw(t, "sold") {
 			if !from.Before(to) {
-				break // a day that never was
+				break // the time zone skipped this day
 			}
-			at := from.Add(time.Duration(rapid.Int64Range(0, int64(to.Sub(from)/(15*time.Minute))-1).Draw(t, "at")) * 15 * time.Minute)
+			quarters := int64(to.Sub(from) / (15 * time.Minute))
+			at := from.Add(time.Duration(rapid.Int64Range(0, quarters-1).Draw(t, "at")) * 15 * time.Minute)
 			sold = append(sold, app.SoldOn{Day: app.BusinessDay(at, zone, cutoff), At: at, Sales: app.Sales{
 				Currency: rapid.SampledFrom([]app.Currency{"EUR", "KWD"}).Draw(t, "currency"),
-				Orders:   amount.Draw(t, "orders"), CancelledOrders: amount.Draw(t, "cancelled"), GrossMinor: amount.Draw(t, "gross") + 1_000_000,
-				DiscountMinor: amount.Draw(t, "discount"), TaxMinor: amount.Draw(t, "tax"), DeliveryFeeMinor: amount.Draw(t, "fee"),
+				Orders:   amount.Draw(t, "orders"), CancelledOrders: amount.Draw(t, "cancelled"),
+				GrossMinor: amount.Draw(t, "gross") + 1_000_000, DiscountMinor: amount.Draw(t, "discount"),
+				TaxMinor: amount.Draw(t, "tax"), DeliveryFeeMinor: amount.Draw(t, "fee"),
 				RefundedMinor: amount.Draw(t, "refunded"), ItemsSold: amount.Draw(t, "items"),
 			}})
 		}
-		whole, err := app.Sum(sold, currencies)
+		total, err := app.Sum(sold, currencies)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[app.Currency]app.Sales{}
-		for _, s := range whole {
+		for _, s := range total {
 			if s.NetMinor != s.GrossMinor-s.DiscountMinor {
-				t.Fatalf("%+v", s)
+				t.Fatalf("netMinor %d, want grossMinor − discountMinor in %+v", s.NetMinor, s)
 			}
 			s.AverageOrderMinor = 0
 			want[s.Currency] = s
 		}
-		if len(want) != len(whole) || len(whole) < 2 {
-			t.Fatalf("%+v", whole)
+		if len(want) != len(total) || len(total) < 2 {
+			t.Fatalf("%d rows, want one for each of at least two currencies: %+v", len(total), total)
 		}
 		for _, by := range []app.Interval{app.Hourly, app.Daily, app.Weekly, app.Monthly} {
 			buckets, err := period.Plot(sold, currencies, by, zone, cutoff)
@@ -112,10 +123,11 @@ func TestBucketsAddUp(t *testing.T) {
 			got := map[app.Currency]app.Sales{}
 			var labels []string
 			for i, b := range buckets {
-				if b.Currency != whole[i%len(whole)].Currency || b.Bucket != buckets[i-i%len(whole)].Bucket {
-					t.Fatalf("%s: row %d is %s %s", by, i, b.Bucket, b.Currency)
+				if b.Currency != total[i%len(total)].Currency || b.Bucket != buckets[i-i%len(total)].Bucket {
+					t.Fatalf("%s: row %d is %s %s, want each bucket with every currency in order",
+						by, i, b.Bucket, b.Currency)
 				}
-				if i%len(whole) == 0 {
+				if i%len(total) == 0 {
 					labels = append(labels, b.Bucket)
 				}
 				s := got[b.Currency]
@@ -132,16 +144,17 @@ func TestBucketsAddUp(t *testing.T) {
 				got[b.Currency] = s
 			}
 			if diff := cmp.Diff(want, got); diff != "" && len(buckets) > 0 {
-				t.Fatalf("%s: %s", by, diff)
+				t.Fatalf("%s: the buckets do not add up to the total (-want +got):\n%s", by, diff)
 			}
-			if by != app.Hourly && !slices.IsSorted(labels) || len(slices.Compact(slices.Sorted(slices.Values(labels)))) != len(labels) {
-				t.Fatalf("%s: %v", by, labels)
+			unique := slices.Compact(slices.Sorted(slices.Values(labels)))
+			if by != app.Hourly && !slices.IsSorted(labels) || len(unique) != len(labels) {
+				t.Fatalf("%s: labels %v, want each once, in order of time", by, labels)
 			}
 		}
 	})
 }
 
-func TestBuckets(t *testing.T) {
+func TestPlot(t *testing.T) {
 	t.Parallel()
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -156,14 +169,20 @@ func TestBuckets(t *testing.T) {
 		by       app.Interval
 		zone     *time.Location
 		cutoff   int
-		n        int
-		some     string // that follow each other
+		buckets  int    // number of buckets
+		excerpt  string // labels of consecutive buckets
 	}{
 		{"2026-03-14", "2026-03-14", app.Hourly, berlin, 0, 24, "2026-03-14T00:00:00+01:00 2026-03-14T01:00:00+01:00"},
 		{"2026-03-29", "2026-03-29", app.Hourly, berlin, 0, 23, "2026-03-29T01:00:00+01:00 2026-03-29T03:00:00+02:00"},
-		{"2026-10-25", "2026-10-25", app.Hourly, berlin, 0, 25, "2026-10-25T02:00:00+02:00 2026-10-25T02:00:00+01:00 2026-10-25T03:00:00+01:00"},
+		{
+			"2026-10-25", "2026-10-25", app.Hourly, berlin, 0, 25,
+			"2026-10-25T02:00:00+02:00 2026-10-25T02:00:00+01:00 2026-10-25T03:00:00+01:00",
+		},
 		{"2026-03-28", "2026-03-28", app.Hourly, berlin, 4, 23, "2026-03-28T04:00:00+01:00 2026-03-28T05:00:00+01:00"},
-		{"2026-10-04", "2026-10-04", app.Hourly, howe, 0, 24, "2026-10-04T01:00:00+10:30 2026-10-04T02:00:00+11:00 2026-10-04T03:00:00+11:00"}, // from 2:00 to 2:30
+		{ // the clocks go forward by half an hour
+			"2026-10-04", "2026-10-04", app.Hourly, howe, 0, 24,
+			"2026-10-04T01:00:00+10:30 2026-10-04T02:00:00+11:00 2026-10-04T03:00:00+11:00",
+		},
 		{"2026-03-14", "2026-03-14", app.Hourly, time.UTC, 0, 24, "2026-03-14T22:00:00Z 2026-03-14T23:00:00Z"},
 		{"2026-02-27", "2026-03-02", app.Daily, berlin, 6, 4, "2026-02-28 2026-03-01"},
 		{"2024-02-28", "2024-03-01", app.Daily, berlin, 0, 3, "2024-02-28 2024-02-29 2024-03-01"},
@@ -181,16 +200,18 @@ func TestBuckets(t *testing.T) {
 		for _, b := range buckets {
 			labels = append(labels, b.Bucket)
 			if b.Sales != (app.Sales{Currency: "EUR"}) {
-				t.Errorf("not nothing: %+v", b)
+				t.Errorf("bucket %s without sales: %+v, want zeros", b.Bucket, b.Sales)
 			}
 		}
-		if all := strings.Join(labels, " "); err != nil || len(labels) != c.n || !strings.Contains(all, c.some) {
-			t.Errorf("%s to %s by %s: %d, %v\n%s", c.from, c.to, c.by, len(labels), err, all)
+		all := strings.Join(labels, " ")
+		if err != nil || len(labels) != c.buckets || !strings.Contains(all, c.excerpt) {
+			t.Errorf("%s to %s by %s: %d buckets, error %v, want %d buckets containing %q; labels:\n%s",
+				c.from, c.to, c.by, len(labels), err, c.buckets, c.excerpt, all)
 		}
 	}
 }
 
-func TestSums(t *testing.T) {
+func TestSum(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)
 	sold := func(sales ...app.Sales) (all []app.SoldOn) {
@@ -199,39 +220,50 @@ func TestSums(t *testing.T) {
 		}
 		return all
 	}
-	for n, want := range map[int64]int64{7: 2, 8: 3, 9: 3, 10: 3, 11: 4} { // of three orders, half up
-		sum, err := app.Sum(sold(app.Sales{Currency: "EUR", Orders: 1, GrossMinor: n + 1, DiscountMinor: 1}, app.Sales{Currency: "EUR", Orders: 2}), nil)
-		if err != nil || sum[0].AverageOrderMinor != want || sum[0].NetMinor != n {
-			t.Errorf("%d by 3: %+v, %v", n, sum, err)
+	for net, want := range map[int64]int64{7: 2, 8: 3, 9: 3, 10: 3, 11: 4} { // the average of three orders, half up
+		first := app.Sales{Currency: "EUR", Orders: 1, GrossMinor: net + 1, DiscountMinor: 1}
+		sum, err := app.Sum(sold(first, app.Sales{Currency: "EUR", Orders: 2}), nil)
+		if err != nil || sum[0].AverageOrderMinor != want || sum[0].NetMinor != net {
+			t.Errorf("net %d of three orders: %+v, %v, want average %d", net, sum, err, want)
 		}
 	}
-	if sum, err := app.Sum(sold(app.Sales{Currency: "EUR", Orders: 2, GrossMinor: 3}), nil); err != nil || sum[0].AverageOrderMinor != 2 {
-		t.Errorf("%+v, %v", sum, err)
+	sum, err := app.Sum(sold(app.Sales{Currency: "EUR", Orders: 2, GrossMinor: 3}), nil)
+	if err != nil || sum[0].AverageOrderMinor != 2 {
+		t.Errorf("net 3 of two orders: %+v, %v, want average 2", sum, err)
 	}
-	sum, err := app.Sum(sold(app.Sales{Currency: "USD", Orders: 1, GrossMinor: 1}), []app.Currency{"EUR", "EUR"})
-	if diff := cmp.Diff([]app.Sales{{Currency: "EUR"}, {Currency: "USD", Orders: 1, GrossMinor: 1, NetMinor: 1, AverageOrderMinor: 1}}, sum); diff != "" || err != nil {
-		t.Error(diff, err)
+	sum, err = app.Sum(sold(app.Sales{Currency: "USD", Orders: 1, GrossMinor: 1}), []app.Currency{"EUR", "EUR"})
+	want := []app.Sales{
+		{Currency: "EUR"}, {Currency: "USD", Orders: 1, GrossMinor: 1, NetMinor: 1, AverageOrderMinor: 1},
 	}
-	most := app.Sales{Currency: "EUR", GrossMinor: app.MaxAmountMinor}
-	if _, err := app.Sum(sold(most), nil); err != nil {
-		t.Error(err)
+	if diff := cmp.Diff(want, sum); diff != "" || err != nil {
+		t.Errorf("sums in two currencies (-want +got):\n%s, error %v", diff, err)
+	}
+	maximum := app.Sales{Currency: "EUR", GrossMinor: app.MaxAmountMinor}
+	if _, err := app.Sum(sold(maximum), nil); err != nil {
+		t.Errorf("the maximum amount: %v, want no error", err)
 	}
 	for name, more := range map[string]app.Sales{
-		"gross": {GrossMinor: 1}, "discount": {DiscountMinor: app.MaxAmountMinor + 1}, "refunds": {RefundedMinor: app.MaxAmountMinor + 1}, "tax": {TaxMinor: app.MaxAmountMinor + 1},
+		"gross": {GrossMinor: 1}, "discount": {DiscountMinor: app.MaxAmountMinor + 1},
+		"refunds": {RefundedMinor: app.MaxAmountMinor + 1}, "tax": {TaxMinor: app.MaxAmountMinor + 1},
 	} {
-		more.Currency = "EUR"
-		if _, err := app.Sum(sold(most, more), nil); app.CodeOf(err) != app.CodeAmountTooLarge {
-			t.Errorf("%s: %v", name, err)
-		}
-		_, err := app.Period{From: day, To: day}.Plot(sold(most, more), nil, app.Daily, time.UTC, 0)
-		if app.CodeOf(err) != app.CodeAmountTooLarge {
-			t.Errorf("%s, a day: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			more.Currency = "EUR"
+			if _, err := app.Sum(sold(maximum, more), nil); app.CodeOf(err) != app.CodeAmountTooLarge {
+				t.Errorf("Sum with excessive %s: %v, want %s", name, err, app.CodeAmountTooLarge)
+			}
+			_, err := app.Period{From: day, To: day}.Plot(sold(maximum, more), nil, app.Daily, time.UTC, 0)
+			if app.CodeOf(err) != app.CodeAmountTooLarge {
+				t.Errorf("Plot with excessive %s: %v, want %s", name, err, app.CodeAmountTooLarge)
+			}
+		})
 	}
-	// Stamped under another zone: a bucket of its own, and nothing is lost.
-	stray := app.SoldOn{Day: day, At: day.Add(-30 * time.Hour), Sales: app.Sales{Currency: "EUR", Orders: 1, GrossMinor: 5}}
+	// Sales stamped in another time zone get an additional bucket, so that nothing is lost.
+	stray := app.SoldOn{
+		Day: day, At: day.Add(-30 * time.Hour), Sales: app.Sales{Currency: "EUR", Orders: 1, GrossMinor: 5},
+	}
 	buckets, err := app.Period{From: day, To: day}.Plot([]app.SoldOn{stray}, nil, app.Hourly, time.UTC, 0)
 	if err != nil || len(buckets) != 25 || buckets[0].Bucket != "2026-03-12T18:00:00Z" || buckets[0].GrossMinor != 5 {
-		t.Errorf("%v", fmt.Sprint(buckets[0], err))
+		t.Errorf("sales outside the period: %d buckets %+v, error %v, want 25 buckets, the first with the sales",
+			len(buckets), buckets, err)
 	}
 }

@@ -2,18 +2,18 @@ package app
 
 import "time"
 
-// BacklogLimit is how far what waits is counted: a count of so many means that or more.
+// BacklogLimit is the highest count in a [Backlog]. It means "this many or more".
 const BacklogLimit = 100_000
 
-// Backlog is what waits in an installation, of all stores together, for operators to watch.
-// Counts end at BacklogLimit.
+// Backlog counts the unfinished work of the installation, over all stores, for monitoring. Counts stop at
+// BacklogLimit.
 type Backlog struct {
-	OldestEvent *time.Time // when the oldest event happened that no relay has seen; nil = none
-	OldestDue   *time.Time // since when the oldest queued delivery could have started; nil = none
+	OldestEvent *time.Time // time of the oldest event that has not been dispatched; nil = none
+	OldestDue   *time.Time // time since which the oldest queued delivery could have started; nil = none
 
-	Queued      int // deliveries that have not started, those that wait for a slot of their plan included
-	Pending     int // deliveries at their first attempt, or about to
-	Retrying    int // deliveries between two attempts
-	DeadLetters int // deliveries that have been given up
+	Queued      int // deliveries that have not started, including those that wait for a later window of their plan
+	Pending     int // deliveries whose first attempt, or first attempt of a replay, is due or running
+	Retrying    int // deliveries that wait for a retry
+	DeadLetters int // deliveries that ended without success
 	Jobs        int // jobs whose workflows have not been started
 }

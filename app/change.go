@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// changedMembers returns the JSON names of the members in which two values of a struct type
-// differ, in the order of their declaration.
+// changedMembers returns the JSON names of the members that differ between two values of a struct type, in the order
+// of their declaration.
 func changedMembers[T any](before, after T) []string {
 	changed := []string{}
 	b, a := reflect.ValueOf(before), reflect.ValueOf(after)

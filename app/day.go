@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// BusinessDay returns the day to which a moment counts in a store's zone, as its midnight in
-// UTC: what happens before the hour of the cutoff counts to the day before.
+// BusinessDay returns the business day of a time in a store's time zone, as midnight in UTC. Times before the hour
+// cutoff belong to the previous day.
 func BusinessDay(at time.Time, zone *time.Location, cutoff int) time.Time {
 	local := at.In(zone)
 	year, month, date := local.Date()
@@ -16,8 +16,8 @@ func BusinessDay(at time.Time, zone *time.Location, cutoff int) time.Time {
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 }
 
-// DayIn returns when a day of the calendar begins in a zone, and when the next does. What of
-// the first day of all lies before the year 1 in UTC is left out.
+// DayIn returns the start (inclusive) and the end (exclusive) of a calendar day (YYYY-MM-DD) in a time zone. A start
+// before the year 1 in UTC is returned as the zero time.
 func DayIn(zone *time.Location, date string) (from, to time.Time, err error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -30,10 +30,10 @@ func DayIn(zone *time.Location, date string) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// startOfDay returns the first moment of a business day: where clocks leap over it, what
-// follows; where it comes twice, the first.
+// startOfDay returns the first moment of a business day. If the clocks skip that moment, it is the next one that
+// exists; if they repeat it, it is the first.
 func startOfDay(day time.Time, zone *time.Location, cutoff int) time.Time {
-	from := day.Add(-15 * time.Hour) // earlier than anywhere
+	from := day.Add(-15 * time.Hour) // before the day begins in any time zone
 	seconds := sort.Search(72*60*60, func(i int) bool {
 		return !BusinessDay(from.Add(time.Duration(i)*time.Second), zone, cutoff).Before(day)
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Code names a refusal for programs. The first eight are the spec's (Errors), the
-// others contract §1's.
+// Code identifies an error in responses. The first eight codes are the spec's (Errors), the others are defined in
+// contract §1.
 type Code string
 
 const (
@@ -22,8 +22,11 @@ const (
 
 	CodeValidationFailed     Code = "VALIDATION_FAILED"
 	CodeInvalidCredentials   Code = "INVALID_CREDENTIALS"
+	CodeOTPRequired          Code = "OTP_REQUIRED"
+	CodeOTPSetupRequired     Code = "OTP_SETUP_REQUIRED"
 	CodeHTTPSRequired        Code = "HTTPS_REQUIRED"
 	CodeCrossOrigin          Code = "CROSS_ORIGIN"
+	CodeWebsiteSuspended     Code = "WEBSITE_SUSPENDED"
 	CodeNotFound             Code = "NOT_FOUND"
 	CodeMethodNotAllowed     Code = "METHOD_NOT_ALLOWED"
 	CodeConflict             Code = "CONFLICT"
@@ -41,44 +44,44 @@ const (
 	CodeUnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
 	CodeProductUnavailable   Code = "PRODUCT_UNAVAILABLE"
 	CodePriceNotSet          Code = "PRICE_NOT_SET"
+	CodeOptionInvalid        Code = "OPTION_INVALID"
 	CodeAmountTooLarge       Code = "AMOUNT_TOO_LARGE"
 	CodeRefundExceedsPayment Code = "REFUND_EXCEEDS_PAYMENT"
 	CodeLimitReached         Code = "LIMIT_REACHED"
 	CodeOutsideBookingWindow Code = "OUTSIDE_BOOKING_WINDOW"
+	CodeStoreClosed          Code = "STORE_CLOSED"
 	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 	CodeInternal             Code = "INTERNAL"
 	CodeUnavailable          Code = "UNAVAILABLE"
 )
 
-// Detail points at one fault of a request: Path names the member as the client wrote
-// it ("items[0].quantity").
+// Detail describes one fault of a request. Path is the member as the client wrote it, for example "items[0].quantity".
 type Detail struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
 }
 
-// Error is a refusal that the caller can understand and act on. It crosses all layers
-// unchanged; any other error is ours to fix, and its text stays in the log.
+// Error is an error that the caller can understand and act on. It crosses all layers unchanged. Any other error is
+// internal: clients see INTERNAL, and its text appears only in the log.
 type Error struct {
 	Code    Code
 	Message string
 	Details []Detail
-	// AllowedTransitions is where things can go instead, for INVALID_TRANSITION alone.
+	// AllowedTransitions lists the possible next statuses. Only INVALID_TRANSITION has it.
 	AllowedTransitions []string
-	// RetryAfter tells when to try again; 0 = nothing to say. Whole seconds on the wire.
+	// RetryAfter is the time until a retry can succeed; 0 = unknown. Responses carry whole seconds.
 	RetryAfter time.Duration
 }
 
 // Error returns the code and the message.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
-// Errorf makes an Error with a formatted message.
+// Errorf returns an Error with a formatted message.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// CodeOf returns the code of the *Error in err's chain: CodeInternal when there is
-// none, "" when err is nil.
+// CodeOf returns the code of the first *Error in err's chain, CodeInternal if the chain has none, and "" if err is nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -89,14 +92,15 @@ func CodeOf(err error) Code {
 	return CodeInternal
 }
 
-// Invalid is the refusal of one member of a request.
+// Invalid returns a VALIDATION_FAILED error about one member of the request. The message continues a sentence that
+// begins with the path: "must be positive".
 func Invalid(path, message string) *Error {
 	return InvalidAll([]Detail{{Path: path, Message: message}})
 }
 
-// InvalidAll is the refusal of a request for each of the faults found in it.
+// InvalidAll returns a VALIDATION_FAILED error about one or more members of the request.
 func InvalidAll(details []Detail) *Error {
-	e := &Error{Code: CodeValidationFailed, Message: "the request is not valid", Details: details}
+	e := &Error{Code: CodeValidationFailed, Message: "the request is invalid; see details", Details: details}
 	if len(details) == 1 {
 		e.Message = details[0].Message
 		if details[0].Path != "" {
@@ -106,9 +110,9 @@ func InvalidAll(details []Detail) *Error {
 	return e
 }
 
-// InvalidTransition is the refusal of a change of status that is none of the allowed ones.
+// InvalidTransition returns an INVALID_TRANSITION error about a change of status.
 func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
-	e := Errorf(CodeInvalidTransition, "what is %s cannot become %s", from, to)
+	e := Errorf(CodeInvalidTransition, "cannot change status from %s to %s", from, to)
 	e.AllowedTransitions = make([]string, len(allowed))
 	for i, status := range allowed {
 		e.AllowedTransitions[i] = string(status)
@@ -116,30 +120,47 @@ func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
 	return e
 }
 
-// NotFound is the refusal for a row that does not exist or that the caller must not
-// know of: the same bytes for both (contract §2).
+// NotFound returns the NOT_FOUND error for a row that does not exist or that the caller cannot access. Both cases have
+// the same bytes (contract §2).
 func NotFound() *Error {
-	return &Error{Code: CodeNotFound, Message: "there is nothing here"}
+	return &Error{Code: CodeNotFound, Message: "resource not found"}
 }
 
-// StoreMismatch is the refusal for something of a store that the token is not scoped to.
+// StoreMismatch returns the STORE_MISMATCH error for a resource of another store than the token's.
 func StoreMismatch() *Error {
 	return &Error{Code: CodeStoreMismatch, Message: "the token is scoped to another store; use POST /auth/switch-store"}
 }
 
-// TokenInvalid is the refusal of a credential that is missing, malformed, tampered with
-// or of another realm. It never says which.
+// TokenInvalid returns the TOKEN_INVALID error for a credential that is missing, malformed, forged or of another realm.
+// The message does not distinguish these cases.
 func TokenInvalid() *Error {
-	return &Error{Code: CodeTokenInvalid, Message: "the access token is missing or not valid"}
+	return &Error{Code: CodeTokenInvalid, Message: "the access token or API key is missing or invalid"}
 }
 
-// RateLimited is the refusal of a request that comes too early: what it asks for is
-// possible once wait has passed.
+// OTPSetupRequired returns the error for a user without one-time passwords in a store that requires them.
+func OTPSetupRequired() *Error {
+	return Errorf(CodeOTPSetupRequired, "this store requires one-time passwords; switch them on with POST /auth/otp")
+}
+
+// WebsiteSuspended returns the WEBSITE_SUSPENDED error for a valid credential of a suspended website (contract §2).
+func WebsiteSuspended() *Error {
+	return &Error{
+		Code: CodeWebsiteSuspended, Message: "the website is suspended; contact the operator of this service",
+	}
+}
+
+// RateLimited returns the RATE_LIMITED error for a request that can succeed after wait.
 func RateLimited(wait time.Duration) *Error {
-	return &Error{Code: CodeRateLimited, Message: "too many requests; wait as Retry-After says", RetryAfter: wait}
+	return &Error{
+		Code: CodeRateLimited, RetryAfter: wait,
+		Message: "too many requests; wait the number of seconds in the Retry-After header",
+	}
 }
 
-// Unavailable is the refusal while something that we depend on is out of reach.
+// Unavailable returns the UNAVAILABLE error for a dependency that cannot be reached.
 func Unavailable(retryAfter time.Duration) *Error {
-	return &Error{Code: CodeUnavailable, Message: "the service is temporarily unavailable", RetryAfter: retryAfter}
+	return &Error{
+		Code: CodeUnavailable, Message: "the service is temporarily unavailable; retry later", RetryAfter: retryAfter,
+	}
+
 }

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// MinKeyLength is how short a key of a [Keyring] may be, in bytes.
+// MinKeyLength is the minimum length of a key of a [Keyring] in bytes.
 const MinKeyLength = 32
 
-// Keyring holds the installation's secret keys. The first makes new signatures and
-// seals, all of them verify and open, so that a key can be replaced without an outage.
+// Keyring holds the secret keys of the installation. The first key signs and seals; all keys verify and open, so that a
+// key can be replaced without downtime.
 type Keyring struct{ keys []Secret }
 
-// NewKeyring takes keys as COMANDA_SECRET_KEYS gives them: separated by commas, each at
-// least MinKeyLength bytes long.
+// NewKeyring parses the value of COMANDA_SECRET_KEYS: comma-separated keys of at least MinKeyLength bytes each. It
+// returns an error if a key is shorter.
 func NewKeyring(list Secret) (Keyring, error) {
 	var ring Keyring
 	for key := range strings.SplitSeq(list.Reveal(), ",") {
@@ -33,15 +33,13 @@ func NewKeyring(list Secret) (Keyring, error) {
 	return ring, nil
 }
 
-// DerivedKey is a key for one purpose. Its ID tells which key of the ring it comes from
-// and nothing else.
+// DerivedKey is a key for one purpose. Its ID identifies the key of the ring from which it was derived.
 type DerivedKey struct {
-	ID    string // eight hex digits
+	ID    string // eight hex digits; public
 	Bytes []byte // 32 bytes; must not be shown
 }
 
-// Derive returns one key per key of the ring for a purpose (HKDF-SHA256), the one to
-// sign with first.
+// Derive returns a key for a purpose from each key of the ring (HKDF-SHA256). The first one signs.
 func (k Keyring) Derive(purpose string) []DerivedKey {
 	derived := make([]DerivedKey, len(k.keys))
 	for i, key := range k.keys {
@@ -53,20 +51,31 @@ func (k Keyring) Derive(purpose string) []DerivedKey {
 func expand(key Secret, purpose string, length int) []byte {
 	b, err := hkdf.Key(sha256.New, []byte(key.Reveal()), nil, "comanda "+purpose, length)
 	if err != nil {
-		panic(err) // only for lengths above 8,160 bytes
+		panic(err) // impossible: HKDF fails only for lengths above 8,160 bytes
 	}
 	return b
 }
 
-// Sealer encrypts what must be kept but not read in the database: AES-256-GCM, bound to
-// what it belongs to.
+// Sealer encrypts secrets that are stored in the database, with AES-256-GCM. A sealed secret is bound to its owner.
 type Sealer struct{ keys []DerivedKey }
 
-// Sealer returns the ring's sealer.
+// Sealer returns the sealer of the ring.
 func (k Keyring) Sealer() Sealer { return Sealer{k.Derive("seal")} }
 
-// Seal encrypts a secret for owner, the id of the row that it belongs to: moved to
-// another row it cannot be opened. The result is key id, nonce, ciphertext.
+// KeyIDLength is the length of the ID of a key, with which each sealed secret begins.
+const KeyIDLength = 8
+
+// KeyIDs returns the IDs of the keys. The first one seals.
+func (s Sealer) KeyIDs() []string {
+	ids := make([]string, len(s.keys))
+	for i, key := range s.keys {
+		ids[i] = key.ID
+	}
+	return ids
+}
+
+// Seal encrypts a secret for owner, the id of its row. It cannot be opened for another owner. The result is the key's
+// ID, the nonce and the ciphertext.
 func (s Sealer) Seal(secret Secret, owner string) []byte {
 	key := s.keys[0]
 	aead := newAEAD(key)
@@ -76,8 +85,8 @@ func (s Sealer) Seal(secret Secret, owner string) []byte {
 	return aead.Seal(sealed, nonce, []byte(secret.Reveal()), []byte(owner))
 }
 
-// Open decrypts what Seal made for the same owner. It fails when the key is no longer in
-// the ring or a byte was changed.
+// Open decrypts the result of Seal for the same owner. It returns an error if the ring no longer contains the key or if
+// the bytes were modified.
 func (s Sealer) Open(sealed []byte, owner string) (Secret, error) {
 	for _, key := range s.keys {
 		rest, ok := bytes.CutPrefix(sealed, []byte(key.ID))
@@ -94,11 +103,11 @@ func (s Sealer) Open(sealed []byte, owner string) (Secret, error) {
 func newAEAD(key DerivedKey) cipher.AEAD {
 	block, err := aes.NewCipher(key.Bytes)
 	if err != nil {
-		panic(err) // only for keys of another length than 16, 24 or 32 bytes
+		panic(err) // impossible: the key has 32 bytes
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // never with AES
+		panic(err) // impossible: AES has the block size that GCM requires
 	}
 	return aead
 }

@@ -2,41 +2,39 @@ package app
 
 import "math/bits"
 
-// LoyaltyKind is why a customer's points changed.
+// LoyaltyKind is the reason for a change of a customer's loyalty points.
 type LoyaltyKind string
 
 const (
 	PointsEarned   LoyaltyKind = "EARNED"   // an order was completed
-	PointsReversed LoyaltyKind = "REVERSED" // money of it was given back
-	PointsRestored LoyaltyKind = "RESTORED" // it was paid again after that
+	PointsReversed LoyaltyKind = "REVERSED" // a payment of the order was refunded
+	PointsRestored LoyaltyKind = "RESTORED" // the order was paid again after a refund
 )
 
-// LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines
-// add up to the customer's.
+// LoyaltyEntry is an entry of a customer's loyalty ledger. The customer's balance is the sum of all entries.
 type LoyaltyEntry struct {
 	ID          LoyaltyEntryID `json:"id"`
 	Kind        LoyaltyKind    `json:"kind"`
-	Points      int64          `json:"points"`             // below 0 for REVERSED
-	OrderNumber string         `json:"orderId"`            // as in the order
-	RefundID    RefundID       `json:"refundId,omitempty"` // for REVERSED
+	Points      int64          `json:"points"`             // negative for REVERSED
+	OrderNumber string         `json:"orderId"`            // human-readable order number
+	RefundID    RefundID       `json:"refundId,omitempty"` // only for REVERSED
 	CreatedAt   Time           `json:"createdAt"`
 }
 
-// LoyaltyPoints returns what the order is worth to its customer by now: one point for each 100
-// minor units of the subtotal less the discount, once it is completed (contract §5). Of what
-// was paid of the total, the part that was given back takes its part of the points, rounded
-// down, with it; what was paid beyond the total and given back takes none.
+// LoyaltyPoints returns the points that the customer has for the order now: one per 100 minor units of the subtotal
+// minus the discount, once the order is completed (contract §5). A refund reverses points in proportion to the refunded
+// part of the total, rounded down. A refund of an overpayment reverses none.
 func (o Order) LoyaltyPoints() int64 {
 	if o.Status != OrderCompleted {
 		return 0
 	}
 	earned := (o.SubtotalMinor - o.DiscountMinor) / 100
 	due := min(o.TotalMinor, o.PaidMinor)
-	back := due - min(due, o.PaidMinor-o.RefundedMinor)
-	if back == 0 {
+	refunded := due - min(due, o.PaidMinor-o.RefundedMinor)
+	if refunded == 0 {
 		return earned
 	}
-	high, low := bits.Mul64(uint64(earned), uint64(back))
-	reversed, _ := bits.Div64(high, low, uint64(due)) // back ≤ due, so that it fits
+	high, low := bits.Mul64(uint64(earned), uint64(refunded))
+	reversed, _ := bits.Div64(high, low, uint64(due)) // no overflow: refunded ≤ due
 	return earned - int64(reversed)
 }

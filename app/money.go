@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -10,15 +11,20 @@ import (
 // Currency is an ISO 4217 code in upper case.
 type Currency string
 
-// Currencies by their number of decimals, where that is not two (ISO 4217).
+// Currency codes by number of decimals (ISO 4217). Each list begins and ends with a space.
 const (
-	noDecimals    = " BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF "
-	twoDecimals   = " AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG "
+	noDecimals  = " BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF "
+	twoDecimals = " " +
+		"AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD " +
+		"CDF CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD " +
+		"GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL " +
+		"MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN " +
+		"PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP " +
+		"SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG "
 	threeDecimals = " BHD IQD JOD KWD LYD OMR TND "
 )
 
-// Exponent returns how many decimals the currency has (0, 2 or 3), false when there is
-// no such currency.
+// Exponent returns the number of decimals of the currency (0, 2 or 3). It returns false for an unknown currency.
 func (c Currency) Exponent() (int, bool) {
 	if len(c) != 3 {
 		return 0, false
@@ -32,41 +38,40 @@ func (c Currency) Exponent() (int, bool) {
 }
 
 const (
-	// MaxPriceMinor bounds the price of one product, in minor units.
+	// MaxPriceMinor is the maximum price of one product in minor units.
 	MaxPriceMinor = 1_000_000_000_000
-	// MaxAmountMinor bounds every total, in minor units: the largest integer that any
-	// JSON reader keeps exactly.
+	// MaxAmountMinor is the maximum of every total in minor units. JSON readers that use floating-point numbers
+	// represent all integers up to this one exactly.
 	MaxAmountMinor = 1<<53 - 1
 
-	million = 1_000_000 // tax rates are whole parts per million
+	million = 1_000_000 // denominator of tax rates, which are whole parts per million
 )
 
-// PricedLine is what the price of an order depends on, for one line.
+// PricedLine is the input of [Price] for one line of an order.
 type PricedLine struct {
-	UnitPriceMinor int64 `json:"unitPriceMinor"` // 0 to MaxPriceMinor
+	UnitPriceMinor int64 `json:"unitPriceMinor"` // with options
 	Quantity       int64 `json:"quantity"`       // 1 to 999
 	TaxRatePPM     int64 `json:"taxRatePpm"`     // parts per million
 }
 
-// PriceRules is what the price of an order depends on besides its lines.
+// PriceRules is the input of [Price] that concerns the order as a whole.
 type PriceRules struct {
 	DiscountMinor    int64 `json:"discountMinor"`
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
-	TaxDeliveryFee   bool  `json:"taxDeliveryFee"` // the fee is taxed at TaxRatePPM
+	TaxDeliveryFee   bool  `json:"taxDeliveryFee"` // the delivery fee is taxed at TaxRatePPM
 	TaxRatePPM       int64 `json:"taxRatePpm"`     // the store's default
-	TaxIncluded      bool  `json:"taxIncluded"`    // prices contain the tax
+	TaxIncluded      bool  `json:"taxIncluded"`    // prices include tax
 }
 
-// LineTotal is the outcome for one line.
+// LineTotal is the result of [Price] for one line.
 type LineTotal struct {
 	TotalMinor    int64 `json:"totalMinor"`    // before the discount
-	DiscountMinor int64 `json:"discountMinor"` // this line's part of the order's discount
-	TaxMinor      int64 `json:"taxMinor"`      // this line's part of the order's tax
+	DiscountMinor int64 `json:"discountMinor"` // share of the order's discount
+	TaxMinor      int64 `json:"taxMinor"`      // share of the order's tax
 }
 
-// PayableMinor is what a line is of the order's total, and what giving back the whole line
-// gives back. Over all lines, with the delivery fee and, unless prices contain it, its tax,
-// it sums to that total.
+// PayableMinor returns the line's share of the order's total, which is the amount of a refund of the whole line. The
+// shares of all lines and of the delivery fee (with its tax, unless prices include tax) add up to the total.
 func (l LineTotal) PayableMinor(taxIncluded bool) int64 {
 	payable := l.TotalMinor - l.DiscountMinor
 	if !taxIncluded {
@@ -75,26 +80,36 @@ func (l LineTotal) PayableMinor(taxIncluded bool) int64 {
 	return payable
 }
 
-// Totals is the outcome of [Price]: Total = Subtotal − Discount + DeliveryFee, plus Tax
-// unless prices contain it.
+// Tax is the tax of all parts of an order with one rate.
+type Tax struct {
+	RatePPM   int64 `json:"ratePpm"`   // parts per million
+	BaseMinor int64 `json:"baseMinor"` // net amount: after discounts, without the tax
+	TaxMinor  int64 `json:"taxMinor"`
+}
+
+// Totals is the result of [Price]: Total = Subtotal − Discount + DeliveryFee, plus Tax unless prices include tax.
 type Totals struct {
 	Lines               []LineTotal `json:"lines"`
 	SubtotalMinor       int64       `json:"subtotalMinor"`
 	DiscountMinor       int64       `json:"discountMinor"`
 	DeliveryFeeMinor    int64       `json:"deliveryFeeMinor"`
-	DeliveryFeeTaxMinor int64       `json:"deliveryFeeTaxMinor"` // the delivery fee's part of the tax
+	DeliveryFeeTaxMinor int64       `json:"deliveryFeeTaxMinor"` // share of the delivery fee in the tax
 	TaxMinor            int64       `json:"taxMinor"`
+	Taxes               []Tax       `json:"taxes"` // by rate, the lowest first
 	TotalMinor          int64       `json:"totalMinor"`
 }
 
-// Price computes what an order costs (contract §5, Money). It returns VALIDATION_FAILED
-// for a discount above the subtotal, AMOUNT_TOO_LARGE for amounts above MaxAmountMinor.
+// Price computes the price of an order (contract §5, Money). It returns VALIDATION_FAILED if the discount exceeds the
+// subtotal, and AMOUNT_TOO_LARGE if an amount exceeds MaxAmountMinor.
 func Price(lines []PricedLine, rules PriceRules) (Totals, error) {
 	t := Totals{
 		Lines:         make([]LineTotal, len(lines)),
 		DiscountMinor: rules.DiscountMinor, DeliveryFeeMinor: rules.DeliveryFeeMinor,
 	}
 	for i, line := range lines {
+		if line.UnitPriceMinor > MaxAmountMinor/line.Quantity {
+			return Totals{}, amountTooLarge()
+		}
 		t.Lines[i].TotalMinor = line.UnitPriceMinor * line.Quantity
 		t.SubtotalMinor += t.Lines[i].TotalMinor
 	}
@@ -102,7 +117,7 @@ func Price(lines []PricedLine, rules PriceRules) (Totals, error) {
 		return Totals{}, amountTooLarge()
 	}
 	if t.DiscountMinor > t.SubtotalMinor {
-		return Totals{}, Invalid("discountMinor", "must not be above the subtotal")
+		return Totals{}, Invalid("discountMinor", "must not exceed the subtotal")
 	}
 	weights := make([]int64, len(lines))
 	for i, line := range t.Lines {
@@ -123,12 +138,11 @@ func Price(lines []PricedLine, rules PriceRules) (Totals, error) {
 }
 
 func amountTooLarge() *Error {
-	return Errorf(CodeAmountTooLarge, "the amounts of this order are too large")
+	return Errorf(CodeAmountTooLarge, "the amounts of this order are too large; reduce the quantities")
 }
 
-// spread divides an amount in proportion to weights: each gets its share, rounded down; what
-// remains goes, one minor unit each, to those with the largest remainders, the earlier first.
-// Without any weight nobody gets anything.
+// spread distributes an amount in proportion to weights by the largest remainder method. On equal remainders, the
+// earlier share gets the additional minor unit. If the sum of the weights is zero, all shares are zero.
 func spread(amount int64, weights []int64) []int64 {
 	shares := make([]int64, len(weights))
 	var total int64
@@ -154,17 +168,18 @@ func spread(amount int64, weights []int64) []int64 {
 	return shares
 }
 
-// addTax computes the tax of each group of one rate, each group rounded once, half up, and
-// spreads it over the group's lines and, last, the delivery fee.
+// addTax computes the tax of each group of lines with the same rate, rounds it half up once per group, and distributes
+// it over the lines of the group. A taxed delivery fee is the last line of the group of the default rate.
 func (t *Totals) addTax(lines []PricedLine, rules PriceRules) {
-	groups := map[int64][]int{} // by rate, the places of lines; that after the last is the fee's
+	groups := map[int64][]int{} // indexes of lines by rate; len(lines) is the delivery fee
 	for i, line := range lines {
 		groups[line.TaxRatePPM] = append(groups[line.TaxRatePPM], i)
 	}
 	if rules.TaxDeliveryFee {
 		groups[rules.TaxRatePPM] = append(groups[rules.TaxRatePPM], len(lines))
 	}
-	for rate, places := range groups {
+	for _, rate := range slices.Sorted(maps.Keys(groups)) {
+		places := groups[rate]
 		weights := make([]int64, len(places))
 		var base int64
 		for n, place := range places {
@@ -175,6 +190,13 @@ func (t *Totals) addTax(lines []PricedLine, rules PriceRules) {
 		}
 		tax := taxOf(base, rate, rules.TaxIncluded)
 		t.TaxMinor += tax
+		if places[0] < len(lines) || base > 0 { // a delivery fee of 0 is no part of the order
+			entry := Tax{RatePPM: rate, BaseMinor: base, TaxMinor: tax}
+			if rules.TaxIncluded {
+				entry.BaseMinor -= tax
+			}
+			t.Taxes = append(t.Taxes, entry)
+		}
 		for n, share := range spread(tax, weights) {
 			if places[n] < len(lines) {
 				t.Lines[places[n]].TaxMinor = share
@@ -185,7 +207,7 @@ func (t *Totals) addTax(lines []PricedLine, rules PriceRules) {
 	}
 }
 
-// taxOf is ⌊(2·base·rate + divisor) / (2·divisor)⌋ in 128 bits.
+// taxOf returns ⌊(2·base·rate + divisor) / (2·divisor)⌋, computed in 128 bits.
 func taxOf(base, rate int64, included bool) int64 {
 	divisor := int64(million)
 	if included {
@@ -195,4 +217,21 @@ func taxOf(base, rate int64, included bool) int64 {
 	low, carry := bits.Add64(low, uint64(divisor), 0)
 	tax, _ := bits.Div64(high+carry, low, 2*uint64(divisor))
 	return int64(tax)
+}
+
+// TaxesOf returns the taxes by rate of an order whose record has only their sum. It returns none if the sum contains
+// the tax of a delivery fee at a rate that no line has. The totals of the lines are net of discounts.
+func TaxesOf(lines []PricedLine, deliveryFee, tax int64, included bool) []Tax {
+	rules := []PriceRules{{TaxIncluded: included}}
+	for _, line := range lines {
+		rules = append(rules, PriceRules{
+			DeliveryFeeMinor: deliveryFee, TaxDeliveryFee: true, TaxRatePPM: line.TaxRatePPM, TaxIncluded: included,
+		})
+	}
+	for _, r := range rules {
+		if t, err := Price(lines, r); err == nil && t.TaxMinor == tax {
+			return t.Taxes
+		}
+	}
+	return []Tax{}
 }

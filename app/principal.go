@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// Realm is one of the isolated worlds of authentication. A credential of one is not
-// valid in another (spec, Realms).
+// Realm is an isolated area of authentication. A credential of one realm is invalid in all others (spec, Realms).
 type Realm string
 
 const (
-	RealmTenant   Realm = "tenant"         // owners, admins, managers and staff
-	RealmCustomer Realm = "customer"       // guests of a restaurant with an account
-	RealmPlatform Realm = "platform-admin" // those who run the installation
-	RealmAPIKey   Realm = "api-key"        // servers; has no aud claim, since it has no token
+	RealmTenant   Realm = "tenant"         // owners, admins, managers and staff of stores
+	RealmCustomer Realm = "customer"       // registered customers of a store
+	RealmPlatform Realm = "platform-admin" // administrators of the installation
+	RealmAPIKey   Realm = "api-key"        // servers with an API key; not an aud claim, because keys are no tokens
 )
 
-// Role is a tenant user's standing in one store.
+// Realms lists the realms.
+var Realms = [...]Realm{RealmTenant, RealmCustomer, RealmPlatform, RealmAPIKey}
+
+// Role is the role of a tenant user in one store.
 type Role string
 
 const (
@@ -27,16 +29,16 @@ const (
 	RoleStaff   Role = "STAFF"
 )
 
-// Roles lists the roles from the highest to the lowest; each has what those after it have.
+// Roles lists the roles from the highest to the lowest. Each role has the permissions of all lower roles.
 var Roles = [...]Role{RoleOwner, RoleAdmin, RoleManager, RoleStaff}
 
-// AtLeast reports whether r has everything that other has. It is false for an unknown role.
+// AtLeast reports whether r is the same role as other or a higher one. It is false if either role is unknown.
 func (r Role) AtLeast(other Role) bool {
 	have, need := slices.Index(Roles[:], r), slices.Index(Roles[:], other)
 	return have >= 0 && need >= 0 && have <= need
 }
 
-// Scope is what an API key may be given.
+// Scope is a permission that can be granted to an API key.
 type Scope string
 
 const (
@@ -57,7 +59,7 @@ var Scopes = [...]Scope{
 	ScopeReadAnalytics, ScopeReadReservations, ScopeWriteReservations, ScopeManageWebhooks,
 }
 
-// Implies reports whether a key with scope s has other too: write:x implies read:x.
+// Implies reports whether a key with scope s also has scope other: write:x implies read:x.
 func (s Scope) Implies(other Scope) bool {
 	if s == other {
 		return true
@@ -66,14 +68,15 @@ func (s Scope) Implies(other Scope) bool {
 	return len(s) > len(write) && s[:len(write)] == write && other == read+s[len(write):]
 }
 
-// Permission is something that a route does, a row of the spec's permission table.
+// Permission is the permission that a route requires: a row of the spec's permission table or of contract §§2, 3 and 5.
 type Permission string
 
 const (
 	ViewOrders         Permission = "View orders"
 	WriteOrders        Permission = "Create/update orders"
 	CancelOrders       Permission = "Cancel orders"
-	WatchOrders        Permission = "Watch orders" // GET /orders/stream
+	WatchOrders        Permission = "Watch orders"  // GET /orders/stream
+	ListPayments       Permission = "List payments" // of all orders
 	ViewProducts       Permission = "View products"
 	WriteProducts      Permission = "Create/update products"
 	DeleteProducts     Permission = "Delete products"
@@ -90,24 +93,35 @@ const (
 	ViewOwnTenantLogin Permission = "View one's own tenant login"  // GET /auth/me
 	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
 	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
+	OwnTenantAccount   Permission = "Keep one's own user account"  // password, OTP and sessions, /auth/*
+	OwnCustomerAccount Permission = "Keep one's own account"       // the same, /customer-auth/*
 	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
 	ManageWebsites     Permission = "Manage websites"              // contract §2
+	ViewOwnWebsite     Permission = "View the own website"         // contract §3, Social
+	ChangeOwnWebsite   Permission = "Update the own website"       // contract §3, Social
+	ViewStore          Permission = "View the store"               // contract §2
+	AddStores          Permission = "Add stores"                   // contract §2
+	PauseOrdering      Permission = "Pause ordering"               // contract §5
 	ViewAuditTrail     Permission = "View audit trail"             // contract §3
+	ViewPlatformAudit  Permission = "View the platform's audit"    // contract §3
 	RefundPayments     Permission = "Refund payments"              // contract §3
 	WriteCustomers     Permission = "Update customers"             // contract §5
-	WriteAddresses     Permission = "Keep one's own addresses"     // contract §5
+	EraseCustomers     Permission = "Export and erase customers"   // contract §5
+	EraseReservations  Permission = "Erase reservations"
+	WriteAddresses     Permission = "Keep one's own addresses" // contract §5
 )
 
-// Grant says who has a permission. The zero values grant nothing.
+// Grant lists the principals that have a permission. The zero value grants it to nobody.
 type Grant struct {
-	Role     Role  // the lowest tenant role that has it; "" = none
-	Scope    Scope // the scope with which an API key has it; "" = none
-	Own      bool  // customers have it for their own rows
-	Platform bool  // platform administrators have it
+	Role     Role  // lowest tenant role with the permission; "" = no role
+	Scope    Scope // scope that gives an API key the permission; "" = no scope
+	AnyKey   bool  // every API key has the permission
+	Own      bool  // customers have the permission for their own rows
+	Platform bool  // platform administrators have the permission
 }
 
-// Permissions is the spec's table Roles and permissions with its table of scopes, and
-// below the rows that contract §§3 and 5 add.
+// Permissions maps each permission to its grant. The first group is the spec's table (Roles and permissions, API keys);
+// the second group is defined in contract §§2, 3 and 5.
 var Permissions = map[Permission]Grant{
 	ViewOrders:     {Role: RoleStaff, Scope: ScopeReadOrders, Own: true},
 	WriteOrders:    {Role: RoleStaff, Scope: ScopeWriteOrders},
@@ -127,57 +141,68 @@ var Permissions = map[Permission]Grant{
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	WatchOrders:        {Role: RoleStaff, Scope: ScopeReadOrders},
+	ListPayments:       {Role: RoleStaff, Scope: ScopeReadOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
 	EndCustomerLogin:   {Own: true},
 	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},
+	OwnTenantAccount:   {Role: RoleStaff, Platform: true},
+	OwnCustomerAccount: {Own: true},
 	SwitchStore:        {Role: RoleStaff},
 	ManageWebsites:     {Platform: true},
+	ViewOwnWebsite:     {Role: RoleAdmin},
+	ChangeOwnWebsite:   {Role: RoleOwner},
+	ViewStore:          {Role: RoleStaff, AnyKey: true},
+	AddStores:          {Role: RoleOwner},
+	PauseOrdering:      {Role: RoleStaff},
 	ViewAuditTrail:     {Role: RoleOwner},
+	ViewPlatformAudit:  {Platform: true},
 	RefundPayments:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	WriteCustomers:     {Role: RoleManager, Own: true},
+	EraseCustomers:     {Role: RoleAdmin, Own: true},
+	EraseReservations:  {Role: RoleAdmin},
 	WriteAddresses:     {Own: true},
 }
 
-// Principal is whoever makes a request, as its credential and the database tell. What
-// does not apply to its realm is empty.
+// Principal is the authenticated caller of a request. Fields that do not apply to its realm are empty.
 type Principal struct {
 	Realm      Realm
 	UserID     UserID
 	CustomerID CustomerID
 	SessionID  SessionID
-	LoggedInAt time.Time // when the session began
+	LoggedInAt time.Time // start of the session
+	OTP        bool      // the user has one-time passwords switched on
+	RequireOTP bool      // the store requires one-time passwords of its members
+	Sandbox    bool      // the store is a sandbox
 	APIKeyID   APIKeyID
 	StoreID    StoreID
 	WebsiteID  WebsiteID
-	View       StoreView // the view in which prices and texts are shown
+	View       StoreView // view that determines the currency and the language of responses
 	Role       Role
 	Scopes     []Scope
 }
 
-// Credential returns whose Idempotency-Keys a request has: the API key's, the customer's or
-// the user's.
+// Credential returns the id of the API key, the customer or the user. Idempotency keys and limits are scoped to it.
 func (p Principal) Credential() string {
 	return cmp.Or(string(p.APIKeyID), string(p.CustomerID), string(p.UserID))
 }
 
-// Can returns nil when the principal has the permission. Else it is TOKEN_INVALID for a
-// realm that has no business there, INSUFFICIENT_ROLE or INSUFFICIENT_SCOPE.
+// Can returns nil if the principal has the permission. Otherwise, it returns INSUFFICIENT_ROLE for a tenant user,
+// INSUFFICIENT_SCOPE for an API key, and TOKEN_INVALID for a realm that can never have the permission.
 //
-// A customer's permission is for own rows only; who calls Can for a customer must narrow
-// what it reads to Principal.CustomerID.
+// A customer has permissions for own rows only: the caller of Can must restrict its queries to Principal.CustomerID.
 func (p Principal) Can(permission Permission) error {
 	grant := Permissions[permission]
 	switch p.Realm {
 	case RealmTenant:
 		if !p.Role.AtLeast(grant.Role) {
-			return Errorf(CodeInsufficientRole, "the role %s may not do this", p.Role)
+			return Errorf(CodeInsufficientRole, "the role %s does not allow this operation", p.Role)
 		}
 		return nil
 	case RealmAPIKey:
 		allows := func(s Scope) bool { return grant.Scope != "" && s.Implies(grant.Scope) }
-		if !slices.ContainsFunc(p.Scopes, allows) {
+		if !grant.AnyKey && !slices.ContainsFunc(p.Scopes, allows) {
 			if grant.Scope == "" {
-				return Errorf(CodeInsufficientScope, "no API key may do this")
+				return Errorf(CodeInsufficientScope, "API keys cannot use this operation")
 			}
 			return Errorf(CodeInsufficientScope, "the API key lacks the scope %s", grant.Scope)
 		}

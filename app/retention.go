@@ -2,27 +2,38 @@ package app
 
 import "time"
 
-// Retention says how long things are kept (contract §4, Erasure; §1, Idempotency).
+// Retention is the retention of deliveries and their content (contract §4, Erasure), and of audit trails (contract §3,
+// Audit).
 type Retention struct {
-	Bodies time.Duration // of events and of receivers' answers, after the last of an event's deliveries has ended
-	Log    time.Duration // ended deliveries with their attempts, and what else is of no use any more
+	Bodies time.Duration // of event bodies and receivers' responses, after the last delivery of the event ended
+	Log    time.Duration // of ended deliveries with their attempts, and of other obsolete rows
+	Audit  time.Duration // of audit entries; at least MinAuditRetention
 }
 
-// IdempotencyRetention is how long an Idempotency-Key is remembered.
+// MinAuditRetention is the minimum of Retention.Audit. The database refuses to erase entries that are more than a day
+// younger, so that the roles of the service cannot erase recent traces.
+const MinAuditRetention = 30 * 24 * time.Hour
+
+// IdempotencyRetention is the time for which an Idempotency-Key is stored (contract §1).
 const IdempotencyRetention = 24 * time.Hour
 
-// Every is how often to look for what is no longer kept: once an hour, or more often where
-// bodies are kept for less than a day.
+// IDTokenRetention is the time for which a used ID token is stored after its expiry. It tolerates differences between
+// the clocks of the processes, so that no process accepts an erased token.
+const IDTokenRetention = time.Hour
+
+// Every returns the interval between two erasures: one hour, or less if bodies are kept for less than a day.
 func (r Retention) Every() time.Duration { return min(time.Hour, max(time.Second, r.Bodies/24)) }
 
-// Erased counts what an erasure has removed.
+// Erased counts the rows that an erasure has removed.
 type Erased struct {
-	Bodies          int64 `json:"bodies,omitempty"` // of events, with those of their attempts
+	Bodies          int64 `json:"bodies,omitempty"` // events whose body was erased, with the bodies of their attempts
 	Deliveries      int64 `json:"deliveries,omitempty"`
 	Events          int64 `json:"events,omitempty"`
 	Replays         int64 `json:"replays,omitempty"`
 	IdempotencyKeys int64 `json:"idempotencyKeys,omitempty"`
-	Sessions        int64 `json:"sessions,omitempty"` // of users and customers
+	IDTokens        int64 `json:"idTokens,omitempty"` // used for social logins
+	Sessions        int64 `json:"sessions,omitempty"` // of users and of customers
 	Invitations     int64 `json:"invitations,omitempty"`
 	Mails           int64 `json:"mails,omitempty"`
+	AuditEntries    int64 `json:"auditEntries,omitempty"` // of stores and of the platform
 }

@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// SeatsOfDay is how many of a store's seats are taken over a day.
+// SeatsOfDay is the occupancy of a store's seats over one day.
 type SeatsOfDay struct {
-	Date     string       `json:"date"`     // YYYY-MM-DD in the store's zone
-	Timezone string       `json:"timezone"` // IANA name of the store's
+	Date     string       `json:"date"`     // YYYY-MM-DD in the store's time zone
+	Timezone string       `json:"timezone"` // IANA name of the store's time zone
 	Seats    int          `json:"seats"`
-	Peak     int          `json:"peak"`  // the most that are taken at once
-	Taken    []SeatsTaken `json:"taken"` // the first is at the day's beginning, then each change
+	Peak     int          `json:"peak"`  // maximum number of seats taken at the same time
+	Taken    []SeatsTaken `json:"taken"` // the first entry is the start of the day; the others are changes
 }
 
-// SeatsTaken is how many seats are taken from a time on, until the next.
+// SeatsTaken is the number of seats that are taken from a time until the next entry.
 type SeatsTaken struct {
 	From  Time `json:"from"`
 	Seats int  `json:"seats"`
 }
 
-// SeatsOver returns how many seats parties take from one time on, until another (not
-// included): at the beginning, then whenever it changes.
+// SeatsOver returns the occupancy from one time (inclusive) to another (exclusive): an entry for the start and an entry
+// for each change.
+
 func SeatsOver(parties []Seated, from, to time.Time) []SeatsTaken {
 	times := []time.Time{from}
 	for _, p := range parties {

@@ -8,17 +8,17 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret is a password, key or token in memory. However it is printed, logged or
-// encoded, it shows as "[redacted]"; only [Secret.Reveal] gives it out.
+// Secret is a password, key or token in memory. Printing, logging and encoding it yields "[redacted]"; only
+// [Secret.Reveal] returns the value.
 type Secret struct{ value string }
 
-// NewSecret wraps a value that must not be shown.
+// NewSecret returns a Secret with the given value.
 func NewSecret(value string) Secret { return Secret{value} }
 
-// Reveal returns the secret itself.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return s.value }
 
-// Len returns the length in bytes.
+// Len returns the length of the value in bytes.
 func (s Secret) Len() int { return len(s.value) }
 
 // String returns "[redacted]".
@@ -30,5 +30,5 @@ func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, redacted) }
 // MarshalJSON encodes "[redacted]".
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// UnmarshalJSON takes the secret from a JSON string.
+// UnmarshalJSON reads the value from a JSON string.
 func (s *Secret) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.value) }

@@ -5,29 +5,45 @@ import (
 	"reflect"
 )
 
-// Settings is what a store decides about itself (contract §5). What was stamped or priced
-// before a change stays as it was.
+// Settings is the configuration of a store (contract §5). A change does not affect dates and prices that were recorded
+// before it.
 type Settings struct {
-	Timezone              string             `json:"timezone"`              // IANA name
-	BusinessDayCutoffHour int                `json:"businessDayCutoffHour"` // 0 to 23; what happens before this hour counts to the day before
-	TaxRatePPM            int64              `json:"taxRatePpm"`            // parts per million, for products without a rate of their own
-	TaxIncluded           bool               `json:"taxIncluded"`           // prices contain the tax
-	TaxDeliveryFee        bool               `json:"taxDeliveryFee"`        // the fee is taxed at taxRatePpm
-	DeliveryFees          map[Currency]int64 `json:"deliveryFees"`          // in minor units, by currency; none where there is none
-	Seats                 int                `json:"seats"`                 // how many guests can be reserved for at once
-	ReservationMinutes    int                `json:"reservationMinutes"`    // how long a reservation lasts that does not say it
-	BookingLeadMinutes    int                `json:"bookingLeadMinutes"`    // how long before its start a reservation must be made
-	BookingMaxDays        int                `json:"bookingMaxDays"`        // how many days before its start a reservation can be made
-	Version               int64              `json:"version"`
+	Timezone string `json:"timezone"` // IANA name
+	// hour at which a business day begins, 0 to 23; orders before this hour count toward the previous business day
+	BusinessDayCutoffHour int   `json:"businessDayCutoffHour"`
+	TaxRatePPM            int64 `json:"taxRatePpm"`     // default for products without a tax rate; parts per million
+	TaxIncluded           bool  `json:"taxIncluded"`    // prices include tax
+	TaxDeliveryFee        bool  `json:"taxDeliveryFee"` // the delivery fee is taxed at taxRatePpm
+	// minor units by currency; currencies that are not listed have no delivery fee
+	DeliveryFees       map[Currency]int64 `json:"deliveryFees"`
+	Seats              int                `json:"seats"`              // maximum number of simultaneous guests
+	ReservationMinutes int                `json:"reservationMinutes"` // default duration of a reservation
+	BookingLeadMinutes int                `json:"bookingLeadMinutes"` // minimum time from booking to start
+	BookingMaxDays     int                `json:"bookingMaxDays"`     // maximum number of days from booking to start
+	// weekly hours by fulfillment type; a type without spans is always open
+	OpeningHours     OpeningHours            `json:"openingHours"`
+	Closures         []Closure               `json:"closures"`         // days without opening hours
+	PrepMinutes      map[FulfillmentType]int `json:"prepMinutes"`      // from an order to its promised time
+	OrderLeadMinutes int                     `json:"orderLeadMinutes"` // minimum time from order to requestedFor
+	OrderMaxDays     int                     `json:"orderMaxDays"`     // maximum number of days from order to requestedFor
+	Acceptance       Acceptance              `json:"acceptance"`
+	RequireOTP       bool                    `json:"requireOtp"` // members need one-time passwords
+	Version          int64                   `json:"version"`
 }
 
-// SettingsChange is what became of one member.
+// Acceptance holds the deadlines for accepting an order that an API key placed (contract §5, Acceptance); 0 = none.
+type Acceptance struct {
+	RemindAfterMinutes int `json:"remindAfterMinutes"` // the store is reminded of an order in RECEIVED
+	CancelAfterMinutes int `json:"cancelAfterMinutes"` // an order in RECEIVED is cancelled
+}
+
+// SettingsChange is the change of one setting.
 type SettingsChange struct {
 	From any `json:"from"`
 	To   any `json:"to"`
 }
 
-// Changes returns what differs in another state of the settings but the version, by member.
+// Changes returns the settings that differ in other, by JSON name. It ignores the version.
 func (s Settings) Changes(other Settings) map[string]SettingsChange {
 	other.Version = s.Version
 	before, after := membersOf(s), membersOf(other)
@@ -40,11 +56,20 @@ func (s Settings) Changes(other Settings) map[string]SettingsChange {
 	return changes
 }
 
-// Check returns what is wrong with the settings as a whole, nil if nothing is.
+// Check returns VALIDATION_FAILED if the settings contradict each other.
 func (s Settings) Check() error {
-	const minutesPerDay = 24 * 60
 	if s.BookingLeadMinutes >= s.BookingMaxDays*minutesPerDay {
-		return Invalid("bookingLeadMinutes", "must be less than bookingMaxDays, or nothing could be reserved")
+		return Invalid("bookingLeadMinutes", "must be less than bookingMaxDays; otherwise no time can be reserved")
+	}
+	// With orderMaxDays 0, the store does not take orders for later.
+	if s.OrderMaxDays > 0 && s.OrderLeadMinutes >= s.OrderMaxDays*minutesPerDay {
+		return Invalid("orderLeadMinutes", "must be less than orderMaxDays; otherwise no time can be requested")
+	}
+	if a := s.Acceptance; a.CancelAfterMinutes > 0 && a.CancelAfterMinutes <= a.RemindAfterMinutes {
+		return Invalid("acceptance.cancelAfterMinutes", "must be greater than remindAfterMinutes, or 0")
+	}
+	if faults := s.OpeningHours.check(); len(faults) > 0 {
+		return InvalidAll(faults)
 	}
 	return nil
 }
@@ -53,13 +78,19 @@ func membersOf(s Settings) map[string]any {
 	if s.DeliveryFees == nil {
 		s.DeliveryFees = map[Currency]int64{}
 	}
+	if s.OpeningHours == nil {
+		s.OpeningHours = OpeningHours{}
+	}
+	if s.Closures == nil {
+		s.Closures = []Closure{}
+	}
 	encoded, err := json.Marshal(s)
 	members := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(encoded, &members)
 	}
 	if err != nil {
-		panic(err) // there is nothing in it that JSON does not have
+		panic(err) // impossible: every field has a JSON representation
 	}
 	return members
 }

@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// Sign returns the value of X-Webhook-Signature: the hex HMAC-SHA256 of
-// "{timestamp}.{body}" keyed with the subscription's secret (spec, Signing and
-// verification). The timestamp is in Unix seconds.
+// Sign returns the value of X-Webhook-Signature: the hex HMAC-SHA256 of "{timestamp}.{body}", keyed with the
+// subscription's secret (spec, Signing and verification). The timestamp is in Unix seconds.
 func Sign(secret Secret, timestamp int64, body []byte) string {
 	return hex.EncodeToString(digest(secret, strconv.FormatInt(timestamp, 10), body))
 }
 
-// SignStandard returns the value of webhook-signature as Standard Webhooks define it:
-// "v1," and the base64 HMAC-SHA256 of "{id}.{timestamp}.{body}", keyed with the bytes of
-// the same secret (contract §4).
+// SignStandard returns one signature for the header webhook-signature of Standard Webhooks: "v1," and the base64
+// HMAC-SHA256 of "{id}.{timestamp}.{body}", keyed with the bytes of the secret (contract §4). The timestamp is in Unix
+// seconds.
 func SignStandard(secret Secret, id EventID, timestamp int64, body []byte) string {
 	prefix := string(id) + "." + strconv.FormatInt(timestamp, 10)
 	return "v1," + base64.StdEncoding.EncodeToString(digest(secret, prefix, body))
@@ -31,9 +30,9 @@ func digest(secret Secret, prefix string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// SignatureTime returns the time that an attempt is signed with: the event's for an
-// attempt that begins at most a minute after it, else the attempt's own, since a
-// receiver refuses what is older than 300 s (contract §0, deviation 1).
+// SignatureTime returns the timestamp with which an attempt is signed: the event's time if the attempt begins at most a
+// minute later, otherwise the attempt's own time. Receivers reject timestamps that are older than 300 s (contract §0,
+// deviation 1).
 func SignatureTime(event, attempt time.Time) time.Time {
 	if attempt.Sub(event) <= time.Minute {
 		return event

@@ -9,8 +9,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// vector is one line of testdata/signatures.json, which receivers in any language can
-// test against.
+// vector is an entry of testdata/signatures.json. Receivers in any language can test against it.
 type vector struct {
 	Name      string      `json:"name"`
 	Secret    string      `json:"secret"`
@@ -32,7 +31,7 @@ func TestSignatureVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(vectors) < 5 {
-		t.Fatalf("only %d vectors", len(vectors))
+		t.Fatalf("%d vectors, want at least 5", len(vectors))
 	}
 	for _, v := range vectors {
 		secret := app.NewSecret(v.Secret)
@@ -45,7 +44,7 @@ func TestSignatureVectors(t *testing.T) {
 	}
 }
 
-// Whatever differs, secret, time or one byte of the body, differs in the signature.
+// A signature changes with the secret, the timestamp and each byte of the body.
 func FuzzSign(f *testing.F) {
 	f.Add("0123456789abcdef0123456789abcdef", int64(1773489600), []byte(`{"id":"evt_1"}`))
 	f.Add("", int64(-1), []byte{})
@@ -53,11 +52,12 @@ func FuzzSign(f *testing.F) {
 		key := app.NewSecret(secret)
 		signature := app.Sign(key, timestamp, body)
 		if len(signature) != 64 || signature != app.Sign(key, timestamp, append([]byte{}, body...)) {
-			t.Fatalf("signature %q", signature)
+			t.Fatalf("signature %q, want the same 64 characters for the same input", signature)
 		}
 		if signature == app.Sign(app.NewSecret(secret+"x"), timestamp, body) ||
-			signature == app.Sign(key, timestamp+1, body) || signature == app.Sign(key, timestamp, append([]byte{'x'}, body...)) {
-			t.Fatal("two requests have one signature")
+			signature == app.Sign(key, timestamp+1, body) ||
+			signature == app.Sign(key, timestamp, append([]byte{'x'}, body...)) {
+			t.Fatal("different requests have the same signature")
 		}
 	})
 }
@@ -66,10 +66,12 @@ func TestSignatureTime(t *testing.T) {
 	t.Parallel()
 	event := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	for after, want := range map[time.Duration]time.Duration{
-		0: 0, time.Minute: 0, time.Minute + time.Millisecond: time.Minute + time.Millisecond, 8 * time.Hour: 8 * time.Hour,
+		0: 0, time.Minute: 0, time.Minute + time.Millisecond: time.Minute + time.Millisecond,
+		8 * time.Hour: 8 * time.Hour,
 	} {
 		if got := app.SignatureTime(event, event.Add(after)); !got.Equal(event.Add(want)) {
-			t.Errorf("an attempt after %s is signed with %s", after, got.Sub(event))
+			t.Errorf("signature time of an attempt %s after the event: event + %s, want event + %s",
+				after, got.Sub(event), want)
 		}
 	}
 }

@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// TimeFormat is how every time stands on the wire: RFC 3339, UTC, milliseconds.
+// TimeFormat is the layout of all times in requests, responses and events: RFC 3339 in UTC with milliseconds.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// Time is a moment in UTC that encodes as [TimeFormat].
+// Time is a time in UTC that is encoded as [TimeFormat].
 type Time struct{ time.Time }
 
-// At turns t into a Time, cut to milliseconds so that what is shown, kept and compared
-// is the same.
+// At returns t in UTC, truncated to milliseconds. Encoding and storing the result loses no precision.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// String formats the time as on the wire.
+// String formats the time as [TimeFormat].
 func (t Time) String() string { return t.UTC().Format(TimeFormat) }
 
-// MarshalJSON encodes the time as on the wire.
+// MarshalJSON encodes the time as [TimeFormat].
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
 
-// UnmarshalJSON takes any RFC 3339 time.
+// UnmarshalJSON accepts any RFC 3339 time and truncates it to milliseconds.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var v time.Time
 	if err := json.Unmarshal(b, &v); err != nil {

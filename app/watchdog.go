@@ -2,35 +2,37 @@ package app
 
 import "time"
 
-// JobWatchdog watches a receiver that fails. Its subject is the subscription.
+// JobWatchdog is the kind of a job that watches a failing subscription. Its subject is the subscription's id.
 const JobWatchdog JobKind = "watchdog"
 
-// WatchdogPolicy says when a receiver that fails is given up (contract §4, Watchdog).
+// WatchdogPolicy determines when a failing subscription is deactivated (contract §4, Watchdog).
 type WatchdogPolicy struct {
-	Day  time.Duration `json:"day"`  // how long a day is
-	Days int           `json:"days"` // with failed attempts, after which the subscription is deactivated
+	Day  time.Duration `json:"day"`  // length of a day; shorter than 24 h in tests
+	Days int           `json:"days"` // number of days with failed attempts after which the subscription is deactivated
 }
 
-// Watch is what is known of one streak of failures.
+// Watch is the state of a streak of failures. The first day of the streak begins at its first failed attempt.
 type Watch struct {
-	Since time.Time // its first failed attempt, at which its first day begins
-	Until time.Time // the end of the last day that was looked at; Since when none was
-	Days  int       // of these days those with a failed attempt
+	Since time.Time // time of the first failed attempt
+	Until time.Time // end of the last evaluated day; Since if no day was evaluated
+	Days  int       // number of evaluated days with a failed attempt
 }
 
-// WatchdogTick is what follows from looking at a streak.
+// WatchdogTick is the result of evaluating a streak of failures.
 type WatchdogTick struct {
 	Watch      Watch
-	Next       time.Time // the end of the day that is on now
-	Warn       bool      // a day was counted after which people are warned
-	Deactivate bool      // enough days were counted
+	Next       time.Time // end of the current day
+	Warn       bool      // a day was counted that requires a warning
+	Deactivate bool      // the last day of the policy was counted
 }
 
-// Tick looks at the days of a streak that have ended and were not looked at before. A day
-// with a failed attempt counts; one without any attempt neither counts nor resets, and one
-// with a success would have ended the streak. failure returns the time of the first failed
-// attempt at or after a time, false if there is none; its error is returned.
-func (p WatchdogPolicy) Tick(w Watch, now time.Time, failure func(from time.Time) (time.Time, bool, error)) (WatchdogTick, error) {
+// Tick evaluates the days of a streak that have ended since the last evaluation. A day with a failed attempt counts. A
+// day without any attempt neither counts nor resets the count. (A day with a success ends the streak.) The function
+// failure returns the time of the first failed attempt at or after a time, or false if there is none. Tick returns only
+// the errors of failure.
+func (p WatchdogPolicy) Tick(
+	w Watch, now time.Time, failure func(from time.Time) (time.Time, bool, error),
+) (WatchdogTick, error) {
 	tick := WatchdogTick{Watch: w, Next: p.dayOf(w.Since, now).Add(p.Day)}
 	today := p.dayOf(w.Since, now)
 	for tick.Watch.Until.Before(today) {
@@ -52,38 +54,38 @@ func (p WatchdogPolicy) Tick(w Watch, now time.Time, failure func(from time.Time
 	return tick, nil
 }
 
-// dayOf returns the beginning of the day in which at lies, of days that begin at since.
+// dayOf returns the start of the day that contains at. The first day begins at since.
 func (p WatchdogPolicy) dayOf(since, at time.Time) time.Time {
 	return since.Add(max(0, at.Sub(since)) / p.Day * p.Day)
 }
 
-// Warns reports whether people are warned after that many days: after every other one
-// from the first on, and after the one before the last. Of seven: 1, 3, 5 and 6.
+// Warns reports whether a warning is sent after the given number of counted days: after every odd number, and on the
+// last day before deactivation. With seven days these are 1, 3, 5 and 6.
 func (p WatchdogPolicy) Warns(day int) bool {
 	return day >= 1 && day < p.Days && (day%2 == 1 || day == p.Days-1)
 }
 
-// Watched is what a watchdog's workflow learns of a tick.
+// Watched is the result of one tick for the watchdog's workflow.
 type Watched struct {
-	Ended    WatchEnd      `json:"ended,omitempty"`  // "" = it goes on
-	Days     int           `json:"days"`             // counted in the streak that is on
-	Failures int64         `json:"failures"`         // failed attempts in it
-	Since    time.Time     `json:"since"`            // its first failed attempt
-	Warned   bool          `json:"warned,omitempty"` // people have been told of it by this tick
-	NextIn   time.Duration `json:"nextIn,omitempty"` // until the next tick
+	Ended    WatchEnd      `json:"ended,omitempty"`  // "" = the watchdog continues
+	Days     int           `json:"days"`             // counted days of the current streak
+	Failures int64         `json:"failures"`         // failed attempts of the current streak
+	Since    time.Time     `json:"since"`            // first failed attempt of the current streak
+	Warned   bool          `json:"warned,omitempty"` // this tick enqueued a warning
+	NextIn   time.Duration `json:"nextIn,omitempty"` // time until the next tick
 }
 
-// Trouble returns what people are told, where so many days deactivate.
+// Trouble returns the content of a warning. days is the number of days of the policy.
 func (w Watched) Trouble(days int) WebhookTrouble {
 	return WebhookTrouble{Day: w.Days, Of: days, Failures: int(w.Failures)}
 }
 
-// WatchEnd is why a watchdog has nothing more to do.
+// WatchEnd is the reason why a watchdog ended.
 type WatchEnd string
 
 const (
 	WatchHealthy     WatchEnd = "healthy"     // the last attempt succeeded
-	WatchDeactivated WatchEnd = "deactivated" // by this watchdog, after too many days
-	WatchInactive    WatchEnd = "inactive"    // by somebody else
-	WatchDeleted     WatchEnd = "deleted"
+	WatchDeactivated WatchEnd = "deactivated" // the watchdog deactivated the subscription
+	WatchInactive    WatchEnd = "inactive"    // a user deactivated the subscription
+	WatchDeleted     WatchEnd = "deleted"     // a user deleted the subscription
 )

@@ -12,14 +12,16 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Clock is how a store tells the time: its zone, and the hour at which its days begin.
+// Clock is the clock of a store: its time zone and the hour at which its business days begin.
 type Clock struct {
 	Zone   *time.Location
 	Cutoff int
 }
 
-// step is how long the parts of time are that no hour of the clock divides in a period, in
-// which a day may have been stamped by another clock.
+// step returns the length of the intervals into which sales are grouped. Each hour of this clock
+// consists of whole intervals: quarter hours in time zones whose offset is not in whole hours,
+// otherwise hours. It checks two days on both sides of the period, because business dates may have
+// been assigned with an earlier cutoff or time zone.
 func (c Clock) step(period app.Period) string {
 	from, to := period.Hours(c.Zone, c.Cutoff)
 	for at := from.AddDate(0, 0, -2); at.Before(to.AddDate(0, 0, 2)); at = at.AddDate(0, 0, 1) {
@@ -40,10 +42,10 @@ func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 
-// soldRow is what was sold in one currency on one day, or in a part of an hour of it.
+// soldRow is the total of one currency on one business day, or in one interval of that day.
 type soldRow struct {
 	Day              time.Time
-	At               *time.Time // null where hours do not matter
+	At               *time.Time // null if only days are asked for
 	Currency         app.Currency
 	Orders           int64
 	CancelledOrders  int64
@@ -57,8 +59,9 @@ type soldRow struct {
 
 func (r soldRow) soldOn() app.SoldOn {
 	s := app.SoldOn{Day: r.Day.UTC(), Sales: app.Sales{
-		Currency: r.Currency, Orders: r.Orders, CancelledOrders: r.CancelledOrders, GrossMinor: r.GrossMinor, DiscountMinor: r.DiscountMinor,
-		TaxMinor: r.TaxMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, RefundedMinor: r.RefundedMinor, ItemsSold: r.ItemsSold,
+		Currency: r.Currency, Orders: r.Orders, CancelledOrders: r.CancelledOrders, GrossMinor: r.GrossMinor,
+		DiscountMinor: r.DiscountMinor, TaxMinor: r.TaxMinor, DeliveryFeeMinor: r.DeliveryFeeMinor,
+		RefundedMinor: r.RefundedMinor, ItemsSold: r.ItemsSold,
 	}}
 	if r.At != nil {
 		s.At = r.At.UTC()
@@ -66,32 +69,37 @@ func (r soldRow) soldOn() app.SoldOn {
 	return s
 }
 
-// capped is the sum of a column, but never more than just above app.MaxAmountMinor, so that
-// it fits and is seen to be too large.
+// capped sums a column. The result is at most app.MaxAmountMinor + 1, so that it fits an int64 and the
+// caller can recognise an overflow.
 func capped(column string) string {
 	return fmt.Sprintf("least(coalesce(sum(%s), 0), %d)::bigint", column, app.MaxAmountMinor+1)
 }
 
-// soldQuery adds up what was sold, and refunds on their own day.
+// soldQuery sums sales by the order's business date and refunds by the refund's business date.
 var soldQuery = strings.NewReplacer(
 	"{gross}", capped("gross_minor"), "{discount}", capped("discount_minor"), "{tax}", capped("tax_minor"),
 	"{fee}", capped("delivery_fee_minor"), "{refunded}", capped("refunded_minor"), "{items}", capped("items_sold"),
 ).Replace(`
-	SELECT day::timestamptz AS day, at, currency, sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
-		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor, {refunded} AS refunded_minor, {items} AS items_sold
+	SELECT day::timestamptz AS day, at, currency,
+		sum(orders)::bigint AS orders, sum(cancelled_orders)::bigint AS cancelled_orders,
+		{gross} AS gross_minor, {discount} AS discount_minor, {tax} AS tax_minor, {fee} AS delivery_fee_minor,
+		{refunded} AS refunded_minor, {items} AS items_sold
 	FROM (
-		SELECT business_date AS day, date_bin(?3, quarter, 'epoch') AS at, currency,
-			orders, cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
+		SELECT business_date AS day, date_bin(?3, quarter, 'epoch') AS at, currency, orders, cancelled_orders,
+			gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
 		FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		UNION ALL
-		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency,
-			0, 0, 0, 0, 0, 0, amount_minor, 0
+		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency, 0, 0, 0, 0, 0, 0, amount_minor, 0
 		FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
-	) o GROUP BY day, at, currency`)
+	) o
+	GROUP BY day, at, currency`)
 
-// Sold returns what a store sold in a period, day by day or, if hours matter, by parts of the
-// hours of its clock; further its currencies and its clock. NOT_FOUND if there is no such store.
-func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, hours bool) ([]app.SoldOn, []app.Currency, Clock, error) {
+// Sold returns a store's sales in a period by business day or, with hours, by intervals that divide
+// the hours of the store's clock, together with the store's currencies and its clock. It returns
+// NOT_FOUND if there is no such store.
+func (db *DB) Sold(
+	ctx context.Context, store app.StoreID, period app.Period, hours bool,
+) ([]app.SoldOn, []app.Currency, Clock, error) {
 	var rows []soldRow
 	var currencies []app.Currency
 	var clock Clock
@@ -100,7 +108,8 @@ func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, ho
 			return err
 		}
 		rows, currencies = nil, nil
-		if err := tx.NewRaw("SELECT DISTINCT currency FROM store_views WHERE store_id = ?", store).Scan(ctx, &currencies); err != nil {
+		err = tx.NewRaw("SELECT DISTINCT currency FROM store_views WHERE store_id = ?", store).Scan(ctx, &currencies)
+		if err != nil {
 			return err
 		}
 		var step *string
@@ -118,7 +127,8 @@ func (db *DB) Sold(ctx context.Context, store app.StoreID, period app.Period, ho
 
 func day(t time.Time) string { return t.Format(time.DateOnly) }
 
-// ProductsCursor is where a page of products sold ended. Its zero value is the start.
+// ProductsCursor is the position at which a page of [DB.ProductSales] ended. Its zero value is the
+// start.
 type ProductsCursor struct {
 	Currency  app.Currency
 	NetMinor  int64
@@ -130,53 +140,75 @@ func (c ProductsCursor) String() string {
 	return fmt.Sprintf("%s %d %s", c.Currency, c.NetMinor, c.ProductID)
 }
 
-// ParseProductsCursor reads what String has formatted; "" is the start.
+// ParseProductsCursor parses the result of [ProductsCursor.String]; "" is the start.
 func ParseProductsCursor(text string) ProductsCursor {
 	currency, rest, _ := strings.Cut(text, " ")
 	net, product, _ := strings.Cut(rest, " ")
-	n, _ := strconv.ParseInt(net, 10, 64) // which is ours to have formatted
+	n, _ := strconv.ParseInt(net, 10, 64) // String has formatted it
 	return ProductsCursor{app.Currency(currency), n, app.ProductID(product)}
 }
 
-// productSalesQuery adds up what was sold of products, without those all of whose orders were
+// defaultView is the locale of a store's default view and the language of this locale. Staff read the texts of this
+// view on the menu and in analytics.
+const defaultView = `(
+		SELECT locale, split_part(locale, '-', 1) AS language FROM store_views WHERE store_id = ?0 AND is_default
+	) v`
+
+// nameInDefaultView selects a name from translations by locale, with the fallback of [app.Product.Text].
+func nameInDefaultView(translations, name string) string {
+	return fmt.Sprintf("coalesce(%[1]s->v.locale->>'name', %[1]s->v.language->>'name', %[2]s)", translations, name)
+}
+
+// productSalesQuery sums sales by product and currency. It omits products whose orders were all
 // cancelled.
-var productSalesQuery = strings.NewReplacer("{quantity}", capped("quantity"), "{net}", capped("net_minor")).Replace(`
-	SELECT s.product_id, coalesce(p.name, '') AS product_name, s.currency, s.quantity, s.net_minor
+var productSalesQuery = strings.NewReplacer(
+	"{quantity}", capped("quantity"), "{net}", capped("net_minor"), "{view}", defaultView,
+	"{name}", nameInDefaultView("p.translations", "p.name"),
+).Replace(`
+	SELECT s.product_id, coalesce({name}, '') AS product_name, s.currency, s.quantity, s.net_minor
 	FROM (
 		SELECT product_id, currency, {quantity} AS quantity, {net} AS net_minor
 		FROM product_sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		GROUP BY product_id, currency HAVING sum(quantity) > 0
-	) s LEFT JOIN products p ON p.store_id = ?0 AND p.id = s.product_id
+	) s LEFT JOIN products p ON p.store_id = ?0 AND p.id = s.product_id LEFT JOIN {view} ON true
 	WHERE ?3 = '' OR (s.currency, -s.net_minor, s.product_id) > (?3, -?4, ?5)
 	ORDER BY s.currency, s.net_minor DESC, s.product_id LIMIT ?6`)
 
-// ProductSales lists what a store sold of its products in a period: by currency, what brought
-// most first, at most limit rows, from after the one named. AMOUNT_TOO_LARGE for sums above
-// app.MaxAmountMinor.
-func (db *DB) ProductSales(ctx context.Context, store app.StoreID, period app.Period, after ProductsCursor, limit int) ([]app.ProductSales, error) {
+// ProductSales lists a store's product sales in a period, ordered by currency and then by descending
+// net amount. It returns AMOUNT_TOO_LARGE if a sum exceeds app.MaxAmountMinor.
+func (db *DB) ProductSales(
+	ctx context.Context, store app.StoreID, period app.Period, after ProductsCursor, limit int,
+) ([]app.ProductSales, error) {
 	rows := []app.ProductSales{}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = rows[:0]
-		return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), after.Currency, after.NetMinor, after.ProductID, limit).Scan(ctx, &rows)
+		return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), after.Currency, after.NetMinor,
+			after.ProductID, limit).Scan(ctx, &rows)
 	})
 	for _, row := range rows {
 		if max(row.NetMinor, row.Quantity) > app.MaxAmountMinor {
-			return nil, app.Errorf(app.CodeAmountTooLarge, "the amounts of this period are too large; ask for a shorter one")
+			return nil, app.PeriodTooLarge()
 		}
 	}
 	return rows, err
 }
 
-// customerCountsQuery counts customers, not their days: each of those who were seen before
-// the period has one day in it before which they were last seen outside.
+// customerCountsQuery counts each customer once, even after orders on several days. A customer who
+// ordered before the period has exactly one row in customer_returns for the period with seen_before
+// before it.
 const customerCountsQuery = `
-	SELECT (SELECT count(*) FROM customers WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2) AS new_customers,
+	SELECT
+		(SELECT count(*) FROM customers
+			WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2) AS new_customers,
 		(SELECT coalesce(sum(customers), 0)::bigint FROM customer_returns
-			WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND seen_before < ?1) AS returning_customers,
-		coalesce(sum(guest_orders), 0)::bigint AS guest_orders, coalesce(sum(orders - guest_orders), 0)::bigint AS registered_orders
+			WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
+				AND seen_before < ?1) AS returning_customers,
+		coalesce(sum(guest_orders), 0)::bigint AS guest_orders,
+		coalesce(sum(orders - guest_orders), 0)::bigint AS registered_orders
 	FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2`
 
-// CustomerCounts counts who ordered in a period.
+// CustomerCounts counts the new and returning customers of a period and its orders by kind of
+// customer.
 func (db *DB) CustomerCounts(ctx context.Context, store app.StoreID, period app.Period) (app.CustomerCounts, error) {
 	var counts app.CustomerCounts
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

@@ -22,27 +22,33 @@ func TestAuthenticateKey(t *testing.T) {
 	got, err := db.AuthenticateKey(t.Context(), noon, issued.Key)
 	must(t, err)
 	want := app.Principal{
-		Realm: app.RealmAPIKey, APIKeyID: issued.ID, StoreID: r.Stores[1], WebsiteID: r.Website, Scopes: []app.Scope{app.ScopeReadOrders},
-		View: app.StoreView{ID: r.View(t, db, 1), Code: "de_de", Locale: "de-DE", Currency: "EUR", IsDefault: true},
+		Realm: app.RealmAPIKey, APIKeyID: issued.ID, StoreID: r.Stores[1], WebsiteID: r.Website,
+		Scopes: []app.Scope{app.ScopeReadOrders},
+		View:   app.StoreView{ID: r.View(t, db, 1), Code: "de_de", Locale: "de-DE", Currency: "EUR", IsDefault: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("principal (-want +got):\n%s", diff)
 	}
-	for name, key := range map[string]app.Secret{"unknown": app.NewAPIKeySecret(app.KeyLive), "malformed": app.NewSecret("svc_live_sk_"), "empty": {}} {
-		if p, err := db.AuthenticateKey(t.Context(), noon, key); app.CodeOf(err) != app.CodeTokenInvalid || p.Realm != "" {
-			t.Errorf("%s: %+v, %v", name, p, err)
-		}
+	for name, key := range map[string]app.Secret{"unknown": app.NewAPIKeySecret(app.KeyLive),
+		"malformed": app.NewSecret("svc_live_sk_"), "empty": {}} {
+		t.Run(name, func(t *testing.T) {
+			if p, err := db.AuthenticateKey(t.Context(), noon, key); app.CodeOf(err) != app.CodeTokenInvalid ||
+				p.Realm != "" {
+				t.Errorf("%s key: got %+v and error %v, want %s", name, p, err, app.CodeTokenInvalid)
+			}
+		})
 	}
-	if _, err := db.RevokeAPIKey(t.Context(), noon, r.Stores[1], app.Actor{}, issued.ID); err != nil {
+	if _, err := db.RevokeAPIKey(t.Context(), noon, r.Caller(t, db, 1), app.Actor{}, issued.ID); err != nil {
 		t.Error(err)
 	}
-	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked || p.Realm != "" {
-		t.Errorf("revoked: %+v, %v", p, err)
+	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked ||
+		p.Realm != "" {
+		t.Errorf("revoked key: got %+v and error %v, want %s", p, err, app.CodeAPIKeyRevoked)
 	}
 }
 
-// A key's use is noted once a minute, however often and by however many it is used.
-func TestLastUseIsNotedOnceAMinute(t *testing.T) {
+// The time of last use is written at most once a minute, also under concurrent requests.
+func TestLastUseIsWrittenOncePerMinute(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -60,22 +66,24 @@ func TestLastUseIsNotedOnceAMinute(t *testing.T) {
 		}
 		wait.Wait()
 		var version string
-		must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT xmin::text || ' ' || last_used_at FROM api_keys WHERE id = $1", issued.ID).Scan(&version))
+		must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT xmin::text || ' ' || last_used_at FROM api_keys
+			WHERE id = $1`, issued.ID).Scan(&version))
 		writes[version] = true
 	}
 	if len(writes) != 3 {
-		t.Errorf("%d writes: %v", len(writes), writes)
+		t.Errorf("versions of the row: got %d, want 3: %v", len(writes), writes)
 	}
 }
 
-// A sandbox has the members of its store, whatever changes about them later.
-func TestMembersOfASandbox(t *testing.T) {
+// A sandbox has the members of its store, also after changes of memberships.
+func TestSandboxFollowsMemberships(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	sandbox := r.Key(t, db, 0, app.KeyTest).StoreID
 	members := func(store app.StoreID) map[string]string {
-		rows, err := db.System().DB.QueryContext(t.Context(), "SELECT user_id, role FROM memberships WHERE store_id = $1", store)
+		rows, err := db.System().DB.QueryContext(t.Context(), `SELECT user_id, role FROM memberships
+			WHERE store_id = $1`, store)
 		must(t, err)
 		defer rows.Close()
 		roles := map[string]string{}
@@ -89,8 +97,10 @@ func TestMembersOfASandbox(t *testing.T) {
 	}
 	for _, change := range []string{
 		"SELECT 1",
-		"INSERT INTO users (id, email, name, password_hash, created_at) VALUES ('usr_new', 'new@example.com', 'New', '-', now())",
-		"INSERT INTO memberships (user_id, store_id, role, created_at) SELECT 'usr_new', id, 'ADMIN', now() FROM stores WHERE sandbox_of IS NULL",
+		`INSERT INTO users (id, email, name, password_hash, created_at)
+			VALUES ('usr_new', 'new@example.com', 'New', '-', now())`,
+		`INSERT INTO memberships (user_id, store_id, role, created_at) SELECT 'usr_new', id, 'ADMIN', now() FROM stores
+			WHERE sandbox_of IS NULL`,
 		"UPDATE memberships SET role = 'STAFF' WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[0]) + "'",
 		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[1]) + "'",
 		"DELETE FROM memberships WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[0]) + "'",
@@ -98,35 +108,39 @@ func TestMembersOfASandbox(t *testing.T) {
 		_, err := db.System().DB.ExecContext(t.Context(), change)
 		must(t, err)
 		if diff := cmp.Diff(members(r.Stores[0]), members(sandbox)); diff != "" || len(members(sandbox)) == 0 {
-			t.Errorf("after %s: %s", change, diff)
+			t.Errorf("members of the sandbox after %s (-store +sandbox): %s", change, diff)
 		}
 	}
 }
 
-// A sandbox follows the rules of its store, every column of them.
-func TestRulesOfASandbox(t *testing.T) {
+// A new sandbox has the settings of its store in all columns.
+func TestSandboxCopiesSettings(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE stores SET business_day_cutoff_hour = 4, tax_delivery_fee = false WHERE id = $1", r.Stores[0])
+	_, err := db.System().DB.ExecContext(t.Context(), `UPDATE stores SET business_day_cutoff_hour = 4,
+		tax_delivery_fee = false WHERE id = $1`, r.Stores[0])
 	must(t, err)
 	sandbox := r.Key(t, db, 0, app.KeyTest).StoreID
 	var live, twin, name string
-	const rules = "SELECT (to_jsonb(s) - '{id,name,created_at,sandbox_of}'::text[])::text, name FROM stores s WHERE id = $1"
+	const rules = `SELECT (to_jsonb(s) - '{id,name,created_at,sandbox_of}'::text[])::text, name FROM stores s
+		WHERE id = $1`
 	must(t, db.System().DB.QueryRowContext(t.Context(), rules, r.Stores[0]).Scan(&live, &name))
 	must(t, db.System().DB.QueryRowContext(t.Context(), rules, sandbox).Scan(&twin, &name))
 	if live != twin || name != "one.example (sandbox)" {
-		t.Errorf("%q: %s instead of %s", name, twin, live)
+		t.Errorf("sandbox %q: got settings %s, want %s", name, twin, live)
 	}
 }
 
-func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
+func TestAPIKeysByStore(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	live, test, siblings := r.Key(t, db, 0, app.KeyLive), r.Key(t, db, 0, app.KeyTest), r.Key(t, db, 1, app.KeyTest)
+	caller := r.Caller(t, db, 0)
 	for store, want := range map[app.StoreID][]app.APIKeyID{
-		r.Stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.Stores[1]: {siblings.ID}, "sto_unknown": nil, "": nil,
+		r.Stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.Stores[1]: {siblings.ID}, "sto_unknown": nil,
+		"": nil,
 	} {
 		keys, err := db.APIKeys(t.Context(), store, "", 100)
 		must(t, err)
@@ -137,22 +151,25 @@ func TestAPIKeysOfAStoreAndItsSandbox(t *testing.T) {
 		slices.Sort(ids)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, ids); diff != "" {
-			t.Errorf("of %s: %s", store, diff)
+			t.Errorf("keys of store %q (-want +got): %s", store, diff)
 		}
 		for _, key := range []app.APIKeyID{live.ID, test.ID, siblings.ID} {
-			_, err := db.RevokeAPIKey(t.Context(), noon, store, app.Actor{}, key)
+			caller.StoreID = store
+			_, err := db.RevokeAPIKey(t.Context(), noon, caller, app.Actor{}, key)
 			if slices.Contains(want, key) != (err == nil) || err != nil && app.CodeOf(err) != app.CodeNotFound {
-				t.Errorf("revoking %s in %s: %v", key, store, err)
+				t.Errorf("revoke key %s in store %q: got error %v, own keys are %v", key, store, err, want)
 			}
 		}
 	}
-	if _, err := db.CreateAPIKey(t.Context(), noon, "sto_unknown", app.Actor{}, app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]}, nil, nil); app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("in no store: %v", err)
+	_, err := db.IssueAPIKey(t.Context(), noon, "sto_unknown",
+		app.NewAPIKey{Name: "x", Scopes: app.Scopes[:]})
+	if app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("create a key of an unknown store: got error %v, want %s", err, app.CodeNotFound)
 	}
 }
 
-// Whoever joins while the sandbox comes into being is a member of both.
-func TestJoiningWhileASandboxIsMade(t *testing.T) {
+// A user who joins during the creation of the sandbox is a member of both stores.
+func TestJoinDuringSandboxCreation(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -161,7 +178,8 @@ func TestJoiningWhileASandboxIsMade(t *testing.T) {
 	for i := range 12 {
 		wait.Go(func() {
 			_, err := db.CreateUser(t.Context(), noon, persistence.NewUser{
-				Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-", Roles: map[app.StoreID]app.Role{r.Stores[0]: app.RoleStaff},
+				Email: fmt.Sprint(i, "@example.com"), PasswordHash: "-",
+				Roles: map[app.StoreID]app.Role{r.Stores[0]: app.RoleStaff},
 			})
 			if err != nil {
 				t.Error(err)
@@ -169,8 +187,9 @@ func TestJoiningWhileASandboxIsMade(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	const members = "SELECT count(*) FROM memberships m JOIN stores s ON s.id = m.store_id WHERE s.sandbox_of IS NOT NULL"
+	const members = `SELECT count(*) FROM memberships m JOIN stores s ON s.id = m.store_id
+		WHERE s.sandbox_of IS NOT NULL`
 	if n := count(t, db, members); n != 13 {
-		t.Errorf("%d members", n)
+		t.Errorf("members of the sandbox: got %d, want 13", n)
 	}
 }

@@ -10,15 +10,16 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// AuditFilter narrows an audit trail; zero values narrow nothing.
+// AuditFilter restricts an audit trail. Zero values do not restrict it.
 type AuditFilter struct {
+	Realm    app.Realm // of the actor; "" = all except customers in a store's trail, all in the platform's trail
 	Action   app.AuditAction
 	ActorID  string
 	Target   string
-	From, To *app.Time // From included, To not
+	From, To *app.Time // From is inclusive, To is exclusive
 }
 
-// auditRow is a line of the trail as its table holds it.
+// auditRow is a row of the table audit.
 type auditRow struct {
 	bun.BaseModel `bun:"table:audit,alias:a"`
 
@@ -41,9 +42,10 @@ func (r auditRow) entry() app.AuditEntry {
 	}
 }
 
-// AuditTrail lists a store's audit trail, the newest first, at most limit lines, from after
-// the one named (its zero value = from the start). Actors have the names that they have now.
-func (db *DB) AuditTrail(ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor, limit int) ([]app.AuditEntry, error) {
+// AuditTrail lists a store's audit trail, newest first. It shows the actors' current names.
+func (db *DB) AuditTrail(
+	ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor, limit int,
+) ([]app.AuditEntry, error) {
 	var rows []auditRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
@@ -57,9 +59,44 @@ func (db *DB) AuditTrail(ctx context.Context, store app.StoreID, filter AuditFil
 
 func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after Cursor, limit int) *bun.SelectQuery {
 	q := tx.NewSelect().Model((*auditRow)(nil)).
-		ColumnExpr("a.id, a.action, a.actor_realm, a.actor_id, a.target, a.details, a.address, a.request_id, a.at, coalesce(k.name, '') AS actor_name").
-		Join("LEFT JOIN api_keys k ON k.store_id = a.store_id AND k.id = a.actor_id AND a.actor_realm = ?", app.RealmAPIKey).
-		Where("a.store_id = ?", store).OrderExpr("a.at DESC, a.id DESC").Limit(int64(limit))
+		ColumnExpr(`a.id, a.action, a.actor_realm, a.actor_id, a.target, a.details, a.address, a.request_id, a.at,
+			coalesce(k.name, '') AS actor_name`).
+		Join("LEFT JOIN api_keys k ON k.store_id = a.store_id AND k.id = a.actor_id AND a.actor_realm = ?",
+			app.RealmAPIKey).
+		Where("a.store_id = ?", store)
+	// Literals, so that PostgreSQL can use the partial indexes.
+	if filter.Realm == app.RealmCustomer {
+		q.Where("a.actor_realm = 'customer'")
+	} else {
+		q.Where("a.actor_realm <> 'customer'")
+	}
+	return filter.apply(q, after, limit)
+}
+
+// PlatformAuditTrail lists the platform's audit trail, newest first, with the users' current emails.
+func (db *DB) PlatformAuditTrail(
+	ctx context.Context, filter AuditFilter, after Cursor, limit int,
+) ([]app.AuditEntry, error) {
+	var rows []auditRow
+	q := db.System().NewSelect().Model(&rows).ModelTableExpr("platform_audit AS a").
+		ColumnExpr("a.*, coalesce(u.email, '') AS actor_name").
+		Join("LEFT JOIN users u ON u.id = a.actor_id AND a.actor_realm IN (?, ?)", app.RealmTenant, app.RealmPlatform)
+	if err := filter.apply(q, after, limit).Scan(ctx); err != nil {
+		return nil, pg.Classify(err)
+	}
+	entries := make([]app.AuditEntry, len(rows))
+	for i, row := range rows {
+		entries[i] = row.entry()
+	}
+	return entries, nil
+}
+
+// apply adds the conditions, the order and the limit of a page to a query of entries a.
+func (filter AuditFilter) apply(q *bun.SelectQuery, after Cursor, limit int) *bun.SelectQuery {
+	q.OrderExpr("a.at DESC, a.id DESC").Limit(int64(limit))
+	if filter.Realm != "" {
+		q.Where("a.actor_realm = ?", filter.Realm)
+	}
 	if after.ID != "" {
 		q.Where("(a.at, a.id) < (?, ?)", after.At, after.ID)
 	}
@@ -81,8 +118,8 @@ func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after Cursor, 
 	return q
 }
 
-// withUserNames fills in the e-mail addresses of the users among the actors. Those of
-// platform administrators are no restaurant's business.
+// withUserNames adds the emails of the tenant users among the actors. Tenants do not see the emails of
+// platform administrators.
 func (db *DB) withUserNames(ctx context.Context, rows []auditRow) ([]app.AuditEntry, error) {
 	names, ids := map[string]string{}, []string{}
 	for _, row := range rows {
@@ -92,7 +129,8 @@ func (db *DB) withUserNames(ctx context.Context, rows []auditRow) ([]app.AuditEn
 	}
 	if len(ids) > 0 {
 		var users []struct{ ID, Email string }
-		if err := db.System().NewRaw(`SELECT id, email FROM users WHERE id IN (?)`, bun.List(ids)).Scan(ctx, &users); err != nil {
+		if err := db.System().NewRaw(`SELECT id, email FROM users WHERE id IN (?)`, bun.List(ids)).
+			Scan(ctx, &users); err != nil {
 			return nil, pg.Classify(err)
 		}
 		for _, user := range users {

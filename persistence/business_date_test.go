@@ -7,8 +7,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// TestBusinessDate: the day of the store's clock, whose nights belong to the day before up to
-// the cut-off, also when the clock jumps.
+// TestBusinessDate checks the date in the store's time zone, with the hours before the cutoff on the
+// previous date, also when the clock changes.
 func TestBusinessDate(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -24,19 +24,19 @@ func TestBusinessDate(t *testing.T) {
 		{"Europe/Berlin", 0, "2026-03-14T23:00:00Z", "2026-03-15"},
 		{"Europe/Berlin", 4, "2026-03-15T02:59:59.999Z", "2026-03-14"},
 		{"Europe/Berlin", 4, "2026-03-15T03:00:00Z", "2026-03-15"},
-		// 02:00 becomes 03:00: the third hour does not exist.
+		// At 02:00, the clock jumps to 03:00: the third hour does not exist.
 		{"Europe/Berlin", 3, "2026-03-29T00:59:59Z", "2026-03-28"},
 		{"Europe/Berlin", 3, "2026-03-29T01:00:00Z", "2026-03-29"},
 		{"Europe/Berlin", 2, "2026-03-29T00:59:59Z", "2026-03-28"},
 		{"Europe/Berlin", 2, "2026-03-29T01:00:00Z", "2026-03-29"},
-		{"Europe/Berlin", 3, "2026-03-30T00:30:00Z", "2026-03-29"}, // at 02:30, which the day before had not
-		// 03:00 becomes 02:00: the third hour comes twice.
+		{"Europe/Berlin", 3, "2026-03-30T00:30:00Z", "2026-03-29"}, // 02:30, which the previous day did not have
+		// At 03:00, the clock goes back to 02:00: the third hour occurs twice.
 		{"Europe/Berlin", 3, "2026-10-25T00:30:00Z", "2026-10-24"},
 		{"Europe/Berlin", 3, "2026-10-25T01:30:00Z", "2026-10-24"},
 		{"Europe/Berlin", 3, "2026-10-25T02:00:00Z", "2026-10-25"},
 		{"Europe/Berlin", 0, "2026-10-24T21:59:59Z", "2026-10-24"},
 		{"Europe/Berlin", 0, "2026-10-24T22:00:00Z", "2026-10-25"},
-		// Midnight becomes 01:00: the first hour of the day before does not exist.
+		// At midnight, the clock jumps to 01:00: the first hour does not exist.
 		{"Africa/Cairo", 0, "2026-04-23T21:59:59Z", "2026-04-23"},
 		{"Africa/Cairo", 0, "2026-04-23T22:00:00Z", "2026-04-24"},
 		{"Africa/Cairo", 4, "2026-04-24T21:30:00Z", "2026-04-24"},
@@ -50,13 +50,15 @@ func TestBusinessDate(t *testing.T) {
 		{"Pacific/Kiritimati", 0, "2026-12-31T10:00:00Z", "2027-01-01"},
 		{"Pacific/Pago_Pago", 23, "2026-01-01T09:59:59Z", "2025-12-30"},
 	} {
-		exec(t, db, "UPDATE stores SET timezone = $1, business_day_cutoff_hour = $2 WHERE id = $3", c.zone, c.cutoff, r.Stores[0])
+		exec(t, db, `UPDATE stores SET timezone = $1, business_day_cutoff_hour = $2
+			WHERE id = $3`, c.zone, c.cutoff, r.Stores[0])
 		now, err := time.Parse(time.RFC3339, c.now)
 		must(t, err)
 		quote, err := db.QuoteOrder(t.Context(), now, r.Stores[0], order)
 		must(t, err)
 		if quote.BusinessDate != c.want {
-			t.Errorf("%s in %s with the cut-off at %d: %s instead of %s", c.now, c.zone, c.cutoff, quote.BusinessDate, c.want)
+			t.Errorf("business date at %s in %s with cutoff %d: got %s, want %s",
+				c.now, c.zone, c.cutoff, quote.BusinessDate, c.want)
 		}
 	}
 }

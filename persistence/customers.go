@@ -11,70 +11,202 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// orderingCustomer returns the customer of an order and counts the order. It is either a
-// known one (VALIDATION_FAILED if there is none of that id) or a guest, remembered by
-// e-mail address, else by phone number; a new guest makes customer.created. day is now in the
-// store's books.
-func orderingCustomer(ctx context.Context, tx bun.Tx, now time.Time, day string, store app.StoreID, order app.NewOrder) (app.OrderCustomer, error) {
-	if order.CustomerID != "" {
-		return knownCustomer(ctx, tx, store, order.CustomerID)
-	}
-	guest := app.Customer{
-		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerGuest, Email: order.Guest.Email, FirstName: order.Guest.Name,
-		Phone: order.Guest.Phone, TotalOrders: 1, Version: 1, CreatedAt: app.At(now), UpdatedAt: app.At(now),
-	}
-	var same string
-	switch {
-	case guest.Email != "":
-		same = "(store_id, kind, lower(email)) WHERE email <> ''"
-	case guest.Phone != "":
-		same = "(store_id, phone) WHERE kind = 'guest' AND email = '' AND phone <> ''"
-	default:
-		same = "(id)"
-	}
-	var id app.CustomerID
-	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders, business_date, created_at, updated_at)
-		VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $7, $7)
-		ON CONFLICT `+same+` DO UPDATE SET total_orders = c.total_orders + 1
-		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, day, now).Scan(&id)
-	if err != nil {
-		return app.OrderCustomer{}, err
-	}
-	if id == guest.ID {
-		if err := delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
-			return app.OrderCustomer{}, err
-		}
-	}
-	return app.OrderCustomer{ID: id, Name: order.Guest.Name, Email: order.Guest.Email, Phone: order.Guest.Phone}, nil
+// customerRow is a row of the table customers without the columns of the login.
+type customerRow struct {
+	bun.BaseModel `bun:"table:customers,alias:c"`
+
+	ID            app.CustomerID
+	StoreID       app.StoreID
+	Kind          app.CustomerKind
+	Email         string
+	FirstName     string
+	LastName      string
+	Phone         string
+	LoyaltyPoints int64
+	TotalOrders   int64
+	ExternalID    string            `bun:"external_id"`
+	Metadata      map[string]string `bun:"type:jsonb"`
+	Version       int64
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	DisabledAt    *time.Time
 }
 
-// customerExists returns VALIDATION_FAILED if the store has no customer of that id.
-func customerExists(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
-	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
-	if err == nil && !known {
-		return notACustomer()
+func (r customerRow) customer() app.Customer {
+	return app.Customer{
+		ID: r.ID, Email: r.Email, FirstName: r.FirstName, LastName: r.LastName, Phone: r.Phone,
+		LoyaltyPoints: r.LoyaltyPoints, TotalOrders: r.TotalOrders, StoreID: r.StoreID, Kind: r.Kind,
+		ExternalID: r.ExternalID, Metadata: r.Metadata, Version: r.Version,
+		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+		Disabled: r.DisabledAt != nil,
 	}
-	return err
 }
 
-func notACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
-
-func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
-	var c app.OrderCustomer
-	err := tx.Tx.QueryRowContext(ctx, `UPDATE customers SET total_orders = total_orders + 1 WHERE store_id = $1 AND id = $2
-		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
-		Scan(&c.ID, &c.Name, &c.Email, &c.Phone)
-	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
-		return c, notACustomer()
-	}
-	return c, err
-}
-
-// hasCustomer returns NOT_FOUND if a store has no customer of that id.
+// hasCustomer returns NOT_FOUND if the store has no such customer.
 func hasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
 	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
 	if err == nil && !known {
 		err = app.NotFound()
 	}
 	return err
+}
+
+// Customer returns a customer of a store, NOT_FOUND if there is no such customer.
+func (db *DB) Customer(ctx context.Context, store app.StoreID, id app.CustomerID) (app.Customer, error) {
+	var row customerRow
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.NewSelect().Model(&row).Where("c.store_id = ? AND c.id = ?", store, id).Scan(ctx)
+	})
+	return row.customer(), err
+}
+
+// Customers lists a store's customers, newest first. If own is not "", it lists only that customer.
+func (db *DB) Customers(
+	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor, limit int,
+) ([]app.Customer, error) {
+	var rows []customerRow
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		return listCustomers(tx, &rows, store, own, filter, after, limit).Scan(ctx)
+	})
+	customers := make([]app.Customer, len(rows))
+	for i, row := range rows {
+		customers[i] = row.customer()
+	}
+	return customers, err
+}
+
+// listCustomers builds the query of [DB.Customers].
+func listCustomers(
+	tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor,
+	limit int,
+) *bun.SelectQuery {
+	q := tx.NewSelect().Model(rows).Where("c.store_id = ?", store).OrderExpr("c.created_at DESC, c.id DESC").
+		Limit(int64(limit))
+	if own != "" {
+		q.Where("c.id = ?", own)
+	}
+	if after.ID != "" {
+		q.Where("(c.created_at, c.id) < (?, ?)", after.At, after.ID)
+	}
+	if filter.Kind != "" {
+		q.Where("c.kind = ?", filter.Kind)
+	}
+	if filter.UpdatedSince != nil {
+		q.Where("c.updated_at >= ?", filter.UpdatedSince.Time)
+	}
+	if filter.ExternalID != "" {
+		q.Where("c.external_id = ?", filter.ExternalID)
+	}
+	if filter.Query != "" {
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchPeople(q, filter.Query) })
+	}
+	return q
+}
+
+// ChangeCustomer applies change to a customer and emits customer.updated if the profile changed. It writes nothing if
+// change changes nothing. Disabling a customer ends all sessions. It returns TOKEN_REVOKED if the caller is a customer
+// whose session has ended, NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), CONFLICT if two guests would
+// have the same phone number, another customer has the externalId or a guest would be disabled, and the errors of
+// change.
+func (db *DB) ChangeCustomer(
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, id app.CustomerID, version int64,
+	change func(*app.Customer) error,
+) (app.Customer, error) {
+	now = app.At(now).Time
+	store := caller.StoreID
+	var changed app.Customer
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		before, err := lockCustomerFor(ctx, tx, caller, id)
+		if err != nil {
+			return err
+		}
+		if err := pg.CheckVersion(version, before.Version); err != nil {
+			return err
+		}
+		changed = before
+		if err := change(&changed); err != nil {
+			return err
+		}
+		fields := before.Changes(changed)
+		if changed.Disabled != before.Disabled {
+			if err := switchCustomer(ctx, tx, now, by, changed); err != nil {
+				return err
+			}
+			changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
+		}
+		if len(fields) == 0 {
+			return nil
+		}
+		_, err = tx.Tx.ExecContext(ctx, `UPDATE customers SET first_name = $3, last_name = $4, phone = $5,
+				external_id = $6, metadata = $7
+			WHERE store_id = $1 AND id = $2`, store, id, changed.FirstName, changed.LastName, changed.Phone,
+			changed.ExternalID, changed.Metadata)
+		if pg.IsDuplicateIn(err, "guests_by_phone") {
+			return app.Errorf(app.CodeConflict, "another guest already has this phone number")
+		}
+		if err != nil {
+			return err
+		}
+		changed.Version = before.Version
+		changed, err = emitCustomerUpdated(ctx, tx, now, changed, fields)
+		return err
+	})
+	return changed, db.externalIDTaken(ctx, store, Customers, changed.ExternalID, err)
+}
+
+// switchCustomer disables or enables a locked customer and records it. It is no change of the profile
+// and emits no event.
+func switchCustomer(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, c app.Customer) error {
+	if c.Kind == app.CustomerGuest {
+		return app.Errorf(app.CodeConflict, "a guest has no account that could be disabled")
+	}
+	action, at := app.AuditCustomerEnabled, (*time.Time)(nil)
+	if c.Disabled {
+		action, at = app.AuditCustomerDisabled, &now
+		if _, err := customerSessions(c.StoreID).end(ctx, tx, now, string(c.ID), "", app.EndedByAdmin); err != nil {
+			return err
+		}
+	}
+	_, err := tx.NewRaw(`UPDATE customers SET disabled_at = ?, version = version + 1, updated_at = ?
+		WHERE store_id = ? AND id = ?`, at, now, c.StoreID, c.ID).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return pg.Audit(ctx, tx, now, c.StoreID, by, action, string(c.ID), nil)
+}
+
+// lockCustomer locks a customer's profile and addresses until the end of the transaction and returns
+// the customer. It returns NOT_FOUND if the store has no such customer, or the customer is erased.
+func lockCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.Customer, error) {
+	var row customerRow
+	err := tx.NewSelect().Model(&row).Where("c.store_id = ? AND c.id = ? AND c.erased_at IS NULL", store, id).
+		For("NO KEY UPDATE").Scan(ctx)
+	return row.customer(), err
+}
+
+// lockCustomerFor is [lockCustomer] in the caller's store. It returns TOKEN_REVOKED if the caller is a customer whose
+// session has ended meanwhile: a request of a former holder must not change an account after its claim.
+func lockCustomerFor(
+	ctx context.Context, tx bun.Tx, caller app.Principal, id app.CustomerID,
+) (app.Customer, error) {
+	customer, err := lockCustomer(ctx, tx, caller.StoreID, id)
+	if err != nil || caller.Realm != app.RealmCustomer {
+		return customer, err
+	}
+	return customer, customerSessions(caller.StoreID).shareLiving(ctx, tx, string(caller.CustomerID), caller.SessionID)
+}
+
+// emitCustomerUpdated increments the version of a locked customer and emits customer.updated.
+func emitCustomerUpdated(
+	ctx context.Context, tx bun.Tx, now time.Time, c app.Customer, fields []string,
+) (app.Customer, error) {
+	c.Version, c.UpdatedAt = c.Version+1, app.At(now)
+	_, err := tx.NewRaw("UPDATE customers SET version = ?, updated_at = ? WHERE store_id = ? AND id = ?",
+		c.Version, now, c.StoreID, c.ID).Exec(ctx)
+	if err != nil {
+		return c, err
+	}
+	return c, delivery.Emit(ctx, tx, now, c.StoreID, app.EventCustomerUpdated,
+		app.CustomerUpdated{Customer: c, UpdatedFields: fields})
 }

@@ -1,7 +1,7 @@
-// Package persistence keeps the types of package app in PostgreSQL. Every exported
-// method is one transaction. A method for data of a store takes the store as an argument. The
-// store is in the WHERE of every statement and in the row-level security of every table
-// (contract §2).
+// Package persistence stores the types of package app in PostgreSQL. Every exported method is one
+// transaction. A method for the data of a store takes the store as an argument. Two fences separate
+// stores: every statement compares the store in its WHERE clause, and every table of a store has
+// row-level security (contract §2).
 package persistence
 
 import (
@@ -15,28 +15,27 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Config says how to reach the database.
+// Config is the configuration of [Open].
 type Config struct {
-	URL      string // of a login role that is a member of both roles, and nothing more
-	MaxConns int    // per pool, of which there are two; 0 = 16
+	URL      string // for a login role that is a member of pg.RoleApp and pg.RoleSystem only
+	MaxConns int    // for each of the two pools; 0 = 16
 	Sealer   app.Sealer
-	Mails    bool // a mail server is configured, so that mails are enqueued
+	Mails    bool // enqueue mails: a mail server is configured
 
-	PlanWindow time.Duration // how long a window of a plan is, in whole seconds; 0 = app.DefaultPlanWindow
+	PlanWindow time.Duration // length of a plan's window in whole seconds; 0 = app.DefaultPlanWindow
 
-	// Ended is called with the deliveries that this process has ended: delivered, dead_letter or
-	// cancelled. nil is allowed.
+	// Ended is called after this process has ended n deliveries with the same status: delivered,
+	// dead_letter or cancelled. It may be nil.
 	Ended func(status app.DeliveryStatus, n int)
 }
 
-// The types of requests and lists that callers use, see package pg.
+// Types of package pg that callers of this package use.
 type (
-	Once     = pg.Once
-	Replayed = pg.Replayed
-	Cursor   = pg.Cursor
+	Once   = pg.Once
+	Cursor = pg.Cursor
 )
 
-// DB is the database. The methods of the delivery queue are its own.
+// DB is the database. The embedded queue has the methods for webhook deliveries.
 type DB struct {
 	*delivery.Queue
 
@@ -44,7 +43,8 @@ type DB struct {
 	sealer app.Sealer
 }
 
-// Open prepares the pools. It fails on an unusable URL only; the first query connects.
+// Open prepares the connection pools. It does not connect; it returns an error only if the URL is
+// invalid.
 func Open(config Config) (*DB, error) {
 	pools, err := pg.Open(pg.Config{URL: config.URL, MaxConns: config.MaxConns})
 	if err != nil {
@@ -57,7 +57,7 @@ func Open(config Config) (*DB, error) {
 	return &DB{Queue: queue, pg: pools, sealer: config.Sealer}, nil
 }
 
-// Close closes the queue and the pools.
+// Close closes the delivery queue and the connection pools.
 func (db *DB) Close() error {
 	db.Queue.Close()
 	return db.pg.Close()
@@ -66,11 +66,11 @@ func (db *DB) Close() error {
 // System returns the pool of the role that sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.pg.System() }
 
-// Ping reports whether the database responds, UNAVAILABLE if not.
+// Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 
-// CheckRole returns an error if the login role can bypass row-level security, or cannot take
-// on the two roles.
+// CheckRole returns an error if the login role can bypass row-level security, or is not a member of
+// the two roles.
 func (db *DB) CheckRole(ctx context.Context) error { return db.pg.CheckRole(ctx) }
 
 // CheckSchema returns pg.ErrOldSchema unless every migration is applied.

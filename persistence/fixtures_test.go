@@ -9,10 +9,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 
-// Short names of what tests use most.
+// Short names of frequently used functions of the test kit.
 var (
 	noon    = persistencetest.Noon
-	limits  = persistencetest.Limits
 	must    = persistencetest.Must
 	count   = persistencetest.Count
 	claim   = persistencetest.Claim
@@ -20,10 +19,17 @@ var (
 	mailing = persistencetest.WithMails
 )
 
-// restaurant adds to the kit's restaurant what only these tests do.
+// restaurant adds methods of this package's tests to the restaurant of the test kit.
 type restaurant struct{ persistencetest.Restaurant }
 
 func open(t *testing.T, db *persistencetest.Database, domain string) restaurant {
 	t.Helper()
 	return restaurant{persistencetest.Open(t, db, domain)}
+}
+
+// exec runs a statement as the role that sees every store.
+func exec(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
+	t.Helper()
+	_, err := db.System().DB.ExecContext(t.Context(), statement, args...)
+	must(t, err)
 }

@@ -2,8 +2,6 @@ package persistence
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -14,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// orderRow is an order as its table holds it.
+// orderRow is a row of the table orders.
 type orderRow struct {
 	bun.BaseModel `bun:"table:orders,alias:o"`
 
@@ -34,74 +32,89 @@ type orderRow struct {
 	DiscountMinor      int64
 	DeliveryFeeMinor   int64
 	TaxMinor           int64
+	Taxes              pg.JSONList[app.Tax] `bun:"type:jsonb"` // nil if an earlier release placed the order
 	TaxIncluded        bool
 	TotalMinor         int64
 	Currency           app.Currency
 	PaidMinor          int64
 	RefundedMinor      int64
 	Note               string
+	TableLabel         string
 	DeliveryAddress    *app.DeliveryAddress `bun:"type:jsonb"`
 	CancellationReason string
 	BusinessDate       string `bun:"type:date"`
-	ItemCount          int64  // of all lines, for analytics
+	RequestedFor       *time.Time
+	PromisedAt         *time.Time
+	DueAt              *time.Time
+	ItemCount          int64             // sum of the items' quantities, for analytics
+	ExternalID         string            `bun:"external_id"`
+	Metadata           map[string]string `bun:"type:jsonb"`
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
-}
-
-// itemRow is a line of an order as its table holds it.
-type itemRow struct {
-	bun.BaseModel `bun:"table:order_items,alias:i"`
-
-	OrderID        app.OrderID `bun:",pk"`
-	StoreID        app.StoreID
-	Position       int `bun:",pk"`
-	ProductID      app.ProductID
-	ProductName    string
-	Quantity       int64
-	UnitPriceMinor int64
-	TotalMinor     int64
-	DiscountMinor  int64
-	TaxRatePPM     int64  `bun:"tax_rate_ppm"`
-	BusinessDate   string `bun:"type:date"` // of the order, for analytics
-	StockTaken     bool
 }
 
 func (r orderRow) order(items []itemRow) app.Order {
 	o := app.Order{
 		ID: r.ID, Number: strconv.FormatInt(r.Number, 10), StoreID: r.StoreID, StoreViewID: r.StoreViewID,
 		Status: r.Status, PreviousStatus: r.PreviousStatus, FulfillmentType: r.FulfillmentType, Source: r.Source,
-		Customer:      app.OrderCustomer{ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone},
-		SubtotalMinor: r.SubtotalMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxMinor: r.TaxMinor, DiscountMinor: r.DiscountMinor,
-		TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
-		PaymentStatus: app.PaymentStatusOf(r.TotalMinor, r.PaidMinor, r.RefundedMinor), PaidMinor: r.PaidMinor, RefundedMinor: r.RefundedMinor,
-		Note: r.Note, DeliveryAddress: r.DeliveryAddress, CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
-		Version: r.Version, CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+		Customer: app.OrderCustomer{
+			ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone,
+		},
+		SubtotalMinor: r.SubtotalMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxMinor: r.TaxMinor,
+		Taxes:         r.Taxes,
+		DiscountMinor: r.DiscountMinor, TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
+		PaymentStatus: app.PaymentStatusOf(r.TotalMinor, r.PaidMinor, r.RefundedMinor), PaidMinor: r.PaidMinor,
+		RefundedMinor: r.RefundedMinor, Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
+		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
+		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: pg.TimeOrNil(r.PromisedAt),
+		DueAt: pg.TimeOrNil(r.DueAt), ExternalID: r.ExternalID, Metadata: r.Metadata,
+		Version:   r.Version,
+		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
 	}
 	for _, i := range items {
-		o.Items = append(o.Items, app.OrderItem{
-			ProductID: i.ProductID, ProductName: i.ProductName, Quantity: i.Quantity, UnitPriceMinor: i.UnitPriceMinor, TotalMinor: i.TotalMinor,
-		})
+		o.Items = append(o.Items, i.item())
+	}
+	if o.Taxes == nil {
+		o.Taxes = taxesOf(r, items)
 	}
 	return o
 }
 
-// PlaceOrder places an order at today's prices, takes it out of stock and tells of it:
-// order.created, and customer.created for a guest's first. It returns VALIDATION_FAILED,
-// PRODUCT_UNAVAILABLE, PRICE_NOT_SET, AMOUNT_TOO_LARGE or TOTAL_MISMATCH, and what
-// Idempotency-Keys can lead to; render makes the answer that is stored for once.
-func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *Once, render func(app.Order) any) (app.Order, error) {
+// taxesOf returns the taxes by rate of an order that an earlier release placed.
+func taxesOf(r orderRow, items []itemRow) []app.Tax {
+	lines := make([]app.PricedLine, len(items))
+	for n, i := range items {
+		lines[n] = app.PricedLine{
+			UnitPriceMinor: i.TotalMinor - i.DiscountMinor, Quantity: 1, TaxRatePPM: i.TaxRatePPM,
+		}
+	}
+	return app.TaxesOf(lines, r.DeliveryFeeMinor, r.TaxMinor, r.TaxIncluded)
+}
+
+// PlaceOrder places an order at the current prices and takes its items from stock. It emits
+// order.created and, for a new guest, customer.created. It returns VALIDATION_FAILED,
+// OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
+// AMOUNT_TOO_LARGE, TOTAL_MISMATCH, CONFLICT if another order has the externalId, and the errors of
+// [pg.RunOnce].
+func (db *DB) PlaceOrder(
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *Once,
+) (app.Order, error) {
 	now = app.At(now).Time
-	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
+	placed, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
 		rules, err := rules(ctx, tx, store, in.StoreViewID)
 		if err != nil {
 			return app.Order{}, err
 		}
-		items, counted, err := orderedItems(ctx, tx, store, rules, in.Items)
+		times, err := rules.times(now, in)
 		if err != nil {
 			return app.Order{}, err
 		}
-		if err := takeStock(ctx, tx, store, counted, items); err != nil {
+		items, counted, err := orderedItems(ctx, tx, now, store, rules, in.Items)
+		if err != nil {
+			return app.Order{}, err
+		}
+		if err := takeStock(ctx, tx, now, store, counted, items); err != nil {
 			return app.Order{}, err
 		}
 		row, err := priceOrder(now, store, in, rules, items)
@@ -112,8 +125,11 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 		if err != nil {
 			return app.Order{}, err
 		}
-		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name, customer.Email, customer.Phone
-		// The number last: until the commit, every other order of the store waits for it.
+		row.RequestedFor, row.PromisedAt = pg.UTCOrNil(times.RequestedFor), pg.UTCOrNil(times.PromisedAt)
+		row.DueAt = pg.UTCOrNil(times.DueAt)
+		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name,
+			customer.Email, customer.Phone
+		// This statement blocks all other new orders of the store until the commit. Therefore it is late.
 		err = tx.Tx.QueryRowContext(ctx, `INSERT INTO order_numbers AS n (store_id, last) VALUES ($1, 1)
 			ON CONFLICT (store_id) DO UPDATE SET last = n.last + 1 RETURNING last`, store).Scan(&row.Number)
 		if err != nil {
@@ -130,24 +146,33 @@ func (db *DB) PlaceOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			return app.Order{}, err
 		}
 		order := row.order(items)
+		if err := awaitAcceptance(ctx, tx, now, order, in.By, rules.acceptance()); err != nil {
+			return app.Order{}, err
+		}
 		event, err := delivery.Emitted(ctx, tx, now, store, app.EventOrderCreated, order)
 		if err != nil {
 			return app.Order{}, err
 		}
-		return order, remember(ctx, tx, order, in.By, event)
-	}, render)
+		return order, recordStatus(ctx, tx, order, in.By, event)
+	})
+	return placed, db.externalIDTaken(ctx, store, Orders, in.ExternalID, err)
 }
 
-// QuoteOrder computes what an order would cost now, and writes nothing. It refuses what
-// [DB.PlaceOrder] would refuse.
-func (db *DB) QuoteOrder(ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder) (app.OrderQuote, error) {
+// QuoteOrder computes the amounts of an order without placing it. It returns the errors of
+// [DB.PlaceOrder].
+func (db *DB) QuoteOrder(
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder,
+) (app.OrderQuote, error) {
 	var quote app.OrderQuote
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rules, err := rules(ctx, tx, store, in.StoreViewID)
 		if err != nil {
 			return err
 		}
-		items, counted, err := orderedItems(ctx, tx, store, rules, in.Items)
+		if _, err := rules.times(app.At(now).Time, in); err != nil {
+			return err
+		}
+		items, counted, err := orderedItems(ctx, tx, now, store, rules, in.Items)
 		if err != nil {
 			return err
 		}
@@ -161,143 +186,70 @@ func (db *DB) QuoteOrder(ctx context.Context, now time.Time, store app.StoreID, 
 			return err
 		}
 		if in.CustomerID != "" {
-			if err := customerExists(ctx, tx, store, in.CustomerID); err != nil {
+			if err := canOrder(ctx, tx, store, in.CustomerID); err != nil {
 				return err
 			}
 		}
 		order := row.order(items)
 		quote = app.OrderQuote{
 			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType, Items: order.Items,
-			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor, DiscountMinor: order.DiscountMinor,
-			TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded, Currency: order.Currency, BusinessDate: order.BusinessDate,
+			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor,
+			Taxes:         order.Taxes,
+			DiscountMinor: order.DiscountMinor, TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded,
+			Currency: order.Currency, BusinessDate: order.BusinessDate,
 		}
 		return nil
 	})
 	return quote, err
 }
 
-// counted is how many of a product an order wants that is counted.
-type counted struct {
-	product  app.ProductID
-	quantity int64
-	stock    int64 // as it was read
-	first    int   // of the order's lines with it
-}
-
-func (c counted) outOfStock() error {
-	return unavailable(fmt.Sprintf("items[%d].quantity", c.first), "is more than is in stock")
-}
-
-// orderedItems returns the order's lines at the prices and under the names of the view, and
-// what of them is counted, in the order of the products' ids.
-func orderedItems(ctx context.Context, tx bun.Tx, store app.StoreID, rules storeRules, wanted []app.NewOrderItem) ([]itemRow, []counted, error) {
-	var rows []productRow
-	ids := make([]app.ProductID, len(wanted))
-	for i, item := range wanted {
-		ids[i] = item.ProductID
-	}
-	err := pg.SelectPrepared(ctx, tx, &rows, `SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity
-		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	products := map[app.ProductID]app.Product{}
-	for _, row := range rows {
-		products[row.ID] = row.product()
-	}
-	items := make([]itemRow, len(wanted))
-	quantities := map[app.ProductID]int64{}
-	for i, item := range wanted {
-		path := fmt.Sprintf("items[%d].productId", i)
-		product, ok := products[item.ProductID]
-		if !ok || !product.IsAvailable {
-			return nil, nil, unavailable(path, "is not available")
-		}
-		price, ok := product.Price(rules.View.Currency)
-		if !ok {
-			return nil, nil, refuse(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
-		}
-		rate := rules.TaxRatePPM
-		if product.TaxRatePPM != nil {
-			rate = *product.TaxRatePPM
-		}
-		items[i] = itemRow{
-			StoreID: store, Position: i, ProductID: product.ID, ProductName: product.Text(rules.View.Locale).Name,
-			Quantity: item.Quantity, UnitPriceMinor: price, TotalMinor: price * item.Quantity, TaxRatePPM: rate,
-		}
-		quantities[product.ID] += item.Quantity
-	}
-	var need []counted
-	for _, row := range rows {
-		if row.StockQuantity != nil {
-			first := slices.IndexFunc(wanted, func(item app.NewOrderItem) bool { return item.ProductID == row.ID })
-			need = append(need, counted{row.ID, quantities[row.ID], *row.StockQuantity, first})
-		}
-	}
-	return items, need, nil
-}
-
-// takeStock takes out of stock what an order wants, in the order of the products' ids, so
-// that no two orders wait for each other, and notes in the lines what has been taken: nothing
-// of what is no longer counted.
-func takeStock(ctx context.Context, tx bun.Tx, store app.StoreID, need []counted, items []itemRow) error {
-	for _, c := range need {
-		var left *int64
-		err := tx.NewRaw(`UPDATE products SET stock_quantity = stock_quantity - ?0
-			WHERE store_id = ?1 AND id = ?2 AND (stock_quantity >= ?0 OR stock_quantity IS NULL) RETURNING stock_quantity`,
-			c.quantity, store, c.product).Scan(ctx, &left)
-		if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
-			return c.outOfStock()
-		}
-		if err != nil {
-			return err
-		}
-		for i := range items {
-			items[i].StockTaken = items[i].StockTaken || items[i].ProductID == c.product && left != nil
-		}
-	}
-	return nil
-}
-
-func unavailable(path, message string) error {
-	return refuse(app.CodeProductUnavailable, path, message)
-}
-
-// priceOrder computes the order's amounts into a new row and its lines.
-func priceOrder(now time.Time, store app.StoreID, in app.NewOrder, rules storeRules, items []itemRow) (orderRow, error) {
+// priceOrder computes the order's amounts, sets the items' discounts and returns the new row.
+func priceOrder(
+	now time.Time, store app.StoreID, in app.NewOrder, rules storeRules, items []itemRow,
+) (orderRow, error) {
 	lines := make([]app.PricedLine, len(items))
 	for i, item := range items {
-		lines[i] = app.PricedLine{UnitPriceMinor: item.UnitPriceMinor, Quantity: item.Quantity, TaxRatePPM: item.TaxRatePPM}
+		lines[i] = app.PricedLine{
+			UnitPriceMinor: item.UnitPriceMinor, Quantity: item.Quantity, TaxRatePPM: item.TaxRatePPM,
+		}
 	}
-	pricing := app.PriceRules{
-		DiscountMinor: in.DiscountMinor, TaxDeliveryFee: rules.TaxFee, TaxRatePPM: rules.TaxRatePPM, TaxIncluded: rules.TaxIncluded,
+	priceRules := app.PriceRules{
+		DiscountMinor: in.DiscountMinor, TaxDeliveryFee: rules.TaxFee, TaxRatePPM: rules.TaxRatePPM,
+		TaxIncluded: rules.TaxIncluded,
 	}
 	if in.FulfillmentType == app.FulfillmentDelivery {
-		pricing.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
+		priceRules.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
 	}
-	totals, err := app.Price(lines, pricing)
+	totals, err := app.Price(lines, priceRules)
 	if err != nil {
 		return orderRow{}, err
 	}
 	if in.ExpectedTotalMinor != nil && *in.ExpectedTotalMinor != totals.TotalMinor {
-		return orderRow{}, app.Errorf(app.CodeTotalMismatch, "the order now costs %d, not %d", totals.TotalMinor, *in.ExpectedTotalMinor)
+		return orderRow{}, app.Errorf(app.CodeTotalMismatch,
+			"the order costs %d, not %d as in expectedTotalMinor; request a new quote", totals.TotalMinor,
+			*in.ExpectedTotalMinor)
 	}
 	for i, line := range totals.Lines {
-		items[i].DiscountMinor = line.DiscountMinor
+		items[i].setTotals(line)
 	}
 	day, err := rules.businessDate(now)
 	return orderRow{
 		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
 		FulfillmentType: in.FulfillmentType, Source: in.Source,
-		SubtotalMinor: totals.SubtotalMinor, DiscountMinor: totals.DiscountMinor, DeliveryFeeMinor: totals.DeliveryFeeMinor,
-		TaxMinor: totals.TaxMinor, TaxIncluded: rules.TaxIncluded, TotalMinor: totals.TotalMinor, Currency: rules.View.Currency,
-		Note: in.Note, DeliveryAddress: in.DeliveryAddress, BusinessDate: day, Version: 1, CreatedAt: now, UpdatedAt: now,
+		SubtotalMinor: totals.SubtotalMinor, DiscountMinor: totals.DiscountMinor,
+		DeliveryFeeMinor: totals.DeliveryFeeMinor, TaxMinor: totals.TaxMinor, Taxes: totals.Taxes,
+		TaxIncluded: rules.TaxIncluded,
+		TotalMinor:  totals.TotalMinor, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
+		DeliveryAddress: in.DeliveryAddress, BusinessDate: day, ExternalID: in.ExternalID,
+		Metadata: metadataOf(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
 	}, err
 }
 
-// Order returns an order of a store, NOT_FOUND if it has none of that id. A customer, if
-// not "", sees own orders only.
-func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID) (app.Order, error) {
+// Order returns an order of a store. It returns NOT_FOUND if there is no such order, or customer is
+// not "" and not the order's customer.
+func (db *DB) Order(
+	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID,
+) (app.Order, error) {
 	var order app.Order
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var rows []orderRow
@@ -317,9 +269,10 @@ func (db *DB) Order(ctx context.Context, store app.StoreID, id app.OrderID, cust
 	return order, err
 }
 
-// Orders lists a store's orders, the newest first, at most limit of them, from after the one
-// named (its zero value = from the start). A customer, if not "", sees own orders only.
-func (db *DB) Orders(ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int) ([]app.Order, error) {
+// Orders lists a store's orders, newest first; with customer not "", only that customer's orders.
+func (db *DB) Orders(
+	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int,
+) ([]app.Order, error) {
 	var orders []app.Order
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		var rows []orderRow
@@ -329,13 +282,16 @@ func (db *DB) Orders(ctx context.Context, store app.StoreID, customer app.Custom
 	return orders, err
 }
 
-// selectOrders begins a query for orders.
+// selectOrders starts a query of orders.
 func selectOrders(tx bun.Tx, rows *[]orderRow) *bun.SelectQuery {
-	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").ColumnExpr("o.business_date::text AS business_date")
+	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").
+		ColumnExpr("o.business_date::text AS business_date")
 }
 
-// scanOrders runs a query for orders and adds their lines.
-func scanOrders(ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]orderRow) ([]app.Order, []itemRow, error) {
+// scanOrders runs a query of orders and adds the orders' items.
+func scanOrders(
+	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]orderRow,
+) ([]app.Order, []itemRow, error) {
 	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
 		return []app.Order{}, nil, err
 	}
@@ -344,7 +300,8 @@ func scanOrders(ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.Select
 		ids[i] = row.ID
 	}
 	var items []itemRow
-	err := tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).OrderExpr("i.order_id, i.position").Scan(ctx)
+	err := tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).
+		OrderExpr("i.order_id, i.position").Scan(ctx)
 	lines := map[app.OrderID][]itemRow{}
 	for _, item := range items {
 		lines[item.OrderID] = append(lines[item.OrderID], item)
@@ -356,10 +313,15 @@ func scanOrders(ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.Select
 	return orders, items, err
 }
 
-// listOrders is the query of a list. Each filter has an index in the list's order; a search
-// that finds many is a walk through the newest, one that finds few is read by its indexes.
-func listOrders(tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int) *bun.SelectQuery {
-	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").Limit(int64(limit))
+// listOrders builds the query of [DB.Orders]. Each filter has an index in the order of the list. A
+// search with many results reads the newest orders until the page is full; a search with few results
+// uses the indexes of the searched columns.
+func listOrders(
+	tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor,
+	limit int,
+) *bun.SelectQuery {
+	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").
+		Limit(int64(limit))
 	if customer != "" {
 		q.Where("o.customer_id = ?", customer)
 	}
@@ -393,11 +355,20 @@ func listOrders(tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.Cus
 	if filter.UpdatedSince != nil {
 		q.Where("o.updated_at >= ?", filter.UpdatedSince.Time)
 	}
+	if filter.DueBy != nil {
+		q.Where("(o.due_at IS NULL OR o.due_at <= ?)", filter.DueBy.Time)
+	}
+	if filter.DueAfter != nil {
+		q.Where("o.due_at > ?", filter.DueAfter.Time)
+	}
+	if filter.ExternalID != "" {
+		q.Where("o.external_id = ?", filter.ExternalID)
+	}
 	if filter.NeedsRefund != nil && *filter.NeedsRefund {
-		q.Where("o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor")
+		q.Where(needsRefund)
 	}
 	if filter.NeedsRefund != nil && !*filter.NeedsRefund {
-		q.Where("NOT (o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor)")
+		q.Where("NOT (" + needsRefund + ")")
 	}
 	if filter.Query != "" {
 		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchOrders(q, filter.Query) })
@@ -405,12 +376,15 @@ func listOrders(tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.Cus
 	return q
 }
 
-// searchOrders narrows a query to orders with a number, or with a customer whose name, last
-// name, e-mail address or phone number begins like that.
+// needsRefund is the condition that order o is cancelled and its payments are not fully refunded.
+const needsRefund = "o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor"
+
+// searchOrders adds conditions with OR: the conditions of searchPeople or, if text is a number, the
+// order number or a phone number with "+" before it.
 func searchOrders(q *bun.SelectQuery, text string) *bun.SelectQuery {
 	searchPeople(q, text)
 	if number, err := strconv.ParseUint(text, 10, 63); err == nil {
-		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+afterAll)
+		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+lastCharacter)
 		q.WhereOr("o.number = ?", number)
 	}
 	return q

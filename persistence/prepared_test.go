@@ -13,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// counter is a store whose orders all take one connection.
+// counter is a store whose orders all use one connection.
 type counter struct {
 	*testing.T
 	database *persistencetest.Database
@@ -26,7 +26,9 @@ func newCounter(t *testing.T) counter {
 	t.Helper()
 	database := persistencetest.New(t)
 	r := open(t, database, "one.example")
-	db, err := persistence.Open(persistence.Config{URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer()})
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+	})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return counter{t, database, db, r.Stores[0], r.Order(t, database, 0)}
@@ -35,37 +37,36 @@ func newCounter(t *testing.T) counter {
 // place places an order and returns its number.
 func (c counter) place() string {
 	c.Helper()
-	order, err := c.db.PlaceOrder(c.Context(), noon, c.store, c.wanted, nil, nil)
+	order, err := c.db.PlaceOrder(c.Context(), noon, c.store, c.wanted, nil)
 	must(c.T, err)
 	return order.Number
 }
 
-// tell returns what a statement tells of the connection.
-func (c counter) tell(statement string) int64 {
+// query returns the number that a statement returns on that connection.
+func (c counter) query(statement string) int64 {
 	c.Helper()
-	n, err := c.db.OnOneConnection(c.Context(), statement)
+	n, err := c.db.QueryApp(c.Context(), statement)
 	must(c.T, err)
 	return n
 }
 
 func (c counter) prepared() int64 {
 	c.Helper()
-	return c.tell("SELECT count(*) FROM pg_prepared_statements")
+	return c.query("SELECT count(*) FROM pg_prepared_statements")
 }
 
-// What has its values in its text is another statement each time: the connection keeps none
-// of them. What has arguments it keeps, once.
+// A connection prepares each statement with arguments once, and no statement with values in its text.
 func TestOnlyStatementsWithArgumentsArePrepared(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
 	if c.prepared() != 0 {
-		t.Error("a new connection has prepared statements")
+		t.Errorf("prepared statements of a new connection: got %d, want 0", c.prepared())
 	}
-	order, err := c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil, nil)
+	order, err := c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil)
 	must(t, err)
 	placing := c.prepared()
 	if placing == 0 || placing > 15 {
-		t.Errorf("%d statements of an order are prepared", placing)
+		t.Errorf("prepared statements after an order: got %d, want 1 to 15", placing)
 	}
 	for range 5 {
 		c.place()
@@ -76,37 +77,37 @@ func TestOnlyStatementsWithArgumentsArePrepared(t *testing.T) {
 		_, err = c.db.Settings(t.Context(), c.store)
 		must(t, err)
 	}
-	if now := c.prepared(); now > placing+1 { // that a first guest is made is said on the first day only
-		t.Errorf("%d statements are prepared after the first order, %d after reading", placing, now)
+	if now := c.prepared(); now > placing+1 { // one for an existing guest
+		t.Errorf("prepared statements after more orders and lists: got %d, want at most %d", now, placing+1)
 	}
-	if n := c.tell("SELECT count(*) FROM pg_prepared_statements WHERE statement !~ '\\$1'"); n != 0 {
-		t.Errorf("%d statements without arguments are prepared", n)
+	if n := c.query("SELECT count(*) FROM pg_prepared_statements WHERE statement !~ '\\$1'"); n != 0 {
+		t.Errorf("prepared statements without arguments: got %d, want 0", n)
 	}
-	if used := c.tell("SELECT max(generic_plans) FROM pg_prepared_statements"); used < 5 {
-		t.Errorf("no plan is used more than %d times", used)
+	if used := c.query("SELECT max(generic_plans) FROM pg_prepared_statements"); used < 5 {
+		t.Errorf("largest number of uses of a plan: got %d, want at least 5", used)
 	}
-	if replanned := c.tell("SELECT sum(custom_plans)::bigint FROM pg_prepared_statements"); replanned != 0 {
-		t.Errorf("%d statements were planned for their arguments", replanned)
+	if replanned := c.query("SELECT sum(custom_plans)::bigint FROM pg_prepared_statements"); replanned != 0 {
+		t.Errorf("plans for particular arguments: got %d, want 0", replanned)
 	}
 }
 
-// A connection that was ended is followed by another one, which prepares what it needs.
-func TestPreparedStatementsSurviveTheirConnection(t *testing.T) {
+// After the end of a connection, the next connection prepares the statements again.
+func TestPreparedStatementsAfterConnectionLoss(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
 	c.place()
-	must(t, ended(t.Context(), c.database, c.tell("SELECT pg_backend_pid()")))
-	order, err := c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil, nil)
-	if app.CodeOf(err) == app.CodeUnavailable { // nobody could know before
-		order, err = c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil, nil)
+	must(t, terminate(t.Context(), c.database, c.query("SELECT pg_backend_pid()")))
+	order, err := c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil)
+	if app.CodeOf(err) == app.CodeUnavailable { // the first use of the ended connection fails
+		order, err = c.db.PlaceOrder(t.Context(), noon, c.store, c.wanted, nil)
 	}
 	if must(t, err); order.Number != "2" {
-		t.Errorf("the order after the connection's end is number %s", order.Number)
+		t.Errorf("number of the order after the connection's end: got %s, want 2", order.Number)
 	}
 }
 
-// ended ends a connection and waits until it is gone.
-func ended(ctx context.Context, db *persistencetest.Database, backend int64) error {
+// terminate ends a connection and waits for its end.
+func terminate(ctx context.Context, db *persistencetest.Database, backend int64) error {
 	owner, err := pgx.Connect(ctx, db.OwnerURL)
 	if err != nil {
 		return err
@@ -115,12 +116,12 @@ func ended(ctx context.Context, db *persistencetest.Database, backend int64) err
 	var gone bool
 	err = owner.QueryRow(ctx, "SELECT pg_terminate_backend($1, 10000)", backend).Scan(&gone)
 	if err == nil && !gone {
-		err = errors.New("the connection does not end")
+		err = errors.New("the connection did not end within 10 s")
 	}
 	return err
 }
 
-// A migration that changes what a prepared statement returns fails no order.
+// No order fails after a migration that changes the result type of a prepared statement.
 func TestPreparedStatementsSurviveMigrations(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -128,18 +129,19 @@ func TestPreparedStatementsSurviveMigrations(t *testing.T) {
 	owner, err := pgx.Connect(t.Context(), c.database.OwnerURL)
 	must(t, err)
 	defer owner.Close(t.Context())
-	for _, change := range []string{"ALTER TABLE products ALTER name TYPE varchar(500)", "ALTER TABLE orders ADD COLUMN wrapped boolean"} {
+	for _, change := range []string{"ALTER TABLE products ALTER name TYPE varchar(500)",
+		"ALTER TABLE orders ADD COLUMN wrapped boolean"} {
 		_, err = owner.Exec(t.Context(), change)
 		must(t, err)
 		c.place()
 	}
 	if number := c.place(); number != "4" {
-		t.Errorf("the order after the migrations is number %s", number)
+		t.Errorf("number of the order after the migrations: got %s, want 4", number)
 	}
 }
 
-// An order that waits for its number ends with its request: nothing of it stays, neither a
-// lock nor a number.
+// An order that waits for its number ends with its request. It leaves neither a lock nor a gap in the
+// numbers.
 func TestPreparedStatementsAreCancelled(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -155,12 +157,13 @@ func TestPreparedStatementsAreCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {
-		_, err := c.db.PlaceOrder(ctx, noon, c.store, c.wanted, nil, nil)
+		_, err := c.db.PlaceOrder(ctx, noon, c.store, c.wanted, nil)
 		failed <- err
 	}()
 	waits := func() bool {
 		var n int
-		must(t, other.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))").Scan(&n))
+		must(t, other.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks
+			WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`).Scan(&n))
 		return n > 0
 	}
 	for !waits() {
@@ -168,13 +171,13 @@ func TestPreparedStatementsAreCancelled(t *testing.T) {
 	}
 	cancel()
 	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled order: got error %v, want %v", err, context.Canceled)
 	}
 	for waits() {
 		time.Sleep(time.Millisecond)
 	}
 	must(t, other.Rollback(t.Context()))
 	if number := c.place(); number != "2" {
-		t.Errorf("the order after the cancelled one is number %s", number)
+		t.Errorf("number of the order after the cancelled one: got %s, want 2", number)
 	}
 }

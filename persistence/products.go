@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// productRow is a product as its table holds it.
+// productRow is a row of the table products.
 type productRow struct {
 	bun.BaseModel `bun:"table:products,alias:p"`
 
@@ -30,26 +31,43 @@ type productRow struct {
 	TaxRatePPM    *int64                     `bun:"tax_rate_ppm"`
 	IsAvailable   bool
 	StockQuantity *int64
+	SoldOutUntil  *time.Time
+	OptionGroups  pg.JSONList[app.OptionGroup] `bun:"type:jsonb"`
+	Position      int64
+	ExternalID    string            `bun:"external_id"`
+	Metadata      map[string]string `bun:"type:jsonb"`
 	Version       int64
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
+	DeletedAt     *time.Time
 }
 
-func (r productRow) product() app.Product {
-	return app.Product{
+// product returns the product as of a time.
+func (r productRow) product(now time.Time) app.Product {
+	p := app.Product{
 		ID: r.ID, StoreID: r.StoreID, SKU: r.SKU, Name: r.Name, Description: r.Description, Category: r.Category,
-		ImageURL: r.ImageURL, PriceMinor: r.PriceMinor, Currency: r.Currency, Prices: r.Prices, Translations: r.Translations,
-		TaxRatePPM: r.TaxRatePPM, IsAvailable: r.IsAvailable, StockQuantity: r.StockQuantity, Version: r.Version,
+		ImageURL: r.ImageURL, PriceMinor: r.PriceMinor, Currency: r.Currency, Prices: r.Prices,
+		Translations: r.Translations, TaxRatePPM: r.TaxRatePPM, IsAvailable: r.IsAvailable,
+		StockQuantity: r.StockQuantity, SoldOutUntil: pg.TimeOrNil(r.SoldOutUntil), OptionGroups: r.OptionGroups,
+		Position: r.Position, ExternalID: r.ExternalID, Metadata: r.Metadata, Version: r.Version,
 		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+		DeletedAt: pg.TimeOrNil(r.DeletedAt),
 	}
+	p.Orderable = p.OrderableAt(now)
+	return p
 }
 
 func rowOfProduct(p app.Product) productRow {
 	row := productRow{
 		ID: p.ID, StoreID: p.StoreID, SKU: p.SKU, Name: p.Name, Description: p.Description, Category: p.Category,
-		ImageURL: p.ImageURL, PriceMinor: p.PriceMinor, Currency: p.Currency, Prices: p.Prices, Translations: p.Translations,
-		TaxRatePPM: p.TaxRatePPM, IsAvailable: p.IsAvailable, StockQuantity: p.StockQuantity, Version: p.Version,
+		ImageURL: p.ImageURL, PriceMinor: p.PriceMinor, Currency: p.Currency, Prices: p.Prices,
+		Translations: p.Translations, TaxRatePPM: p.TaxRatePPM, IsAvailable: p.IsAvailable,
+		StockQuantity: p.StockQuantity, OptionGroups: p.OptionGroups, Position: p.Position, Version: p.Version,
 		CreatedAt: p.CreatedAt.Time, UpdatedAt: p.UpdatedAt.Time,
+	}
+	row.ExternalID, row.Metadata = p.ExternalID, metadataOf(p.Metadata)
+	if p.SoldOutUntil != nil {
+		row.SoldOutUntil = &p.SoldOutUntil.Time
 	}
 	if row.Prices == nil {
 		row.Prices = map[app.Currency]int64{}
@@ -57,19 +75,41 @@ func rowOfProduct(p app.Product) productRow {
 	if row.Translations == nil {
 		row.Translations = map[string]app.ProductText{}
 	}
+	if row.OptionGroups == nil {
+		row.OptionGroups = []app.OptionGroup{}
+	}
 	return row
 }
 
-// Products lists a store's products, the newest first, at most limit of them, from after
-// the one named (its zero value = from the start).
-func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.ProductFilter, after Cursor, limit int) ([]app.Product, error) {
+// orderable is the condition of [app.Product.OrderableAt] on a product that is not deleted, with the time as its only
+// argument.
+const orderable = `(p.is_available AND (p.stock_quantity IS NULL OR p.stock_quantity > 0)
+	AND (p.sold_out_until IS NULL OR p.sold_out_until <= ?))`
+
+// Products lists a store's products, newest first.
+func (db *DB) Products(
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after Cursor, limit int,
+) ([]app.Product, error) {
+	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
+		q.OrderExpr("p.created_at DESC, p.id DESC")
+		if after.ID != "" {
+			q.Where("(p.created_at, p.id) < (?, ?)", after.At, after.ID)
+		}
+	})
+}
+
+// listProducts lists the products of a filter. page adds the order and the start of the page.
+func (db *DB) listProducts(
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, limit int,
+	page func(*bun.SelectQuery),
+) ([]app.Product, error) {
 	var rows []productRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		q := tx.NewSelect().Model(&rows).Where("p.store_id = ? AND p.deleted_at IS NULL", store).
-			OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit))
-		if after.ID != "" {
-			q.Where("(p.created_at, p.id) < (?, ?)", after.At, after.ID)
+		q := tx.NewSelect().Model(&rows).Where("p.store_id = ?", store).Limit(int64(limit))
+		page(q)
+		if !filter.Deleted {
+			q.Where("p.deleted_at IS NULL")
 		}
 		if filter.Category != "" {
 			q.Where("p.category = ?", filter.Category)
@@ -77,8 +117,14 @@ func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.Produc
 		if filter.IsAvailable != nil {
 			q.Where("p.is_available = ?", *filter.IsAvailable)
 		}
+		if filter.Orderable != nil {
+			q.Where("(p.deleted_at IS NULL AND "+orderable+") = ?", now, *filter.Orderable)
+		}
 		if filter.UpdatedSince != nil {
 			q.Where("p.updated_at >= ?", filter.UpdatedSince.Time)
+		}
+		if filter.ExternalID != "" {
+			q.Where("p.external_id = ?", filter.ExternalID)
 		}
 		if filter.Query != "" {
 			pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(filter.Query) + "%"
@@ -89,14 +135,13 @@ func (db *DB) Products(ctx context.Context, store app.StoreID, filter app.Produc
 	})
 	products := make([]app.Product, len(rows))
 	for i, row := range rows {
-		products[i] = row.product()
+		products[i] = row.product(now)
 	}
 	return products, err
 }
 
-// Categories counts the products of a store's menu by category, in the order of the names'
-// characters, at most limit of them, from after the one named ("" = from the start). What has
-// no category is not among them.
+// Categories counts a store's products by category, ordered by the category names' code points. It
+// starts after the category after. Products without a category are not counted.
 func (db *DB) Categories(ctx context.Context, store app.StoreID, after string, limit int) ([]app.Category, error) {
 	var categories []app.Category
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -108,38 +153,51 @@ func (db *DB) Categories(ctx context.Context, store app.StoreID, after string, l
 	return categories, err
 }
 
-// Product returns a product of a store, NOT_FOUND if it has none of that id.
-func (db *DB) Product(ctx context.Context, store app.StoreID, id app.ProductID) (app.Product, error) {
+// Product returns a product of a store, NOT_FOUND if there is no such product.
+func (db *DB) Product(
+	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID,
+) (app.Product, error) {
 	var row productRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).Scan(ctx)
+		return tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).
+			Scan(ctx)
 	})
-	return row.product(), err
+	return row.product(now), err
 }
 
-// CreateProduct adds a product to the menu and tells of it: product.created. Times, id and
-// version are made here. It returns CONFLICT when the SKU is taken, and what
-// Idempotency-Keys can lead to; render makes the answer that is stored for once.
-func (db *DB) CreateProduct(ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *Once, render func(app.Product) any) (app.Product, error) {
+// CreateProduct adds a product to a store and emits product.created. It sets the id, the version and
+// the times. It returns CONFLICT if another product has the SKU or the externalId, and the errors of [pg.RunOnce].
+func (db *DB) CreateProduct(
+	ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *Once,
+) (app.Product, error) {
 	now = app.At(now).Time
-	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {
-		p.ID, p.StoreID, p.Version, p.CreatedAt, p.UpdatedAt = app.NewID[app.ProductID](now), store, 1, app.At(now), app.At(now)
+	created, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {
+		p.ID, p.StoreID, p.Version = app.NewID[app.ProductID](now), store, 1
+		p.CreatedAt, p.UpdatedAt = app.At(now), app.At(now)
+		p.NewOptionIDs(now)
 		row := rowOfProduct(p)
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Product{}, skuTaken(err, p.SKU)
 		}
-		return row.product(), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product())
-	}, render)
+		if err := awaitSale(ctx, tx, now, p); err != nil {
+			return app.Product{}, err
+		}
+		return row.product(now), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product(now))
+	})
+	return created, db.externalIDTaken(ctx, store, Products, p.ExternalID, err)
 }
 
-// ChangeProduct changes a product as change does and tells of it: product.updated. Nothing
-// changed changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any), CONFLICT
-// when the SKU is taken, and what change returns.
-func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64, change func(*app.Product) error) (app.Product, error) {
+// ChangeProduct applies change to a product and emits product.updated. It records changed prices. It writes nothing if
+// change changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), CONFLICT
+// if another product has the SKU or the externalId, and the errors of change.
+func (db *DB) ChangeProduct(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.ProductID, version int64,
+	change func(*app.Product) error,
+) (app.Product, error) {
 	now = app.At(now).Time
 	var changed app.Product
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		before, err := lockProduct(ctx, tx, store, id, version)
+		before, err := lockProduct(ctx, tx, now, store, id, version)
 		if err != nil {
 			return err
 		}
@@ -147,54 +205,76 @@ func (db *DB) ChangeProduct(ctx context.Context, now time.Time, store app.StoreI
 		if err := change(&changed); err != nil {
 			return err
 		}
+		changed.Orderable = changed.OrderableAt(now)
+		changed.NewOptionIDs(now)
 		fields := before.Changes(changed)
 		if len(fields) == 0 {
 			return nil
 		}
 		changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
 		row := rowOfProduct(changed)
-		if _, err := tx.NewUpdate().Model(&row).ExcludeColumn("id", "store_id", "created_at").
+		if _, err := tx.NewUpdate().Model(&row).ExcludeColumn("id", "store_id", "created_at", "deleted_at").
 			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {
 			return skuTaken(err, changed.SKU)
 		}
-		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: changed, ChangedFields: fields})
+		if details := before.PriceChanges(changed); details != nil {
+			if err := pg.Audit(ctx, tx, now, store, by, app.AuditPricesChanged, string(id), details); err != nil {
+				return err
+			}
+		}
+		if slices.Contains(fields, "soldOutUntil") {
+			if err := awaitSale(ctx, tx, now, changed); err != nil {
+				return err
+			}
+		}
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated,
+			app.ProductUpdated{Product: changed, ChangedFields: fields})
 	})
-	return changed, err
+	return changed, db.externalIDTaken(ctx, store, Products, changed.ExternalID, err)
 }
 
-// DeleteProduct takes a product off the menu for good and tells of it: product.updated with
-// the changed field deletedAt. Orders keep what they know of it. It returns NOT_FOUND, also
-// the second time, or VERSION_MISMATCH (version 0 is any).
-func (db *DB) DeleteProduct(ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64) error {
+// DeleteProduct deletes a product and emits product.updated with the changed field deletedAt. Orders
+// keep their copies of the product's data. It returns NOT_FOUND, also if the product is already
+// deleted, or VERSION_MISMATCH (version 0 matches every version).
+func (db *DB) DeleteProduct(
+	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64,
+) error {
 	now = app.At(now).Time
 	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		product, err := lockProduct(ctx, tx, store, id, version)
+		product, err := lockProduct(ctx, tx, now, store, id, version)
 		if err != nil {
 			return err
 		}
-		product.Version, product.UpdatedAt = product.Version+1, app.At(now)
-		if _, err := tx.NewRaw("UPDATE products SET deleted_at = ?0, updated_at = ?0, version = ?1 WHERE store_id = ?2 AND id = ?3",
-			now, product.Version, store, id).Exec(ctx); err != nil {
+		deleted := app.At(now)
+		product.Version, product.UpdatedAt, product.DeletedAt = product.Version+1, deleted, &deleted
+		product.Orderable = false
+		_, err = tx.NewRaw(`UPDATE products SET deleted_at = ?0, updated_at = ?0, version = ?1
+			WHERE store_id = ?2 AND id = ?3`, now, product.Version, store, id).Exec(ctx)
+		if err != nil {
 			return err
 		}
-		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated, app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
+		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated,
+			app.ProductUpdated{Product: product, ChangedFields: []string{"deletedAt"}})
 	})
 }
 
-// lockProduct keeps a product from being changed by others. It returns NOT_FOUND, or
-// VERSION_MISMATCH when version is not 0 and not the product's.
-func lockProduct(ctx context.Context, tx bun.Tx, store app.StoreID, id app.ProductID, version int64) (app.Product, error) {
+// lockProduct locks a product until the end of the transaction. It returns NOT_FOUND or
+// VERSION_MISMATCH (version 0 matches every version).
+func lockProduct(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.ProductID, version int64,
+) (app.Product, error) {
 	var row productRow
-	err := tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).For("NO KEY UPDATE").Scan(ctx)
+	err := tx.NewSelect().Model(&row).Where("p.store_id = ? AND p.id = ? AND p.deleted_at IS NULL", store, id).
+		For("NO KEY UPDATE").Scan(ctx)
 	if err == nil {
 		err = pg.CheckVersion(version, row.Version)
 	}
-	return row.product(), err
+	return row.product(now), err
 }
 
 func skuTaken(err error, sku string) error {
-	if pg.IsDuplicate(err) {
-		return app.Errorf(app.CodeConflict, "there is a product with the SKU %s already", sku)
+	if pg.IsDuplicateIn(err, "products_by_sku") {
+		return app.Errorf(app.CodeConflict, "another product already has the SKU %s", sku)
 	}
 	return err
 }

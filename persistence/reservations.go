@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// reservationRow is a reservation as its table holds it.
+// reservationRow is a row of the table reservations.
 type reservationRow struct {
 	bun.BaseModel `bun:"table:reservations,alias:r"`
 
@@ -27,10 +27,13 @@ type reservationRow struct {
 	StartAt            time.Time
 	EndAt              time.Time
 	Notes              string
+	TableLabel         string
 	ConfirmedRealm     *app.Realm
 	ConfirmedBy        *string
 	ConfirmedAt        *time.Time
 	CancellationReason string
+	ExternalID         string            `bun:"external_id"`
+	Metadata           map[string]string `bun:"type:jsonb"`
 	Version            int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
@@ -39,9 +42,14 @@ type reservationRow struct {
 func (r reservationRow) reservation(timezone string) app.Reservation {
 	reservation := app.Reservation{
 		ID: r.ID, StoreID: r.StoreID, Status: r.Status,
-		Customer:  app.ReservationCustomer{ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone},
-		PartySize: r.PartySize, StartAt: app.At(r.StartAt), EndAt: app.At(r.EndAt), Timezone: timezone, Notes: r.Notes,
-		ConfirmedAt: pg.TimeOrNil(r.ConfirmedAt), Version: r.Version, CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+		Customer: app.ReservationCustomer{
+			ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone,
+		},
+		PartySize: r.PartySize, StartAt: app.At(r.StartAt), EndAt: app.At(r.EndAt),
+		Minutes: int(r.EndAt.Sub(r.StartAt).Minutes()), Timezone: timezone, Notes: r.Notes, TableLabel: r.TableLabel,
+		ConfirmedAt: pg.TimeOrNil(r.ConfirmedAt), ExternalID: r.ExternalID, Metadata: r.Metadata, Version: r.Version,
+		CreatedAt: app.At(r.CreatedAt),
+		UpdatedAt: app.At(r.UpdatedAt),
 	}
 	if r.ConfirmedBy != nil {
 		reservation.ConfirmedBy = &app.ReservationActor{Realm: *r.ConfirmedRealm, ID: *r.ConfirmedBy}
@@ -52,18 +60,22 @@ func (r reservationRow) reservation(timezone string) app.Reservation {
 	return reservation
 }
 
-// Reserve makes a reservation and tells of it: reservation.created. The guests of all that
-// hold seats never are more than the store has, whoever reserves at the same time. It returns
-// VALIDATION_FAILED for an unknown customer, OUTSIDE_BOOKING_WINDOW, SLOT_FULL, and what
-// Idempotency-Keys can lead to; render makes the answer that is stored for once.
-func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *Once, render func(app.Reservation) any) (app.Reservation, error) {
+// Reserve creates a reservation and emits reservation.created. Concurrent reservations never occupy
+// more seats than the store has. It returns VALIDATION_FAILED for an unknown customer,
+// OUTSIDE_BOOKING_WINDOW, SLOT_FULL, CONFLICT if another reservation has the externalId, and the errors
+// of [pg.RunOnce].
+func (db *DB) Reserve(
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *Once,
+) (app.Reservation, error) {
 	now = app.At(now).Time
-	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Reservation, error) {
-		customer, err := reservingCustomer(ctx, tx, store, in)
+	made, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(
+		ctx context.Context, tx bun.Tx,
+	) (app.Reservation, error) {
+		settings, err := lockSettings(ctx, tx, store)
 		if err != nil {
 			return app.Reservation{}, err
 		}
-		settings, err := lockSettings(ctx, tx, store)
+		customer, err := reservingCustomer(ctx, tx, store, in)
 		if err != nil {
 			return app.Reservation{}, err
 		}
@@ -75,9 +87,10 @@ func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in 
 		}
 		row := reservationRow{
 			ID: app.NewID[app.ReservationID](now), StoreID: store, Status: app.ReservationPending,
-			CustomerID: customer.ID, CustomerName: customer.Name, CustomerEmail: customer.Email, CustomerPhone: customer.Phone,
-			PartySize: in.PartySize, StartAt: in.StartAt.Time, EndAt: in.StartAt.Add(time.Duration(in.Minutes) * time.Minute), Notes: in.Notes,
-			Version: 1, CreatedAt: now, UpdatedAt: now,
+			CustomerID: customer.ID, CustomerName: customer.Name, CustomerEmail: customer.Email,
+			CustomerPhone: customer.Phone, PartySize: in.PartySize, StartAt: in.StartAt.Time,
+			EndAt: in.StartAt.Add(time.Duration(in.Minutes) * time.Minute), Notes: in.Notes, TableLabel: in.TableLabel,
+			ExternalID: in.ExternalID, Metadata: metadataOf(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
 		}
 		if err := checkSeats(ctx, tx, row, settings.Seats); err != nil {
 			return app.Reservation{}, err
@@ -87,53 +100,67 @@ func (db *DB) Reserve(ctx context.Context, now time.Time, store app.StoreID, in 
 		}
 		reservation := row.reservation(settings.Timezone)
 		return reservation, delivery.Emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
-	}, render)
+	})
+	return made, db.externalIDTaken(ctx, store, Reservations, in.ExternalID, err)
 }
 
-// reservingCustomer returns who comes: a known customer, or somebody of whom nothing but the
-// reservation is remembered.
-func reservingCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewReservation) (app.ReservationCustomer, error) {
+// reservingCustomer returns the customer of a reservation: a customer of the store, or a guest. A guest
+// is stored only with the reservation. It locks the customer, so that an erasure finds the reservation. To avoid
+// deadlocks, a transaction locks in this order: the store, the reservation, the customer.
+func reservingCustomer(
+	ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewReservation,
+) (app.ReservationCustomer, error) {
 	if in.CustomerID == "" {
 		return in.Guest, nil
 	}
 	c := app.ReservationCustomer{ID: &in.CustomerID}
-	err := tx.NewRaw(`SELECT trim(first_name || ' ' || last_name), email, phone FROM customers WHERE store_id = ? AND id = ?`, store, in.CustomerID).
+	err := tx.NewRaw(`SELECT trim(first_name || ' ' || last_name), email, phone
+		FROM customers WHERE store_id = ? AND id = ? AND erased_at IS NULL FOR SHARE`, store, in.CustomerID).
 		Scan(ctx, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
-		return c, app.Invalid("customerId", "is not a customer of this store")
+		return c, notACustomer()
 	}
 	return c, err
 }
 
-// checkSeats returns SLOT_FULL when there are not enough seats for a reservation. Whoever
-// asks has the store's lock.
+// checkSeats returns SLOT_FULL if too few seats are free for a reservation. The caller must hold the
+// store's lock, see lockSettings.
 func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) error {
-	var rows []reservationRow
-	if err := seatedDuring(tx, &rows, row).Scan(ctx); err != nil {
+	parties, err := seatedParties(ctx, tx, row)
+	if err != nil {
 		return err
 	}
-	parties := make([]app.Seated, len(rows))
-	for i, r := range rows {
-		parties[i] = app.Seated{Start: r.StartAt, End: r.EndAt, PartySize: r.PartySize}
-	}
 	if free := seats - app.PeakCovers(parties); row.PartySize > free {
-		return app.Errorf(app.CodeSlotFull, "at that time there are %d seats left of %d", max(free, 0), seats)
+		return app.Errorf(app.CodeSlotFull, "only %d of %d seats are free at that time", max(free, 0), seats)
 	}
 	return nil
 }
 
-// seatedDuring finds who holds seats during a reservation.
+// seatedDuring selects the other reservations that occupy seats during reservation r.
 func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
 	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
-		Where("r.store_id = ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID).
+		Where("r.store_id = ? AND r.id <> ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID, r.ID).
 		Where(overlapping, r.StartAt, app.MaxReservationMinutes, r.EndAt, r.StartAt)
 }
 
-// overlapping is a reservation r that is there between two times; its index finds when it
-// begins, at the earliest as long before as any lasts.
+// seatedParties returns the parties that occupy seats during reservation r.
+func seatedParties(ctx context.Context, tx bun.Tx, r reservationRow) ([]app.Seated, error) {
+	var rows []reservationRow
+	if err := seatedDuring(tx, &rows, r).Scan(ctx); err != nil {
+		return nil, err
+	}
+	parties := make([]app.Seated, len(rows))
+	for i, row := range rows {
+		parties[i] = app.Seated{Start: row.StartAt, End: row.EndAt, PartySize: row.PartySize}
+	}
+	return parties, nil
+}
+
+// overlapping is the condition that reservation r overlaps a period. The index on start_at limits the
+// search to reservations that begin at most the longest duration before the period.
 const overlapping = "r.start_at > ?::timestamptz - make_interval(mins => ?) AND r.start_at < ? AND r.end_at > ?"
 
-// Reservation returns a reservation of a store, NOT_FOUND if it has none of that id.
+// Reservation returns a reservation of a store, NOT_FOUND if there is no such reservation.
 func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.ReservationID) (app.Reservation, error) {
 	var reservation app.Reservation
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -149,9 +176,10 @@ func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.Reserva
 	return reservation, err
 }
 
-// Reservations lists a store's reservations in the order in which they begin, at most limit
-// of them, from after the one named (its zero value = from the start).
-func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.ReservationFilter, after Cursor, limit int) ([]app.Reservation, error) {
+// Reservations lists a store's reservations ordered by their start.
+func (db *DB) Reservations(
+	ctx context.Context, store app.StoreID, filter app.ReservationFilter, after Cursor, limit int,
+) ([]app.Reservation, error) {
 	reservations := []app.Reservation{}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := settingsOf(ctx, tx, store)
@@ -179,7 +207,10 @@ func (db *DB) Reservations(ctx context.Context, store app.StoreID, filter app.Re
 	return reservations, err
 }
 
-func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone *time.Location, filter app.ReservationFilter, after Cursor, limit int) (*bun.SelectQuery, error) {
+func listReservations(
+	tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone *time.Location, filter app.ReservationFilter,
+	after Cursor, limit int,
+) (*bun.SelectQuery, error) {
 	q := tx.NewSelect().Model(rows).Where("r.store_id = ?", store).OrderExpr("r.start_at, r.id").Limit(int64(limit))
 	if after.ID != "" {
 		q.Where("(r.start_at, r.id) > (?, ?)", after.At, after.ID)
@@ -192,6 +223,12 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 	}
 	if filter.To != nil {
 		q.Where("r.start_at < ?", filter.To.Time)
+	}
+	if filter.UpdatedSince != nil {
+		q.Where("r.updated_at >= ?", filter.UpdatedSince.Time)
+	}
+	if filter.ExternalID != "" {
+		q.Where("r.external_id = ?", filter.ExternalID)
 	}
 	if filter.Date != "" {
 		from, to, err := app.DayIn(zone, filter.Date)
@@ -211,16 +248,21 @@ func listReservations(tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone
 		q.Where("r.customer_id = ?", filter.CustomerID)
 	}
 	if filter.Query != "" {
-		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchPeople(q, strings.TrimSpace(filter.Query)) })
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
+			return searchPeople(q, strings.TrimSpace(filter.Query))
+		})
 	}
 	return q, nil
 }
 
-// ChangeReservationStatus takes a reservation a step on and tells of it where there is an
-// event for it: reservation.confirmed, reservation.cancelled. The status that it has already
-// changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any) or
+// ChangeReservationStatus changes the status of a reservation and emits reservation.confirmed or
+// reservation.cancelled if the new status has an event. It writes nothing if the reservation already
+// has the status. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version) or
 // INVALID_TRANSITION.
-func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store app.StoreID, id app.ReservationID, version int64, change app.ReservationStatusChange) (app.Reservation, error) {
+func (db *DB) ChangeReservationStatus(
+	ctx context.Context, now time.Time, store app.StoreID, id app.ReservationID, version int64,
+	change app.ReservationStatusChange,
+) (app.Reservation, error) {
 	now = app.At(now).Time
 	var moved app.Reservation
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -247,16 +289,18 @@ func (db *DB) ChangeReservationStatus(ctx context.Context, now time.Time, store 
 		case app.ReservationCancelled:
 			row.CancellationReason = *moved.CancellationReason
 		}
-		if _, err := tx.NewUpdate().Model(&row).Column("status", "confirmed_realm", "confirmed_by", "confirmed_at", "cancellation_reason", "version", "updated_at").
+		if _, err := tx.NewUpdate().Model(&row).
+			Column("status", "confirmed_realm", "confirmed_by", "confirmed_at", "cancellation_reason", "version",
+				"updated_at").
 			Where("r.store_id = ? AND r.id = ?", store, id).Exec(ctx); err != nil {
 			return err
 		}
-		return tellOfReservation(ctx, tx, now, moved)
+		return emitReservationStatus(ctx, tx, now, moved)
 	})
 	return moved, err
 }
 
-func tellOfReservation(ctx context.Context, tx bun.Tx, now time.Time, r app.Reservation) error {
+func emitReservationStatus(ctx context.Context, tx bun.Tx, now time.Time, r app.Reservation) error {
 	switch r.Status {
 	case app.ReservationConfirmed:
 		return delivery.Emit(ctx, tx, now, r.StoreID, app.EventReservationConfirmed, r)

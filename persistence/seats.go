@@ -8,8 +8,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// SeatsOfDay tells how many of a store's seats are taken over a day in its zone, by those who
-// came the day before as well.
+// SeatsOfDay returns the number of taken seats over a day in the store's time zone, including
+// reservations that began on the day before.
 func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (app.SeatsOfDay, error) {
 	var day app.SeatsOfDay
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -25,15 +25,13 @@ func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (a
 		if err != nil {
 			return err
 		}
-		var rows []reservationRow
-		if err := seatedDuring(tx, &rows, reservationRow{StoreID: store, StartAt: from, EndAt: to}).Scan(ctx); err != nil {
+		parties, err := seatedParties(ctx, tx, reservationRow{StoreID: store, StartAt: from, EndAt: to})
+		if err != nil {
 			return err
 		}
-		parties := make([]app.Seated, len(rows))
-		for i, r := range rows {
-			parties[i] = app.Seated{Start: r.StartAt, End: r.EndAt, PartySize: r.PartySize}
+		day = app.SeatsOfDay{
+			Date: date, Timezone: settings.Timezone, Seats: settings.Seats, Taken: app.SeatsOver(parties, from, to),
 		}
-		day = app.SeatsOfDay{Date: date, Timezone: settings.Timezone, Seats: settings.Seats, Taken: app.SeatsOver(parties, from, to)}
 		for _, taken := range day.Taken {
 			day.Peak = max(day.Peak, taken.Seats)
 		}

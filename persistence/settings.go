@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// settingsRow is what of a store its settings are.
+// settingsRow holds the columns of the table stores that are settings.
 type settingsRow struct {
 	bun.BaseModel `bun:"table:stores,alias:s"`
 
@@ -24,22 +24,40 @@ type settingsRow struct {
 	ReservationMinutes    int
 	BookingLeadMinutes    int
 	BookingMaxDays        int
+	OpeningHours          app.OpeningHours            `bun:"type:jsonb"`
+	Closures              []app.Closure               `bun:"type:jsonb"`
+	PrepMinutes           map[app.FulfillmentType]int `bun:"type:jsonb"`
+	OrderLeadMinutes      int
+	OrderMaxDays          int
+	RemindAfterMinutes    int
+	CancelAfterMinutes    int
+	RequireOTP            bool `bun:"require_otp"`
 	SettingsVersion       int64
 }
 
 func (r settingsRow) settings() app.Settings {
 	return app.Settings{
-		Timezone: r.Timezone, BusinessDayCutoffHour: r.BusinessDayCutoffHour, TaxRatePPM: r.TaxRatePPM, TaxIncluded: r.TaxIncluded,
-		TaxDeliveryFee: r.TaxDeliveryFee, DeliveryFees: r.DeliveryFees, Seats: r.Seats, ReservationMinutes: r.ReservationMinutes,
-		BookingLeadMinutes: r.BookingLeadMinutes, BookingMaxDays: r.BookingMaxDays, Version: r.SettingsVersion,
+		Timezone: r.Timezone, BusinessDayCutoffHour: r.BusinessDayCutoffHour, TaxRatePPM: r.TaxRatePPM,
+		TaxIncluded: r.TaxIncluded, TaxDeliveryFee: r.TaxDeliveryFee, DeliveryFees: r.DeliveryFees, Seats: r.Seats,
+		ReservationMinutes: r.ReservationMinutes, BookingLeadMinutes: r.BookingLeadMinutes,
+		BookingMaxDays: r.BookingMaxDays, OpeningHours: r.OpeningHours, Closures: r.Closures,
+		PrepMinutes: r.PrepMinutes, OrderLeadMinutes: r.OrderLeadMinutes, OrderMaxDays: r.OrderMaxDays,
+		Acceptance: app.Acceptance{
+			RemindAfterMinutes: r.RemindAfterMinutes, CancelAfterMinutes: r.CancelAfterMinutes,
+		},
+		RequireOTP: r.RequireOTP, Version: r.SettingsVersion,
 	}
 }
 
 func rowOfSettings(s app.Settings) settingsRow {
 	return settingsRow{
-		Timezone: s.Timezone, BusinessDayCutoffHour: s.BusinessDayCutoffHour, TaxRatePPM: s.TaxRatePPM, TaxIncluded: s.TaxIncluded,
-		TaxDeliveryFee: s.TaxDeliveryFee, DeliveryFees: s.DeliveryFees, Seats: s.Seats, ReservationMinutes: s.ReservationMinutes,
-		BookingLeadMinutes: s.BookingLeadMinutes, BookingMaxDays: s.BookingMaxDays, SettingsVersion: s.Version,
+		Timezone: s.Timezone, BusinessDayCutoffHour: s.BusinessDayCutoffHour, TaxRatePPM: s.TaxRatePPM,
+		TaxIncluded: s.TaxIncluded, TaxDeliveryFee: s.TaxDeliveryFee, DeliveryFees: s.DeliveryFees, Seats: s.Seats,
+		ReservationMinutes: s.ReservationMinutes, BookingLeadMinutes: s.BookingLeadMinutes,
+		BookingMaxDays: s.BookingMaxDays, OpeningHours: s.OpeningHours, Closures: s.Closures,
+		PrepMinutes: s.PrepMinutes, OrderLeadMinutes: s.OrderLeadMinutes, OrderMaxDays: s.OrderMaxDays,
+		RemindAfterMinutes: s.Acceptance.RemindAfterMinutes, CancelAfterMinutes: s.Acceptance.CancelAfterMinutes,
+		RequireOTP: s.RequireOTP, SettingsVersion: s.Version,
 	}
 }
 
@@ -59,18 +77,21 @@ func settingsOf(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings
 	return row.settings(), err
 }
 
-// lockSettings is settingsOf with the store's lock: settings change, and seats are given
-// away, one after the other.
+// lockSettings is settingsOf with a lock of the store. The lock serialises changes of settings and the
+// assignment of seats.
 func lockSettings(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {
 	var row settingsRow
 	err := tx.NewSelect().Model(&row).Where("s.id = ?", store).For("NO KEY UPDATE").Scan(ctx)
 	return row.settings(), err
 }
 
-// ChangeSettings changes a store's settings as change does, with a line in the audit trail.
-// Nothing changed changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 is any)
-// and what change returns.
-func (db *DB) ChangeSettings(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, version int64, change func(*app.Settings) error) (app.Settings, error) {
+// ChangeSettings applies change to a store's settings and records the differences in the audit trail.
+// It writes nothing if change changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0
+// matches every version) and the errors of change.
+func (db *DB) ChangeSettings(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, version int64,
+	change func(*app.Settings) error,
+) (app.Settings, error) {
 	var changed app.Settings
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		before, err := lockSettings(ctx, tx, store)

@@ -12,206 +12,163 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// NewUser is what it takes to make a user. PasswordHash is encoded Argon2id.
-type NewUser struct {
-	Email        string
-	Name         string
-	PasswordHash string
-	PlatformRole *string
-	Roles        map[app.StoreID]app.Role
+// Memberships belong to the live store and apply to its sandbox: a trigger copies every change. Every
+// operation in a sandbox acts on the live store (contract §2, Sandbox).
+
+// liveStore is the id of the live store of the store $1, which may be a sandbox.
+const liveStore = `(SELECT coalesce(sandbox_of, id) FROM stores WHERE id = $1)`
+
+// live returns the live store of a store, which may be a sandbox. It returns NOT_FOUND if there is no such
+// store.
+func live(ctx context.Context, tx bun.Tx, store app.StoreID) (app.StoreID, error) {
+	var found app.StoreID
+	err := tx.NewRaw(`SELECT coalesce(sandbox_of, id) FROM stores WHERE id = ?`, store).Scan(ctx, &found)
+	return found, err
 }
 
-// CreateUser makes a user with its roles. An e-mail address already in use, in any case,
-// is CONFLICT.
-func (db *DB) CreateUser(ctx context.Context, now time.Time, user NewUser) (app.UserID, error) {
-	id := app.NewID[app.UserID](now)
-	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.NewRaw(`INSERT INTO users (id, email, name, password_hash, platform_role, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			id, user.Email, user.Name, user.PasswordHash, user.PlatformRole, now).Exec(ctx)
-		if pg.IsDuplicate(err) {
-			return app.Errorf(app.CodeConflict, "there is a user with the address %s already", user.Email)
-		}
-		if err != nil {
-			return err
-		}
-		for store, role := range user.Roles {
-			_, err := tx.NewRaw(`INSERT INTO memberships (user_id, store_id, role, created_at) VALUES (?, ?, ?, ?)`,
-				id, store, role, now).Exec(ctx)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return id, err
-}
-
-// Login is what a password is checked against.
-type Login struct {
-	User         app.User
-	PasswordHash string
-	Disabled     bool
-}
-
-// LoginByEmail returns the user with that e-mail address, in any case; NOT_FOUND if there
-// is none.
-func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
-	var login Login
-	err := db.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
-		FROM users WHERE lower(email) = lower(?)`, email).
-		Scan(ctx, &login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash, &login.Disabled)
-	return login, pg.Classify(err)
-}
-
-// SetPasswordHash replaces a user's hash, unless it is no longer the one that was checked.
-func (db *DB) SetPasswordHash(ctx context.Context, user app.UserID, checked, hash string) error {
-	_, err := db.System().NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user, checked).Exec(ctx)
-	return pg.Classify(err)
-}
-
-// LoginFailed notes in the audit trails that somebody failed to log in as a user, and why.
-// For who is no user it takes the same steps and notes nothing.
-func (db *DB) LoginFailed(ctx context.Context, now time.Time, by app.Actor, user app.User, why app.LoginFault) error {
-	return pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		return pg.AuditUser(ctx, tx, now, user.ID, by.Unknown(user.Realm()), app.AuditLoginFailed, string(user.ID), map[string]any{"reason": why})
-	})
-}
-
-// Session is a login that has begun.
-type Session struct {
-	ID             app.SessionID
-	RefreshCounter int64
-	StoreID        app.StoreID // "" for platform administrators
-	Role           app.Role
-	Stores         []app.StoreEntry
-}
-
-// StartSession begins a session in the wanted store, else in the one last used, else in
-// the first. A wanted store that the user does not belong to is STORE_MISMATCH; a user
-// without any store who is no platform administrator is NOT_FOUND.
-func (db *DB) StartSession(ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration) (Session, error) {
-	session := Session{ID: app.NewID[app.SessionID](now)}
-	err := pg.RunTx(ctx, db.System(), func(ctx context.Context, tx bun.Tx) error {
-		var last sql.NullString
-		var err error
-		if err = tx.NewRaw(`SELECT last_store_id FROM users WHERE id = ? FOR UPDATE`, user.ID).Scan(ctx, &last); err != nil {
-			return err
-		}
-		if session.Stores, err = stores(ctx, tx, user.ID); err != nil {
-			return err
-		}
-		entry, err := chooseStore(session.Stores, wanted, app.StoreID(last.String))
-		if err != nil && user.PlatformRole == nil {
-			return err
-		}
-		if user.PlatformRole != nil {
-			_, err := tx.NewRaw(`INSERT INTO sessions (id, user_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,
-				session.ID, user.ID, now, now.Add(ttl)).Exec(ctx)
-			if err != nil {
-				return err
-			}
-			return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
-		}
-		session.StoreID, session.Role = entry.StoreID, entry.Role
-		_, err = tx.NewRaw(`WITH used AS (UPDATE users SET last_store_id = ? WHERE id = ?)
-			INSERT INTO sessions (id, user_id, active_store_id, active_view_id, created_at, expires_at)
-			SELECT ?, ?, store_id, id, ?, ? FROM store_views WHERE store_id = ? AND is_default`,
-			entry.StoreID, user.ID, session.ID, user.ID, now, now.Add(ttl), entry.StoreID).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
-	})
-	return session, err
-}
-
-func chooseStore(entries []app.StoreEntry, wanted, last app.StoreID) (app.StoreEntry, error) {
-	if len(entries) == 0 {
-		return app.StoreEntry{}, app.NotFound()
-	}
-	for _, choice := range []app.StoreID{wanted, last} {
-		for _, entry := range entries {
-			if entry.StoreID == choice {
-				return entry, nil
-			}
-		}
-		if wanted != "" {
-			return app.StoreEntry{}, app.Errorf(app.CodeStoreMismatch, "you do not work in this store")
-		}
-	}
-	return entries[0], nil
-}
-
-// Stores returns the stores in which a user works, as StartSession does.
-func (db *DB) Stores(ctx context.Context, user app.UserID) ([]app.StoreEntry, error) {
-	entries, err := stores(ctx, db.System(), user)
-	return entries, pg.Classify(err)
-}
-
-// stores returns the stores in which a user works, the oldest first, without those of
-// suspended websites.
-func stores(ctx context.Context, tx bun.IDB, user app.UserID) ([]app.StoreEntry, error) {
-	var rows []struct {
-		app.StoreEntry
-		View app.StoreView `bun:"embed:view_"`
-	}
-	err := tx.NewRaw(`SELECT s.id AS store_id, s.name AS store_name, w.id AS website_id, w.name AS website_name,
-			w.domain AS website_domain, m.role, s.country_code,
-			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency, v.is_default AS view_is_default
-		FROM memberships m JOIN stores s ON s.id = m.store_id JOIN websites w ON w.id = s.website_id
-			JOIN store_views v ON v.store_id = s.id
-		WHERE m.user_id = ? AND w.suspended_at IS NULL ORDER BY s.created_at, s.id, v.is_default DESC, v.id`, user).Scan(ctx, &rows)
+// Members lists the users of a store, the newest member first.
+func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limit int) ([]app.Member, error) {
+	rows, err := db.System().DB.QueryContext(ctx, `SELECT u.id, u.email, u.name, m.role, m.created_at
+		FROM memberships m JOIN users u ON u.id = m.user_id
+		WHERE m.store_id = `+liveStore+` AND ($2 = '' OR (m.created_at, u.id) < ($3, $2))
+		ORDER BY m.created_at DESC, u.id DESC LIMIT $4`, store, after.ID, after.At, limit)
 	if err != nil {
-		return nil, err
+		return nil, pg.Classify(err)
 	}
-	entries := []app.StoreEntry{}
-	for _, row := range rows {
-		if len(entries) == 0 || entries[len(entries)-1].StoreID != row.StoreID {
-			entries = append(entries, row.StoreEntry)
+	defer rows.Close()
+	members := []app.Member{}
+	for rows.Next() {
+		var m app.Member
+		if err := rows.Scan(&m.ID, &m.Email, &m.Name, &m.Role, &m.JoinedAt.Time); err != nil {
+			return nil, err
 		}
-		last := &entries[len(entries)-1]
-		last.StoreViews = append(last.StoreViews, row.View)
+		m.JoinedAt = app.At(m.JoinedAt.Time)
+		members = append(members, m)
 	}
-	return entries, nil
+	return members, pg.Classify(rows.Err())
 }
 
-// Authenticate returns who a session's token stands for, in one query: the role is the
-// database's, the view the session's. A session that ended, a disabled user or a
-// membership that is gone is TOKEN_REVOKED, and so is everybody's while the website is
-// suspended. store is "" for platform administrators.
-func (db *DB) Authenticate(ctx context.Context, session app.SessionID, user app.UserID, store app.StoreID) (app.Principal, error) {
-	p := app.Principal{Realm: app.RealmTenant, SessionID: session, UserID: user, StoreID: store}
-	if store == "" {
-		p.Realm = app.RealmPlatform
-	}
-	err := db.System().DB.QueryRowContext(ctx, `SELECT s.created_at, coalesce(m.role, ''), coalesce(st.website_id, ''),
-			coalesce(v.id, ''), coalesce(v.code, ''), coalesce(v.locale, ''), coalesce(v.currency, ''), coalesce(v.is_default, false)
-		FROM sessions s
-		JOIN users u ON u.id = s.user_id AND u.disabled_at IS NULL
-		LEFT JOIN memberships m ON m.user_id = u.id AND m.store_id = $3
-		LEFT JOIN stores st ON st.id = m.store_id
-		LEFT JOIN websites w ON w.id = st.website_id
-		LEFT JOIN store_views v ON v.store_id = m.store_id
-			AND CASE WHEN s.active_store_id = m.store_id THEN v.id = s.active_view_id ELSE v.is_default END
-		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
-			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL AND w.suspended_at IS NULL END`, session, user, store).
-		Scan(&p.LoggedInAt, &p.Role, &p.WebsiteID, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+// ChangeRole changes the role of a member of the caller's active store, effective from the member's next request. It
+// returns TOKEN_REVOKED and INSUFFICIENT_ROLE if the caller is no longer an OWNER, NOT_FOUND if the user is not a
+// member, and LAST_OWNER if the store would have no OWNER.
+func (db *DB) ChangeRole(
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, user app.UserID, role app.Role,
+) (app.Member, error) {
+	var m app.Member
+	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		store, was, err := keepAnOwner(ctx, tx, caller, user, role)
+		if err != nil {
+			return err
+		}
+		if was == app.RoleOwner && role != app.RoleOwner {
+			if err := endInvitationsOf(ctx, tx, now, by, user, store); err != nil {
+				return err
+			}
+		}
+		if was != role {
+			if err := pg.Audit(ctx, tx, now, store, by, app.AuditRoleChanged, string(user),
+				map[string]any{"from": was, "to": role}); err != nil {
+				return err
+			}
+		}
+		return tx.NewRaw(`UPDATE memberships m SET role = ?0 FROM users u
+			WHERE u.id = m.user_id AND m.store_id = ?1 AND m.user_id = ?2
+			RETURNING u.id, u.email, u.name, m.role, m.created_at`, role, store, user).
+			Scan(ctx, &m.ID, &m.Email, &m.Name, &m.Role, &m.JoinedAt.Time)
+	})
+	m.JoinedAt = app.At(m.JoinedAt.Time)
+	return m, err
+}
+
+// RemoveMember removes a user from the caller's active store. Its errors are those of [DB.ChangeRole].
+func (db *DB) RemoveMember(
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, user app.UserID,
+) error {
+	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		store, was, err := keepAnOwner(ctx, tx, caller, user, "")
+		if err != nil {
+			return err
+		}
+		if was == app.RoleOwner {
+			if err := endInvitationsOf(ctx, tx, now, by, user, store); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.NewRaw(`DELETE FROM memberships WHERE store_id = ? AND user_id = ?`, store, user).
+			Exec(ctx); err != nil {
+			return err
+		}
+		return pg.Audit(ctx, tx, now, store, by, app.AuditUserRemoved, string(user), map[string]any{"role": was})
+	})
+}
+
+// shareLiving locks a user and a session that has not ended, so that both last until the transaction ends. It returns
+// TOKEN_REVOKED if the user is disabled or the session has ended. The transaction must not change either.
+func shareLiving(ctx context.Context, tx bun.Tx, p app.Principal) error {
+	var id string
+	err := tx.NewRaw(`SELECT id FROM users WHERE id = ? AND disabled_at IS NULL FOR SHARE`, p.UserID).Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return app.Principal{}, sessionEnded()
+		return sessionEnded()
 	}
-	return p, pg.Classify(err)
+	if err != nil {
+		return err
+	}
+	return userSessions.shareLiving(ctx, tx, string(p.UserID), p.SessionID)
 }
 
-// Me returns the user and, in the tenant realm, the active store.
-func (db *DB) Me(ctx context.Context, p app.Principal) (app.User, *app.StoreContext, error) {
-	var user app.User
-	var store app.StoreContext
-	err := db.System().NewRaw(`SELECT u.id, u.email, u.name, coalesce(s.id, ''), coalesce(s.name, ''), coalesce(s.country_code, ''), coalesce(s.timezone, '')
-		FROM users u LEFT JOIN stores s ON s.id = ? WHERE u.id = ?`, p.StoreID, p.UserID).
-		Scan(ctx, &user.ID, &user.Email, &user.Name, &store.StoreID, &store.StoreName, &store.CountryCode, &store.Timezone)
-	if err != nil || store.StoreID == "" {
-		return user, nil, pg.Classify(err)
+// checkCaller returns TOKEN_REVOKED for a caller without a role in the store ("" = removed since the request began),
+// and INSUFFICIENT_ROLE for another role than OWNER.
+func checkCaller(role app.Role) error {
+	if role == "" {
+		return sessionEnded()
 	}
-	store.WebsiteID, store.Role, store.Locale, store.Currency = p.WebsiteID, p.Role, p.View.Locale, p.View.Currency
-	return user, &store, nil
+	return app.Principal{Realm: app.RealmTenant, Role: role}.Can(app.ManageUsers)
+}
+
+// keepAnOwner returns the live store of the caller and the user's role in it, or LAST_OWNER if the store would have no
+// enabled OWNER after the user got the new role ("" = removed). It locks all members in the order of their ids, the
+// caller among them. If two OWNERs remove each other concurrently, the second request therefore finds that its caller
+// is no longer a member, and fails.
+func keepAnOwner(
+	ctx context.Context, tx bun.Tx, caller app.Principal, user app.UserID, role app.Role,
+) (app.StoreID, app.Role, error) {
+	if err := shareLiving(ctx, tx, caller); err != nil {
+		return "", "", err
+	}
+	store, err := live(ctx, tx, caller.StoreID)
+	if err != nil {
+		return "", "", err
+	}
+	var members []struct {
+		UserID  app.UserID
+		Role    app.Role
+		Enabled bool
+	}
+	err = tx.NewRaw(`SELECT m.user_id, m.role, u.disabled_at IS NULL AS enabled
+		FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.store_id = ? ORDER BY m.user_id FOR UPDATE OF m`,
+		store).Scan(ctx, &members)
+	if err != nil {
+		return "", "", err
+	}
+	was, callers, owners := app.Role(""), app.Role(""), 0
+	for _, m := range members {
+		if m.UserID == caller.UserID {
+			callers = m.Role
+		}
+		if m.UserID == user {
+			was = m.Role
+		} else if m.Role == app.RoleOwner && m.Enabled {
+			owners++
+		}
+	}
+	if err := checkCaller(callers); err != nil {
+		return "", "", err
+	}
+	switch {
+	case was == "":
+		return "", "", app.NotFound()
+	case owners == 0 && role != app.RoleOwner:
+		return "", "", app.Errorf(app.CodeLastOwner, "a store needs at least one OWNER; make another user OWNER first")
+	}
+	return store, was, nil
 }

@@ -13,20 +13,26 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// lockedSubscription is a subscription that is about to change.
+// lockedSubscription holds the columns of a locked subscription that a change compares.
 type lockedSubscription struct {
-	URL      string          `bun:"url"`
-	Events   []app.EventType `bun:",array"`
-	IsActive bool
-	Secret   []byte
-	Version  int64
+	URL         string `bun:"url"`
+	Description string
+	Events      []app.EventType `bun:",array"`
+	IsActive    bool
+	Secret      []byte
+	Headers     []byte
+	HeaderNames []string `bun:",array"`
+	Version     int64
 }
 
-// lockSubscription keeps a subscription from being changed by others. It returns NOT_FOUND,
-// or VERSION_MISMATCH when version is not 0 and not the subscription's.
-func lockSubscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID, version int64) (lockedSubscription, error) {
+// lockSubscription locks a subscription until the end of the transaction. It returns NOT_FOUND or
+// VERSION_MISMATCH (version 0 matches every version).
+func lockSubscription(
+	ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID, version int64,
+) (lockedSubscription, error) {
 	var row lockedSubscription
-	err := tx.NewRaw(`SELECT url, events, is_active, secret, version FROM subscriptions
+	err := tx.NewRaw(`SELECT url, description, events, is_active, secret, headers, header_names,
+			version FROM subscriptions
 		WHERE store_id = ? AND id = ? AND deleted_at IS NULL FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
 	if err == nil {
 		err = pg.CheckVersion(version, row.Version)
@@ -34,10 +40,14 @@ func lockSubscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.
 	return row, err
 }
 
-// ChangeSubscription changes what is different in a subscription, from its next attempt on;
-// nothing different changes nothing. Turned on again it starts without failures. It returns
-// NOT_FOUND or VERSION_MISMATCH; version 0 is any.
-func (db *DB) ChangeSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, change app.SubscriptionChange, version int64) (app.Subscription, error) {
+// ChangeSubscription changes a subscription, effective from its next attempt. It writes nothing if
+// change contains no difference. Reactivation resets the failures. It returns NOT_FOUND,
+// VERSION_MISMATCH (version 0 matches every version), or VALIDATION_FAILED if the origin of the URL
+// changes and the subscription has headers that the change does not replace.
+func (db *DB) ChangeSubscription(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID,
+	change app.SubscriptionChange, version int64,
+) (app.Subscription, error) {
 	now = app.At(now).Time
 	var changed app.Subscription
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -45,7 +55,11 @@ func (db *DB) ChangeSubscription(ctx context.Context, now time.Time, store app.S
 		if err != nil {
 			return err
 		}
-		if err := row.apply(ctx, tx, now, store, by, id, change); err != nil {
+		if len(row.HeaderNames) > 0 && change.Headers == nil && change.URL != nil && !app.SameOrigin(row.URL, *change.URL) {
+			return app.Invalid("headers",
+				"must be sent again if the origin of url changes, so that no value goes to a host it was not meant for")
+		}
+		if err := db.applyChange(ctx, tx, now, store, by, id, row, change); err != nil {
 			return err
 		}
 		changed, err = subscription(ctx, tx, store, id)
@@ -54,15 +68,27 @@ func (db *DB) ChangeSubscription(ctx context.Context, now time.Time, store app.S
 	return changed, err
 }
 
-func (row lockedSubscription) apply(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, change app.SubscriptionChange) error {
+func (db *DB) applyChange(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID,
+	row lockedSubscription, change app.SubscriptionChange,
+) error {
 	details := map[string]any{}
 	if change.URL != nil && *change.URL != row.URL {
 		details["host"] = map[string]any{"from": hostOf(row.URL), "to": hostOf(*change.URL)}
 		row.URL = *change.URL
 	}
+	if change.Description != nil && *change.Description != row.Description {
+		details["description"] = map[string]any{"from": row.Description, "to": *change.Description}
+		row.Description = *change.Description
+	}
 	if change.Events != nil && !slices.Equal(change.Events, row.Events) {
 		details["events"] = map[string]any{"from": row.Events, "to": change.Events}
 		row.Events = change.Events
+	}
+	if change.Headers != nil && !db.hasHeaders(row, id, *change.Headers) {
+		names := change.Headers.Names()
+		details["headers"] = map[string]any{"from": row.HeaderNames, "to": names}
+		row.Headers, row.HeaderNames = db.sealHeaders(*change.Headers, id), names
 	}
 	switched := change.IsActive != nil && *change.IsActive != row.IsActive
 	if len(details) == 0 && !switched {
@@ -71,8 +97,11 @@ func (row lockedSubscription) apply(ctx context.Context, tx bun.Tx, now time.Tim
 	if switched {
 		row.IsActive = *change.IsActive
 	}
-	_, err := tx.NewRaw(`UPDATE subscriptions SET url = ?, events = ?, is_active = ?, version = version + 1, updated_at = ? WHERE store_id = ? AND id = ?`,
-		row.URL, pgdialect.Array(row.Events), row.IsActive, now, store, id).Exec(ctx)
+	_, err := tx.NewRaw(`UPDATE subscriptions SET url = ?, description = ?, events = ?, is_active = ?,
+			headers = ?, header_names = ?, version = version + 1, updated_at = ?
+		WHERE store_id = ? AND id = ?`,
+		row.URL, row.Description, pgdialect.Array(row.Events), row.IsActive, row.Headers,
+		pgdialect.Array(row.HeaderNames), now, store, id).Exec(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,15 +122,27 @@ func (row lockedSubscription) apply(ctx context.Context, tx bun.Tx, now time.Tim
 	return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeactivated, string(id), nil)
 }
 
-// clearFailures forgets how a subscription has been failing.
+// hasHeaders reports whether a subscription already has these headers. Headers that cannot be opened differ.
+func (db *DB) hasHeaders(row lockedSubscription, id app.SubscriptionID, wanted app.WebhookHeaders) bool {
+	if row.Headers == nil || len(wanted) == 0 {
+		return row.Headers == nil && len(wanted) == 0
+	}
+	opened, err := db.sealer.Open(row.Headers, string(id))
+	return err == nil && opened == wanted.Encode()
+}
+
+// clearFailures resets the failures of a subscription.
 func clearFailures(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) error {
-	_, err := tx.NewRaw("UPDATE subscription_health SET failure_count = 0, failing_since = NULL WHERE store_id = ? AND subscription_id = ?", store, id).Exec(ctx)
+	_, err := tx.NewRaw(`UPDATE subscription_health SET failure_count = 0, failing_since = NULL
+		WHERE store_id = ? AND subscription_id = ?`, store, id).Exec(ctx)
 	return err
 }
 
-// DeleteSubscription ends a subscription: from then on no attempt is begun for it, and a job
-// cancels what waits. It returns NOT_FOUND or VERSION_MISMATCH; version 0 is any.
-func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, version int64) error {
+// DeleteSubscription deletes a subscription. No further attempt starts, and a job cancels its queued
+// deliveries. It returns NOT_FOUND or VERSION_MISMATCH (version 0 matches every version).
+func (db *DB) DeleteSubscription(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, version int64,
+) error {
 	now = app.At(now).Time
 	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		row, err := lockSubscription(ctx, tx, store, id, version)
@@ -109,7 +150,7 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 			return err
 		}
 		_, err = tx.NewRaw(`UPDATE subscriptions SET deleted_at = ?0, updated_at = ?0, version = version + 1,
-				secret = '', previous_secret = NULL, previous_secret_until = NULL
+				secret = '', previous_secret = NULL, previous_secret_until = NULL, headers = NULL, header_names = '{}'
 			WHERE store_id = ?1 AND id = ?2`, now, store, id).Exec(ctx)
 		if err != nil {
 			return err
@@ -117,14 +158,18 @@ func (db *DB) DeleteSubscription(ctx context.Context, now time.Time, store app.S
 		if err := delivery.EnqueueJob(ctx, tx, now, store, app.JobTeardown, string(id)); err != nil {
 			return err
 		}
-		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeleted, string(id), map[string]any{"host": hostOf(row.URL)})
+		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeleted, string(id),
+			map[string]any{"host": hostOf(row.URL)})
 	})
 }
 
-// RotateSecret replaces a subscription's secret; the one before stays good for overlap, the
-// one before that no longer. The secret that it has already changes nothing, so that the
-// request can be repeated. It returns NOT_FOUND or VERSION_MISMATCH; version 0 is any.
-func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, secret app.Secret, overlap time.Duration, version int64) (app.Subscription, error) {
+// RotateSecret replaces a subscription's secret. The replaced secret remains valid for overlap; an
+// earlier one ends. It writes nothing if the subscription already has the secret, so that a request
+// can be repeated. It returns NOT_FOUND or VERSION_MISMATCH (version 0 matches every version).
+func (db *DB) RotateSecret(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, secret app.Secret,
+	overlap time.Duration, version int64,
+) (app.Subscription, error) {
 	now = app.At(now).Time
 	var rotated app.Subscription
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -138,12 +183,15 @@ func (db *DB) RotateSecret(ctx context.Context, now time.Time, store app.StoreID
 		}
 		if present != secret {
 			_, err = tx.NewRaw(`UPDATE subscriptions SET secret = ?0, version = version + 1, updated_at = ?1,
-					previous_secret = CASE WHEN ?2 > ?1 THEN secret END, previous_secret_until = CASE WHEN ?2 > ?1 THEN ?2::timestamptz END
-				WHERE store_id = ?3 AND id = ?4`, db.sealer.Seal(secret, string(id)), now, now.Add(overlap), store, id).Exec(ctx)
+					previous_secret = CASE WHEN ?2 > ?1 THEN secret END,
+					previous_secret_until = CASE WHEN ?2 > ?1 THEN ?2::timestamptz END
+				WHERE store_id = ?3 AND id = ?4`,
+				db.sealer.Seal(secret, string(id)), now, now.Add(overlap), store, id).Exec(ctx)
 			if err != nil {
 				return err
 			}
-			err = pg.Audit(ctx, tx, now, store, by, app.AuditWebhookSecretRotated, string(id), map[string]any{"overlapSeconds": int64(overlap.Seconds())})
+			err = pg.Audit(ctx, tx, now, store, by, app.AuditWebhookSecretRotated, string(id),
+				map[string]any{"overlapSeconds": int64(overlap.Seconds())})
 			if err != nil {
 				return err
 			}

@@ -13,10 +13,11 @@ import (
 
 var owner = app.Actor{Realm: app.RealmTenant, ID: "usr_1", Address: "192.0.2.1", RequestID: "req_1"}
 
-// trail returns what was done to a target, in turn.
+// trail returns the audit entries of a target, oldest first.
 func trail(t *testing.T, db *persistencetest.Database, target string) (entries []string) {
 	t.Helper()
-	rows, err := db.System().DB.QueryContext(t.Context(), "SELECT action || ' by ' || actor_id || ' ' || details FROM audit WHERE target = $1 ORDER BY at, id", target)
+	rows, err := db.System().DB.QueryContext(t.Context(), `SELECT action || ' by ' || actor_id || ' ' || details
+		FROM audit WHERE target = $1 ORDER BY at, id`, target)
 	must(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -28,7 +29,7 @@ func trail(t *testing.T, db *persistencetest.Database, target string) (entries [
 	return entries
 }
 
-func TestChangingASubscription(t *testing.T) {
+func TestChangeSubscription(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -44,45 +45,49 @@ func TestChangingASubscription(t *testing.T) {
 	}
 	same := change(app.SubscriptionChange{URL: &s.URL, Events: s.Events, IsActive: &on}, 1)
 	if diff := cmp.Diff(s, same); diff != "" {
-		t.Error("a change of nothing:", diff)
+		t.Error("subscription after a change without differences (-before +after):", diff)
 	}
 	want := s
-	want.URL, want.Events, want.Version, want.UpdatedAt = url, []app.EventType{app.EventOrderCancelled, app.EventOrderCreated}, 2, app.At(later)
+	want.URL, want.Events, want.Version, want.UpdatedAt = url,
+		[]app.EventType{app.EventOrderCancelled, app.EventOrderCreated}, 2, app.At(later)
 	if diff := cmp.Diff(want, change(app.SubscriptionChange{URL: &url, Events: want.Events}, 1)); diff != "" {
-		t.Error(diff)
+		t.Errorf("changed subscription (-want +got):\n%s", diff)
 	}
-	if _, err := db.ChangeSubscription(t.Context(), later, r.Stores[0], owner, s.ID, app.SubscriptionChange{IsActive: &off}, 1); app.CodeOf(err) != app.CodeVersionMismatch {
-		t.Errorf("an old version: %v", err)
+	_, err := db.ChangeSubscription(t.Context(), later, r.Stores[0], owner, s.ID,
+		app.SubscriptionChange{IsActive: &off}, 1)
+	if app.CodeOf(err) != app.CodeVersionMismatch {
+		t.Errorf("change of an old version: got error %v, want %s", err, app.CodeVersionMismatch)
 	}
 
 	r.Place(t, db, 1)
 	id := claim(t, db)[0].ID
 	attempt(t, db, id, 1, app.AttemptRetrying, 0)
 	if c := change(app.SubscriptionChange{IsActive: &on}, 0); c.FailureCount != 1 {
-		t.Errorf("%d failures: turning on what is on is no change", c.FailureCount)
+		t.Errorf("failures after activating an active subscription: got %d, want 1", c.FailureCount)
 	}
 	if c := change(app.SubscriptionChange{IsActive: &off}, 0); c.FailureCount != 1 || c.IsActive || c.Version != 3 {
-		t.Errorf("turned off: %+v", c)
+		t.Errorf("deactivated: got %+v, want 1 failure, inactive, version 3", c)
 	}
 	if c := change(app.SubscriptionChange{IsActive: &on}, 3); c.FailureCount != 0 || !c.IsActive {
-		t.Errorf("turned on again: %+v", c)
+		t.Errorf("reactivated: got %+v, want no failures, active", c)
 	}
 	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE failing_since IS NOT NULL"); n != 0 {
-		t.Error("it still counts as failing")
+		t.Errorf("failing subscriptions: got %d, want 0", n)
 	}
 	diff := cmp.Diff([]string{
 		`webhook.created by  {"host": "receiver.example", "events": ["order.created"]}`,
-		`webhook.changed by usr_1 {"host": {"to": "elsewhere.example", "from": "receiver.example"}, "events": {"to": ["order.cancelled", "order.created"], "from": ["order.created"]}}`,
+		`webhook.changed by usr_1 {"host": {"to": "elsewhere.example", "from": "receiver.example"}, ` +
+			`"events": {"to": ["order.cancelled", "order.created"], "from": ["order.created"]}}`,
 		`webhook.deactivated by usr_1 {}`, `webhook.reactivated by usr_1 {}`,
 	}, trail(t, db, string(s.ID)))
 	if diff != "" {
-		t.Error(diff)
+		t.Errorf("audit entries (-want +got):\n%s", diff)
 	}
 }
 
-// What was under way or queued when a subscription was deleted ends as cancelled, and why is
-// said; nothing new begins.
-func TestDeletingASubscription(t *testing.T) {
+// After a subscription is deleted, its running and queued deliveries end as cancelled with that
+// reason, and no new delivery starts.
+func TestDeleteSubscription(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -93,43 +98,45 @@ func TestDeletingASubscription(t *testing.T) {
 	attempt(t, db, claims[1].ID, 1, app.AttemptRetrying, 0)
 	attempt(t, db, claims[2].ID, 1, app.AttemptDeadLetter, 0)
 	attempt(t, db, claims[3].ID, 1, app.AttemptDeadLetter, 0)
-	_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, claims[3].ID) // queued, with a workflow that waits
+	_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, claims[3].ID) // queued, and may have an open workflow
 	must(t, err)
 	r.Place(t, db, 3)
-	_, err = db.Dispatch(t.Context(), noon, 100) // queued, without
+	_, err = db.Dispatch(t.Context(), noon, 100) // queued without a workflow
 	must(t, err)
 
 	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.Stores[0], owner, s.ID, 1))
-	if err := db.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, s.ID, 0); app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("deleted twice: %v", err)
+	if err := db.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, s.ID,
+		0); app.CodeOf(err) != app.CodeNotFound {
+		t.Errorf("second DeleteSubscription: got error %v, want %s", err, app.CodeNotFound)
 	}
 	r.Place(t, db, 1)
 	if claims := claim(t, db); len(claims) != 0 {
-		t.Errorf("claimed %+v", claims)
+		t.Errorf("claims of a deleted subscription: got %+v, want none", claims)
 	}
 	if outgoing, err := db.Outgoing(t.Context(), claims[1].ID, 2); err != nil || !outgoing.Deleted {
-		t.Errorf("outgoing %+v, %v", outgoing, err)
+		t.Errorf("Outgoing: got %+v and error %v, want a deleted subscription", outgoing, err)
 	}
 	jobs, err := db.ClaimJobs(t.Context(), noon.Add(time.Second), time.Minute, 10)
 	must(t, err)
-	if len(jobs) != 1 || jobs[0].Kind != app.JobTeardown || jobs[0].Subject != string(s.ID) || jobs[0].StoreID != r.Stores[0] {
-		t.Errorf("jobs %+v", jobs)
+	if len(jobs) != 1 || jobs[0].Kind != app.JobTeardown || jobs[0].Subject != string(s.ID) ||
+		jobs[0].StoreID != r.Stores[0] {
+		t.Errorf("jobs: got %+v, want one teardown of %s", jobs, s.ID)
 	}
 
 	for _, want := range []int{2, 1, 0} {
 		if n, err := db.CancelQueued(t.Context(), noon, r.Stores[0], s.ID, 2); err != nil || n != want {
-			t.Errorf("%d queued ones cancelled, want %d, %v", n, want, err)
+			t.Errorf("CancelQueued: got %d and error %v, want %d", n, err, want)
 		}
 	}
 	all, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, "", 100)
 	must(t, err)
 	if len(all) != 4 {
-		t.Fatalf("open: %+v", all)
+		t.Fatalf("OpenDeliveries: got %+v, want 4", all)
 	}
 	some, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, all[0].ID, 2)
 	must(t, err)
 	if diff := cmp.Diff(all[1:3], some); diff != "" {
-		t.Error("the second batch:", diff)
+		t.Error("second batch of OpenDeliveries (-want +got):", diff)
 	}
 	for _, one := range all {
 		must(t, db.EndDelivery(t.Context(), noon, one.ID, app.DeliveryCancelled, app.ReasonCancelled))
@@ -141,17 +148,18 @@ func TestDeletingASubscription(t *testing.T) {
 		got[fmt.Sprintf("%s: %s", d.Status, d.Reason)]++
 	}
 	if diff := cmp.Diff(map[string]int{"delivered: ": 1, "cancelled: subscription deleted": 7}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("deliveries by status and reason (-want +got):\n%s", diff)
 	}
 	if n := count(t, db, "SELECT count(*) FROM attempts WHERE status = 'retrying'"); n != 0 {
-		t.Error("an attempt waits for a retry that does not come")
+		t.Errorf("attempts with status retrying: got %d, want 0", n)
 	}
-	if diff := cmp.Diff(`webhook.deleted by usr_1 {"host": "receiver.example"}`, trail(t, db, string(s.ID))[1]); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(`webhook.deleted by usr_1 {"host": "receiver.example"}`,
+		trail(t, db, string(s.ID))[1]); diff != "" {
+		t.Errorf("last audit entry (-want +got):\n%s", diff)
 	}
 }
 
-func TestRotatingASecret(t *testing.T) {
+func TestRotateSecret(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -169,32 +177,35 @@ func TestRotatingASecret(t *testing.T) {
 		o, err := db.Outgoing(t.Context(), id, 1)
 		must(t, err)
 		if o.Secret.Reveal() != present || o.PreviousSecret.Reveal() != previous {
-			t.Errorf("signed with %q and %q, want %q and %q", o.Secret.Reveal(), o.PreviousSecret.Reveal(), present, previous)
+			t.Errorf("secrets: got %q and %q, want %q and %q",
+				o.Secret.Reveal(), o.PreviousSecret.Reveal(), present, previous)
 		}
 	}
 	const first = "0123456789abcdef0123456789abcdef"
 	now := time.Now()
 	rotated := rotate("second", time.Hour, now)
-	if rotated.Version != 2 || rotated.PreviousSecretExpiresAt == nil || !rotated.PreviousSecretExpiresAt.Equal(app.At(now).Add(time.Hour)) {
-		t.Errorf("rotated: %+v", rotated)
+	if rotated.Version != 2 || rotated.PreviousSecretExpiresAt == nil ||
+		!rotated.PreviousSecretExpiresAt.Equal(app.At(now).Add(time.Hour)) {
+		t.Errorf("rotated: got %+v, want version 2 and an overlap of an hour", rotated)
 	}
 	check("second", first)
 	if again := rotate("second", 0, now); again.Version != 2 {
-		t.Errorf("the same secret again: %+v", again)
+		t.Errorf("rotation to the same secret: got %+v, want version 2", again)
 	}
 	check("second", first)
 	rotate("third", time.Hour, now)
 	check("third", "second")
 	if ended := rotate("fourth", 0, now); ended.PreviousSecretExpiresAt != nil {
-		t.Errorf("without an overlap: %+v", ended)
+		t.Errorf("rotation without overlap: got %+v, want no previous secret", ended)
 	}
 	check("fourth", "")
-	rotate("fifth", time.Minute, now.Add(-time.Hour)) // over by now
+	rotate("fifth", time.Minute, now.Add(-time.Hour)) // the overlap has already ended
 	check("fifth", "")
-	if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE previous_secret IS NOT NULL OR previous_secret_until IS NOT NULL"); n != 0 {
-		t.Error("a secret that is no longer good is kept")
+	if n := count(t, db, `SELECT count(*) FROM subscriptions WHERE previous_secret IS NOT NULL
+		OR previous_secret_until IS NOT NULL`); n != 0 {
+		t.Errorf("stored expired secrets: got %d, want 0", n)
 	}
 	if n := len(trail(t, db, string(s.ID))); n != 1+4 {
-		t.Errorf("%d entries for the creation and 4 rotations", n)
+		t.Errorf("audit entries of the creation and 4 rotations: got %d, want 5", n)
 	}
 }

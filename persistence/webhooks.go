@@ -12,11 +12,13 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// subscriptionRow is a subscription as clients may see it: the secret stays in its table.
+// subscriptionRow holds the columns of a subscription that clients see, which excludes the secret.
 type subscriptionRow struct {
 	ID                  app.SubscriptionID
-	URL                 string          `bun:"url"`
+	URL                 string `bun:"url"`
+	Description         string
 	Events              []app.EventType `bun:",array"`
+	HeaderNames         []string        `bun:",array"`
 	IsActive            bool
 	CreatedAt           time.Time
 	LastDeliveryAt      *time.Time
@@ -30,50 +32,75 @@ type subscriptionRow struct {
 
 func (r subscriptionRow) subscription() app.Subscription {
 	return app.Subscription{
-		ID: r.ID, URL: r.URL, Events: r.Events, IsActive: r.IsActive, CreatedAt: app.At(r.CreatedAt),
+		ID: r.ID, URL: r.URL, Description: r.Description, Events: r.Events, IsActive: r.IsActive,
+		HeaderNames:    append([]string{}, r.HeaderNames...),
+		CreatedAt:      app.At(r.CreatedAt),
 		LastDeliveryAt: pg.TimeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
 		FailingSince: pg.TimeOrNil(r.FailingSince), FailingDays: r.FailingDays,
-		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt), PreviousSecretExpiresAt: pg.TimeOrNil(r.PreviousSecretUntil),
+		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt),
+		PreviousSecretExpiresAt: pg.TimeOrNil(r.PreviousSecretUntil),
 	}
 }
 
-// subscriptionColumns reads subscriptionRow. The time of the last attempt is looked up in
-// attempts, so that no delivery has to write it down a second time.
-const subscriptionColumns = `s.id, s.url, s.events, s.is_active, s.created_at, h.failure_count, s.version, s.updated_at, s.previous_secret_until,
-	h.failing_since, CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
+// subscriptionColumns selects the columns of subscriptionRow. The time of the last attempt comes from
+// the table attempts, so that an attempt does not also have to update the subscription.
+const subscriptionColumns = `s.id, s.url, s.description, s.events, s.header_names, s.is_active, s.created_at,
+	h.failure_count, s.version, s.updated_at, s.previous_secret_until, h.failing_since,
+	CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
 	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
 	FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id
 	WHERE s.store_id = ? AND s.deleted_at IS NULL`
 
-// CreateSubscription adds a receiver to a store. More than app.MaxSubscriptions is
-// LIMIT_REACHED; render and once are as in PlaceOrder.
-func (db *DB) CreateSubscription(ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once, render func(app.Subscription) any) (app.Subscription, error) {
+// CreateSubscription adds a subscription to a store. It returns LIMIT_REACHED above
+// app.MaxSubscriptions, and the errors of [pg.RunOnce].
+func (db *DB) CreateSubscription(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once,
+) (app.Subscription, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
-		row := subscriptionRow{ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Events: in.Events, IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now}
+		row := subscriptionRow{
+			ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Description: in.Description, Events: in.Events,
+			HeaderNames: in.Headers.Names(), IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now,
+		}
 		var count int
-		// The store's row is locked, so that two requests cannot both be the last that fits.
+		// The lock of the store's row prevents concurrent requests from exceeding the limit.
 		err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ?0 FOR NO KEY UPDATE) store
 			JOIN subscriptions s ON s.store_id = store.id AND s.deleted_at IS NULL`, store).Scan(ctx, &count)
 		if err != nil {
 			return app.Subscription{}, err
 		}
 		if count >= app.MaxSubscriptions {
-			return app.Subscription{}, app.Errorf(app.CodeLimitReached, "a store can have at most %d webhooks", app.MaxSubscriptions)
+			return app.Subscription{}, app.Errorf(app.CodeLimitReached,
+				"a store can have at most %d webhooks; delete one first", app.MaxSubscriptions)
 		}
 		_, err = tx.NewRaw(`WITH s AS (
-				INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at)
-				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5) RETURNING id, store_id
+				INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at, description,
+					headers, header_names)
+				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8) RETURNING id, store_id
 			) INSERT INTO subscription_health (subscription_id, store_id) SELECT id, store_id FROM s`,
-			row.ID, store, row.URL, pgdialect.Array(in.Events), db.sealer.Seal(in.Secret, string(row.ID)), now).Exec(ctx)
+			row.ID, store, row.URL, pgdialect.Array(in.Events), db.sealer.Seal(in.Secret, string(row.ID)), now,
+			row.Description, db.sealHeaders(in.Headers, row.ID), pgdialect.Array(row.HeaderNames)).
+			Exec(ctx)
 		if err != nil {
 			return app.Subscription{}, err
 		}
-		return row.subscription(), pg.Audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), map[string]any{"host": hostOf(in.URL), "events": in.Events})
-	}, render)
+		details := map[string]any{"host": hostOf(in.URL), "events": in.Events}
+		if len(in.Headers) > 0 {
+			details["headers"] = row.HeaderNames
+		}
+		return row.subscription(), pg.Audit(ctx, tx, now, store, by, app.AuditWebhookCreated, string(row.ID), details)
+	})
 }
 
-// Subscriptions returns all subscriptions of a store, the newest first.
+// sealHeaders returns the value of the column headers: NULL if there are none.
+func (db *DB) sealHeaders(headers app.WebhookHeaders, id app.SubscriptionID) []byte {
+	if len(headers) == 0 {
+		return nil
+	}
+	return db.sealer.Seal(headers.Encode(), string(id))
+}
+
+// Subscriptions returns all subscriptions of a store, newest first.
 func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subscription, error) {
 	var rows []subscriptionRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -87,7 +114,7 @@ func (db *DB) Subscriptions(ctx context.Context, store app.StoreID) ([]app.Subsc
 	return subscriptions, err
 }
 
-// Subscription returns one subscription of a store, NOT_FOUND if it has none of that id.
+// Subscription returns a subscription of a store, NOT_FOUND if there is no such subscription.
 func (db *DB) Subscription(ctx context.Context, store app.StoreID, id app.SubscriptionID) (app.Subscription, error) {
 	var found app.Subscription
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -103,11 +130,11 @@ func subscription(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Subs
 	return row.subscription(), err
 }
 
-// hostOf returns the part of a webhook's URL that the audit trail shows. The path or the
-// query may contain a credential.
+// hostOf returns the host of a webhook's URL for the audit trail. The path and the query may contain
+// credentials.
 func hostOf(address string) string {
 	parsed, err := url.Parse(address)
-	if err != nil { // app.CheckWebhookURL refuses such a URL
+	if err != nil { // app.CheckWebhookURL rejects such a URL
 		return ""
 	}
 	return parsed.Host

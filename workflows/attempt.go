@@ -9,13 +9,13 @@ import (
 	"github.com/comanda-dev/comanda/activities"
 )
 
-// minBusyWait is the shortest pause between two tries of an attempt whose subscription is
-// busy. Each try adds eleven events to the history, so a pause of zero must not be possible.
+// minBusyWait is the minimum pause before an attempt of a busy subscription is requested again. Each request adds
+// eleven events to the history, so the pause must not be zero.
 const minBusyWait = time.Second
 
-// nextAttempt makes the next attempt of the schedule. A try that finds the subscription busy
-// does not use up the attempt: in the fast lane it is repeated in the slow lane, in the slow
-// lane after a pause.
+// nextAttempt makes the next attempt of the schedule. If the subscription is busy (it has too many attempts in
+// progress), the attempt is not used up: after a request in the fast lane, the slow lane is tried, and after a request
+// in the slow lane, the slow lane is tried again after a pause.
 func (d *delivery) nextAttempt(ctx workflow.Context) (activities.DeliverResult, error) {
 	for {
 		d.state.State, d.state.NextRetry, d.state.Expires = stateAttempting, nil, nil
@@ -36,8 +36,8 @@ func (d *delivery) nextAttempt(ctx workflow.Context) (activities.DeliverResult, 
 	}
 }
 
-// awaitFreeLane pauses an attempt whose subscription is busy. A receiver that hangs can keep
-// others waiting for hours; a history that has become long is continued as new.
+// awaitFreeLane pauses before the next request of an attempt whose subscription is busy. A hanging receiver can keep
+// its deliveries waiting for hours, so a long history is continued as new.
 func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error {
 	wait = max(wait, minBusyWait)
 	again := workflow.Now(ctx).Add(wait)
@@ -53,9 +53,8 @@ func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error
 	return nil
 }
 
-// attempt runs the activity Deliver: in the fast lane as a local activity, in the slow lane
-// as an ordinary activity on the queue of that lane. A cancelled workflow does not begin an
-// attempt, and does not interrupt one that has begun.
+// attempt runs the activity Deliver: in the fast lane as a local activity, in the slow lane as a regular activity on
+// the task queue of that lane. A cancelled workflow starts no attempt and does not interrupt a running one.
 func (d *delivery) attempt(ctx workflow.Context) (result activities.DeliverResult, err error) {
 	if err := ctx.Err(); err != nil {
 		return result, err
@@ -88,15 +87,15 @@ func (d *delivery) fastLane(retry *temporal.RetryPolicy) workflow.LocalActivityO
 	}
 }
 
-// slowLane makes a server that supports fairness give the waiting attempts their turns by
-// website. Other servers ignore the fairness key, which has at most 64 bytes.
+// slowLane returns the options of an attempt in the slow lane. The fairness key (at most 64 bytes) lets a server that
+// supports fairness alternate between websites. Other servers ignore it.
 func (d *delivery) slowLane(retry *temporal.RetryPolicy) workflow.ActivityOptions {
 	queue := d.in.Queue
 	if queue == "" {
 		queue = string(d.in.StoreID)
 	}
 	return workflow.ActivityOptions{
-		TaskQueue: SlowTaskQueue, StartToCloseTimeout: d.in.Policy.AttemptLimit, RetryPolicy: retry, Summary: d.nextName(),
-		Priority: temporal.Priority{FairnessKey: queue},
+		TaskQueue: SlowTaskQueue, StartToCloseTimeout: d.in.Policy.AttemptLimit, RetryPolicy: retry,
+		Summary: d.nextName(), Priority: temporal.Priority{FairnessKey: queue},
 	}
 }

@@ -33,17 +33,17 @@ var (
 // ErrNoBursts is the error of a namespace that cannot have the search attributes of bursts.
 var ErrNoBursts = errors.New("the search attributes of bursts cannot be registered")
 
-// EnsureSearchAttributes registers the search attributes of deliveries that are missing and
-// returns once all of them can be used. A worker must not poll before: an unknown attribute fails
-// the workflow task that sets it, and with it repeats the attempt.
+// EnsureSearchAttributes registers the missing search attributes of deliveries and returns when all of them can be
+// used. A worker must not poll before it returns: an unknown attribute fails the workflow task that sets it, and the
+// repeated task repeats the attempt.
 func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	return ensureAttributes(ctx, temporal, namespace,
 		attributeStore, attributeSubscription, attributeEventType, attributeState)
 }
 
-// EnsureBurstAttributes registers the search attributes of bursts that are missing and returns
-// once all of them can be used. It returns [ErrNoBursts] if the namespace has no room for them: a
-// SQL visibility store has three lists of keywords in all.
+// EnsureBurstAttributes registers the missing search attributes of bursts and returns when all of them can be used. It
+// returns [ErrNoBursts] if the namespace has no room for them: a SQL visibility store supports three attributes of type
+// KeywordList.
 func EnsureBurstAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	err := ensureAttributes(ctx, temporal, namespace, attributeEvents, attributeSubscriptions, attributeStores)
 	_, full := errors.AsType[*serviceerror.InvalidArgument](err)
@@ -59,7 +59,7 @@ func ensureAttributes(
 	operator := temporal.OperatorService()
 	list, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
-		return fmt.Errorf("list the search attributes of namespace %q: %w", namespace, err)
+		return fmt.Errorf("cannot list the search attributes of namespace %q: %w", namespace, err)
 	}
 	missing, err := missingAttributes(list.CustomAttributes, keys)
 	if err != nil {
@@ -69,7 +69,7 @@ func ensureAttributes(
 		request := &operatorservice.AddSearchAttributesRequest{Namespace: namespace, SearchAttributes: missing}
 		_, err = operator.AddSearchAttributes(ctx, request)
 		if _, exists := errors.AsType[*serviceerror.AlreadyExists](err); err != nil && !exists {
-			return fmt.Errorf("add search attributes to namespace %q: %w", namespace, err)
+			return fmt.Errorf("cannot add search attributes to namespace %q: %w", namespace, err)
 		}
 	}
 	return awaitAttributes(ctx, temporal, namespace, keys)
@@ -88,15 +88,14 @@ func missingAttributes(
 		case !ok:
 			missing[key.GetName()] = want
 		case t != want:
-			return nil, fmt.Errorf("%w: %s is a %s, not a %s", errOtherType, key.GetName(), t, want)
+			return nil, fmt.Errorf("%w: %s has type %s, want %s", errOtherType, key.GetName(), t, want)
 		}
 	}
 	return missing, nil
 }
 
-// awaitAttributes waits until a query can name the attributes, which takes about a second after
-// their registration. Several consecutive queries must succeed, because each may reach another
-// frontend.
+// awaitAttributes waits until queries can use the attributes, about a second after their registration. Several
+// consecutive queries must succeed, because each may reach another frontend of the server.
 func awaitAttributes(
 	ctx context.Context, temporal client.Client, namespace string, keys []temporal.SearchAttributeKey,
 ) error {
@@ -111,7 +110,7 @@ func awaitAttributes(
 	for succeeded := 0; succeeded < enough; {
 		_, err := temporal.CountWorkflow(ctx, request)
 		if _, unknown := errors.AsType[*serviceerror.InvalidArgument](err); err != nil && !unknown {
-			return fmt.Errorf("query by search attributes: %w", err)
+			return fmt.Errorf("cannot query by search attributes: %w", err)
 		}
 		if err == nil {
 			succeeded++

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// namespace is a Temporal client whose namespace has room for three lists of keywords, as a SQL
-// visibility store has.
+// namespace is a Temporal client whose namespace has room for three search attributes of type KeywordList, like a SQL
+// visibility store.
 type namespace struct {
 	client.Client
 	operatorservice.OperatorServiceClient
@@ -62,10 +62,10 @@ func (n *namespace) CountWorkflow(
 	return nil, nil
 }
 
-func TestSearchAttributesAreRegistered(t *testing.T) {
+func TestEnsureSearchAttributes(t *testing.T) {
 	t.Parallel()
 	n := &namespace{}
-	for range 2 { // of two workers
+	for range 2 { // one for each of two workers
 		if err := errors.Join(
 			EnsureSearchAttributes(t.Context(), n, "default"), EnsureBurstAttributes(t.Context(), n, "default"),
 		); err != nil {
@@ -80,34 +80,37 @@ func TestSearchAttributesAreRegistered(t *testing.T) {
 		"ComandaStoreIds":        enums.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 	}
 	if diff := cmp.Diff(want, n.known); diff != "" {
-		t.Error(diff)
+		t.Errorf("registered attributes (-want +got):\n%s", diff)
 	}
 	last := "ComandaEventIds = '' AND ComandaSubscriptionIds = '' AND ComandaStoreIds = ''"
 	if len(n.queries) != 4*3+1 || n.queries[len(n.queries)-1] != last {
-		t.Errorf("%q", n.queries)
+		t.Errorf("queries %q, want %d, the last one %s", n.queries, 4*3+1, last)
 	}
 }
 
-// A namespace without room for bursts, or with an attribute of another type, has none. Those of
-// deliveries must have their types.
-func TestNamespaceWithoutRoomForBursts(t *testing.T) {
+// If the namespace has no room for the attributes of bursts, or has one with another type, bursts are impossible. The
+// attributes of deliveries must have the right types.
+func TestEnsureAttributesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	for name, known := range map[string]map[string]enums.IndexedValueType{
 		"one list is taken": {"Colours": enums.INDEXED_VALUE_TYPE_KEYWORD_LIST},
 		"another type":      {"ComandaStoreIds": enums.INDEXED_VALUE_TYPE_KEYWORD},
 	} {
-		n := &namespace{known: known}
-		err := EnsureSearchAttributes(t.Context(), n, "default")
-		if noBursts := EnsureBurstAttributes(t.Context(), n, "default"); err != nil || !errors.Is(noBursts, ErrNoBursts) {
-			t.Errorf("%s: %v, %v", name, err, noBursts)
-		}
-		if len(n.known) != len(known)+4 {
-			t.Errorf("%s: %v", name, n.known)
-		}
+		t.Run(name, func(t *testing.T) {
+			n := &namespace{known: known}
+			err := EnsureSearchAttributes(t.Context(), n, "default")
+			noBursts := EnsureBurstAttributes(t.Context(), n, "default")
+			if err != nil || !errors.Is(noBursts, ErrNoBursts) {
+				t.Errorf("%s: deliveries %v, bursts %v, want no error and %v", name, err, noBursts, ErrNoBursts)
+			}
+			if len(n.known) != len(known)+4 {
+				t.Errorf("%s: registered %v, want 4 new attributes", name, n.known)
+			}
+		})
 	}
 	n := &namespace{known: map[string]enums.IndexedValueType{"ComandaStoreId": enums.INDEXED_VALUE_TYPE_TEXT}}
-	want := "a search attribute has another type: ComandaStoreId is a Text, not a Keyword"
+	want := "a search attribute has another type: ComandaStoreId has type Text, want Keyword"
 	if err := EnsureSearchAttributes(t.Context(), n, "default"); fmt.Sprint(err) != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("another type: %v, want %s", err, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// replayRun prepares a bulk replay of which step makes each step.
+// replayRun returns an environment with a bulk replay whose steps are made by step.
 func replayRun(
 	t *testing.T, step func(n int) app.ReplayStep,
 ) (env *testsuite.TestWorkflowEnvironment, at *[]time.Duration, cancelled *int) {
@@ -27,14 +27,14 @@ func replayRun(
 	want := activities.ReplayInput{StoreID: "sto_1", ReplayID: "rpl_1"}
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.ReplayInput) (app.ReplayStep, error) {
 		if in != want {
-			t.Errorf("a step of %+v", in)
+			t.Errorf("input of a step: %+v, want %+v", in, want)
 		}
 		*at = append(*at, env.Now().Sub(start))
 		return step(len(*at)), nil
 	}, activity.RegisterOptions{Name: activityContinueReplay})
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.ReplayInput) error {
 		if in != want {
-			t.Errorf("cancelled %+v", in)
+			t.Errorf("input of the cancellation: %+v, want %+v", in, want)
 		}
 		*cancelled++
 		return nil
@@ -44,9 +44,8 @@ func replayRun(
 
 var replayJob = JobInput{StoreID: "sto_1", Subject: "rpl_1"}
 
-// While there is room a bulk replay goes on every second; without it waits ever longer, up
-// to a minute.
-func TestReplayPaces(t *testing.T) {
+// While there is room, a bulk replay takes a step every second. Otherwise, the pause doubles up to a minute.
+func TestReplayPauses(t *testing.T) {
 	t.Parallel()
 	env, at, _ := replayRun(t, func(n int) app.ReplayStep {
 		switch {
@@ -60,24 +59,24 @@ func TestReplayPaces(t *testing.T) {
 	env.ExecuteWorkflow(string(app.JobReplay), replayJob)
 	var got app.ReplayStep
 	if err := env.GetWorkflowResult(&got); err != nil || got.Replayed != 3 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("result %+v, %v, want 3 replayed", got, err)
 	}
 	want := []time.Duration{0, 1, 2, 4, 8, 16, 32, 64, 124, 184, 244, 245}
 	for i := range want {
 		want[i] *= time.Second
 	}
 	if diff := cmp.Diff(want, *at); diff != "" {
-		t.Error(diff)
+		t.Errorf("times of the steps (-want +got):\n%s", diff)
 	}
 }
 
-// An operator who cancels the workflow cancels the bulk replay.
-func TestReplayCancelledByAnOperator(t *testing.T) {
+// If an operator cancels the workflow, the bulk replay is cancelled.
+func TestReplayCancelled(t *testing.T) {
 	t.Parallel()
 	env, _, cancelled := replayRun(t, func(int) app.ReplayStep { return app.ReplayStep{Status: app.ReplayRunning} })
 	env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
 	env.ExecuteWorkflow(string(app.JobReplay), replayJob)
 	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) || *cancelled != 1 {
-		t.Errorf("ended with %v, recorded %d times", err, *cancelled)
+		t.Errorf("ended with %v, cancellation recorded %d times, want a cancellation recorded once", err, *cancelled)
 	}
 }

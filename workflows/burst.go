@@ -27,16 +27,16 @@ type BurstedDelivery struct {
 	EventID        app.EventID        `json:"eventId"`
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
 	DeliveryID     app.DeliveryID     `json:"deliveryId"`
-	State          string             `json:"state"`                // attempting, or an outcome
-	Reason         string             `json:"reason,omitempty"`     // unless delivered
-	WorkflowID     string             `json:"workflowId,omitempty"` // if it continues
+	State          string             `json:"state"`                // "attempting" or an outcome
+	Reason         string             `json:"reason,omitempty"`     // empty if delivered
+	WorkflowID     string             `json:"workflowId,omitempty"` // workflow that continues the delivery
 }
 
-// Burst makes the first attempts of many deliveries. Deliveries that they do not deliver
-// continue as workflows of type Delivery, which the activity starts.
+// Burst makes the first attempts of many deliveries concurrently. A delivery whose first attempt does not succeed
+// continues as a workflow of type Delivery, which the activity starts.
 //
-// A cancellation does not interrupt it: an operator means at most one of its deliveries, and
-// cancels that by its webhook.
+// Burst ignores cancellation, because it would affect all deliveries of the burst. Operators cancel deliveries through
+// their webhook.
 func Burst(ctx workflow.Context, in BurstInput) (activities.BurstResult, error) {
 	var result *activities.BurstResult
 	err := workflow.SetQueryHandler(ctx, QueryState, func() (BurstState, error) { return burstState(in, result), nil })
@@ -97,7 +97,7 @@ func burstState(in BurstInput, result *activities.BurstResult) BurstState {
 	return state
 }
 
-// burstDetails counts the outcomes of a burst for operators.
+// burstDetails summarizes the outcomes of a burst for operators.
 func burstDetails(result activities.BurstResult) string {
 	counts := map[activities.Outcome]int{}
 	for _, other := range result.Others {

@@ -15,8 +15,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// startBurst starts the workflow of a burst. A repeated call has no further effect: the relay
-// that takes over a burst starts it again under the same id.
+// startBurst starts the workflow of a burst. A repeated call has no effect, because a relay that takes over a burst
+// uses the same workflow id.
 func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
 	in := BurstInput{ID: claims[0].BurstID, Deliveries: make([]activities.BurstDelivery, len(claims)), Policy: c.policy}
 	for i, claim := range claims {
@@ -37,7 +37,7 @@ func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
 	}
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
 	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); invalid {
-		// The lists are not registered in this namespace, or no longer. Deliveries matter more.
+		// The search attributes are not registered in this namespace. Start the burst without them.
 		options.TypedSearchAttributes = temporal.SearchAttributes{}
 		_, err = c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
 	}
@@ -47,7 +47,7 @@ func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
 	return err
 }
 
-// burstAttributes returns the lists by which operators find the deliveries of a burst.
+// burstAttributes returns the search attributes by which operators find the burst of a delivery.
 func burstAttributes(claims []app.Claim) temporal.SearchAttributes {
 	events := make([]string, 0, len(claims))
 	subscriptions, stores := make([]string, 0, len(claims)), make([]string, 0, len(claims))

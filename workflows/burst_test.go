@@ -33,7 +33,7 @@ var twoDeliveries = []activities.BurstDelivery{
 		SubscriptionID: "whk_1"},
 }
 
-// burstEnv runs a burst whose activity is given.
+// burstEnv runs a burst with the given activity.
 func burstEnv(
 	t *testing.T, deliver func(context.Context, activities.BurstInput) (activities.BurstResult, error),
 ) *testsuite.TestWorkflowEnvironment {
@@ -67,15 +67,16 @@ func burstStateOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) (states 
 
 func TestBurst(t *testing.T) {
 	t.Parallel()
-	failures := 2 // of the activity, for example because the database is away
+	failures := 2 // errors of the activity, for example because the database is unreachable
 	others := []activities.BurstOther{{DeliveryID: "dlv_1", Outcome: activities.OutcomeContinues, Reason: "HTTP 503"}}
 	want := activities.BurstResult{Delivered: 1, Others: others}
 	env := burstEnv(t, func(ctx context.Context, in activities.BurstInput) (activities.BurstResult, error) {
-		if diff := cmp.Diff(activities.BurstInput{Deliveries: twoDeliveries, RetryIn: 30 * time.Second}, in); diff != "" {
-			t.Error(diff)
+		wantInput := activities.BurstInput{Deliveries: twoDeliveries, RetryIn: 30 * time.Second}
+		if diff := cmp.Diff(wantInput, in); diff != "" {
+			t.Errorf("input of the activity (-want +got):\n%s", diff)
 		}
 		if !activity.GetInfo(ctx).IsLocalActivity {
-			t.Error("it is no local activity")
+			t.Error("DeliverBurst runs as a regular activity, want a local one")
 		}
 		if failures > 0 {
 			failures--
@@ -89,19 +90,19 @@ func TestBurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	states := BurstState{
 		{"evt_2", "whk_1", "dlv_2", "delivered", "", ""},
 		{"evt_1", "whk_1", "dlv_1", "continues", "HTTP 503", "delivery/evt_1/whk_1"},
 	}
 	if diff := cmp.Diff(states, burstStateOf(t, env)); diff != "" {
-		t.Error(diff)
+		t.Errorf("state (-want +got):\n%s", diff)
 	}
 }
 
-// A cancelled burst still makes its attempts: an operator means at most one of its deliveries.
-func TestCancelledBurst(t *testing.T) {
+// Burst ignores cancellation, because an operator means at most one of its deliveries.
+func TestBurstIgnoresCancellation(t *testing.T) {
 	t.Parallel()
 	env := burstEnv(t, func(context.Context, activities.BurstInput) (activities.BurstResult, error) {
 		return activities.BurstResult{Delivered: 2}, nil
@@ -109,20 +110,20 @@ func TestCancelledBurst(t *testing.T) {
 	env.RegisterDelayedCallback(env.CancelWorkflow, 0)
 	runBurst(env)
 	if err := env.GetWorkflowError(); err != nil || burstStateOf(t, env)[1].State != "delivered" {
-		t.Errorf("%v, %+v", err, burstStateOf(t, env))
+		t.Errorf("error %v, state %+v, want all delivered", err, burstStateOf(t, env))
 	}
 }
 
-func TestStateOfABurstInProgress(t *testing.T) {
+func TestBurstStateInProgress(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range burstState(BurstInput{Deliveries: twoDeliveries}, nil) {
 		if delivery.State != stateAttempting || delivery.WorkflowID != "" {
-			t.Errorf("%+v", delivery)
+			t.Errorf("state %+v, want %s without a workflow", delivery, stateAttempting)
 		}
 	}
 }
 
-func TestDetailsOfABurst(t *testing.T) {
+func TestBurstDetails(t *testing.T) {
 	t.Parallel()
 	other := func(outcomes ...activities.Outcome) (others []activities.BurstOther) {
 		for _, outcome := range outcomes {
@@ -139,12 +140,12 @@ func TestDetailsOfABurst(t *testing.T) {
 		"1 delivered, 1 dead letter, 1 cancelled":                       {Delivered: 1, Others: other(dead, cancelled)},
 	} {
 		if got := burstDetails(result); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("details %q, want %q", got, want)
 		}
 	}
 }
 
-// burstServer is a Temporal client that keeps the starts of bursts and returns one error for each.
+// burstServer is a Temporal client that records the starts of bursts and returns one of its errors for each.
 type burstServer struct {
 	client.Client
 
@@ -163,7 +164,7 @@ func (s *burstServer) ExecuteWorkflow(
 	return nil, s.errors[len(s.options)-1]
 }
 
-func TestStartOfABurst(t *testing.T) {
+func TestStartBurst(t *testing.T) {
 	t.Parallel()
 	s := &burstServer{}
 	if err := NewClient(s, Policy{Retention: time.Hour}, JobPolicy{}).StartClaims(t.Context(), two()); err != nil {
@@ -171,26 +172,26 @@ func TestStartOfABurst(t *testing.T) {
 	}
 	want := BurstInput{ID: "bst_1", Deliveries: twoDeliveries, Policy: Policy{Retention: time.Hour}}
 	if diff := cmp.Diff(want, s.input); diff != "" {
-		t.Error(diff)
+		t.Errorf("input (-want +got):\n%s", diff)
 	}
 	o := s.options[0]
 	if o.ID != "burst/bst_1" || o.TaskQueue != "bursts" || !o.EnableEagerStart ||
 		o.WorkflowTaskTimeout != 10*time.Second || o.StaticSummary != "first attempts of 2 deliveries" ||
 		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
-		t.Errorf("%+v", o)
+		t.Errorf("options %+v, want an eager start with a unique id", o)
 	}
 	events, _ := o.TypedSearchAttributes.GetKeywordList(attributeEvents)
 	subscriptions, _ := o.TypedSearchAttributes.GetKeywordList(attributeSubscriptions)
 	stores, _ := o.TypedSearchAttributes.GetKeywordList(attributeStores)
 	got := [][]string{events, subscriptions, stores}
 	if diff := cmp.Diff([][]string{{"evt_1", "evt_2"}, {"whk_1"}, {"sto_1"}}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("search attributes (-want +got):\n%s", diff)
 	}
 }
 
-// A burst that was started before is no error. A namespace that has lost the search attributes
-// gets the burst without them.
-func TestErrorsOfBurstStarts(t *testing.T) {
+// A burst that is already started is no error. If the namespace has lost the search attributes, the burst starts
+// without them.
+func TestStartBurstErrors(t *testing.T) {
 	t.Parallel()
 	unknown := serviceerror.NewInvalidArgument("no mapping defined")
 	again := serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
@@ -204,13 +205,16 @@ func TestErrorsOfBurstStarts(t *testing.T) {
 		"unknown attributes":   {[]error{unknown, nil}, nil, 2},
 		"invalid in other way": {[]error{unknown, unknown}, unknown, 2},
 	} {
-		s := &burstServer{errors: test.errors}
-		err := NewClient(s, Policy{}, JobPolicy{}).StartClaims(t.Context(), two())
-		if !errors.Is(err, test.want) || len(s.options) != test.starts {
-			t.Errorf("%s: %v after %d starts", name, err, len(s.options))
-		}
-		if test.starts == 2 && s.options[1].TypedSearchAttributes.Size() != 0 {
-			t.Errorf("%s: started with %v", name, s.options[1].TypedSearchAttributes)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := &burstServer{errors: test.errors}
+			err := NewClient(s, Policy{}, JobPolicy{}).StartClaims(t.Context(), two())
+			if !errors.Is(err, test.want) || len(s.options) != test.starts {
+				t.Errorf("%s: %v after %d starts, want %v after %d", name, err, len(s.options), test.want, test.starts)
+			}
+			if test.starts == 2 && s.options[1].TypedSearchAttributes.Size() != 0 {
+				t.Errorf("%s: search attributes of the second start %v, want none",
+					name, s.options[1].TypedSearchAttributes)
+			}
+		})
 	}
 }

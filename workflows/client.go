@@ -8,16 +8,16 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Names that operators and running workflows know. None of them can change while a
-// workflow that uses it is open.
+// Names used by operators and by open workflows. A name must not change while a workflow that uses it is open.
 const (
-	TaskQueue     = "deliveries"      // workflows, the first attempts of the fast lane, and tests
-	SlowTaskQueue = "deliveries-slow" // every other attempt
-	// BurstTaskQueue has the bursts. Workers of the previous release do not poll it.
+	TaskQueue     = "deliveries"      // workflows, attempts in the fast lane, tests
+	SlowTaskQueue = "deliveries-slow" // attempts in the slow lane
+	// BurstTaskQueue is the task queue of bursts. Workers of the previous release do not poll it.
 	BurstTaskQueue = "bursts"
-	JobTaskQueue   = "jobs"  // the steps of jobs and the records of cancellations
-	MailTaskQueue  = "mails" // what waits for the mail server
+	JobTaskQueue   = "jobs"  // activities of jobs, records of cancellations
+	MailTaskQueue  = "mails" // activities of mails
 	SignalReplay   = "replay"
+	UpdateRetry    = "retry"
 	QueryState     = "state"
 
 	workflowDelivery     = "Delivery"
@@ -32,25 +32,28 @@ const (
 	activityErase          = "Erase"
 )
 
-// Client starts workflows.
+// startTimeout is the timeout of one request to Temporal, and of one statement that records its result.
+const startTimeout = 10 * time.Second
+
+// Client starts, signals, cancels and looks up workflows.
 type Client struct {
 	temporal client.Client
 	policy   Policy
 	jobs     JobPolicy
 }
 
-// NewClient makes a client whose deliveries and jobs follow these policies.
+// NewClient returns a client that starts deliveries and jobs with these policies.
 func NewClient(temporal client.Client, policy Policy, jobs JobPolicy) *Client {
 	return &Client{temporal, policy, jobs}
 }
 
-// Ready reports whether Temporal answers.
+// Ready returns nil if Temporal is reachable.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.temporal.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return err
 }
 
-// NamespaceRetention returns how long a namespace keeps a closed workflow.
+// NamespaceRetention returns the time for which a namespace retains closed workflows.
 func (c *Client) NamespaceRetention(ctx context.Context, namespace string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -7,22 +7,22 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// ReplaySignal requests a replay. A relay's signal names the attempt with which the replay
-// begins, so that it is neither missed if it is early nor obeyed twice. Other signals are obeyed
-// only by a dead letter that waits. The signal of an operator is empty.
+// ReplaySignal requests a replay. A relay's signal contains the number of the attempt with which the replay begins, so
+// that an early signal is not missed and no signal has an effect twice. An operator's signal is empty. It has an effect
+// only while the workflow waits as a dead letter.
 type ReplaySignal struct {
 	Attempt int `json:"attempt"`
-	// Overdue makes it a signal of the reconciler: the time at which the delivery was read as
-	// pending or retrying, although its workflow waits as a dead letter.
+	// Overdue is set by the reconciler only. It is the time at which the delivery was read as pending or retrying
+	// although its workflow waits as a dead letter.
 	Overdue *time.Time `json:"overdue,omitempty"`
 }
 
-// deadBefore is how long before the time in a reconciler's signal a dead letter must have begun
-// to wait. Otherwise the delivery may have ended after the reconciler had read it, and only a
-// replay may begin it again. The minute allows for clocks that differ.
+// deadBefore is the minimum time for which a dead letter must have waited before it was read by the reconciler. If it
+// is shorter, the delivery may have ended after the read, and only a replay may restart it. A minute allows for clock
+// skew.
 const deadBefore = time.Minute
 
-// obeys reports whether a dead letter that waits since a time obeys a signal.
+// obeys reports whether a signal replays a dead letter that has waited since the given time.
 func (d *delivery) obeys(signal ReplaySignal, since time.Time) bool {
 	if signal.Overdue != nil {
 		return signal.Overdue.Sub(since) > deadBefore
@@ -30,8 +30,8 @@ func (d *delivery) obeys(signal ReplaySignal, since time.Time) bool {
 	return signal.Attempt == 0 || signal.Attempt == d.state.Attempts+1
 }
 
-// replaySignalled reads the signals that have arrived and reports whether one of them names
-// the next attempt. It keeps signals that name a later attempt and drops the others.
+// replaySignalled reads the pending signals and reports whether one of them names the next attempt. It keeps signals
+// for later attempts and drops the others.
 func (d *delivery) replaySignalled(ctx workflow.Context) bool {
 	signals := workflow.GetSignalChannel(ctx, SignalReplay)
 	for signal := (ReplaySignal{}); signals.ReceiveAsync(&signal); signal = (ReplaySignal{}) {
@@ -43,8 +43,7 @@ func (d *delivery) replaySignalled(ctx workflow.Context) bool {
 	return found
 }
 
-// awaitReplay waits for a replay until the dead letter expires, and reports whether a replay
-// was requested.
+// awaitReplay waits for a replay signal until the dead letter expires, and reports whether there was one.
 func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 	since := workflow.Now(ctx)
 	expires := since.Add(d.in.Policy.Retention)

@@ -1,6 +1,6 @@
-// Package workflows holds the decisions that take time: when a delivery is attempted
-// again, when it becomes a dead letter, and how it is replayed. Workflows are deterministic;
-// their side effects are in package activities.
+// Package workflows contains the Temporal workflows and the processes that start them. Workflows decide when a delivery
+// is attempted again, when it becomes a dead letter, and how it is replayed. They are deterministic; their side effects
+// are in package activities.
 package workflows
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// DeliveryInput is the input of a delivery's workflow. It holds ids and policy, and nothing
-// of the event's body, because histories are not private.
+// DeliveryInput is the input of a delivery's workflow. It contains ids and policy, but nothing of the event's body,
+// because workflow histories are visible to operators.
 type DeliveryInput struct {
 	DeliveryID     app.DeliveryID     `json:"deliveryId"`
 	StoreID        app.StoreID        `json:"storeId"`
 	EventID        app.EventID        `json:"eventId"`
 	EventType      app.EventType      `json:"eventType"`
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`
-	Attempts       int                `json:"attempts"` // made before this run
-	Quick          bool               `json:"quick"`    // the first attempt of this run may take the fast lane
+	Attempts       int                `json:"attempts"` // attempts made before this run
+	Quick          bool               `json:"quick"`    // the first attempt of this run may use the fast lane
 	Policy         Policy             `json:"policy"`
 
 	Version int    `json:"version,omitempty"` // see deliveryVersion
 	Queue   string `json:"queue,omitempty"`   // the website or the sandbox twin; "" = the store
 
-	// A run that continues a schedule starts behind the attempts of that schedule which are
-	// already made, at the time of the next one. nil = now.
+	// A run can continue a schedule: Place is the number of attempts that were already made, and NextAttempt is the
+	// time of the next one (nil = now).
 	Place       int        `json:"place,omitempty"`
 	NextAttempt *time.Time `json:"nextAttemptAt,omitempty"`
 	// Shown is the value of ComandaDeliveryState at the start of the run; "" = unset.
@@ -39,50 +39,51 @@ type DeliveryInput struct {
 
 // deliveryVersion is the version of the commands that a run of Delivery produces:
 //
-//   - 0, the previous release: each state is an upsert of ComandaDeliveryState, also if the
-//     value stays the same. Retries take the slow lane.
-//   - 1: only a new value is upserted. A retry takes the fast lane if the last response was
-//     quick. A signal that belongs to the start of the run is dropped at the start.
+//   - 0, the previous release: every state change upserts ComandaDeliveryState, even if the value stays the same.
+//     Retries use the slow lane.
+//   - 1: only a new value is upserted. A retry uses the fast lane if the last response was quick. A signal that names
+//     the first attempt of the run is dropped at the start.
 //
-// A run keeps the version with which it started; continuing as new upgrades it. The version
-// is part of the input because workflow.GetVersion would add two events to each run that
-// leaves the straight path (a marker and an upsert), about as many as version 1 saves.
+// A run keeps the version with which it started; continuing as new upgrades it. The version is part of the input,
+// because workflow.GetVersion would add two events (a marker and an upsert) to each run whose first attempt fails,
+// about as many as version 1 saves.
 //
-// Workers of the previous release ignore the field. After one of them has handled a retry of
-// a run of version 1, its history may be impossible to replay. The reconciler starts such a
-// delivery again (see [StandingStuck]).
+// Workers of the previous release ignore the field. After one of them has handled a retry of a run of version 1, the
+// history may be impossible to replay. The reconciler restarts such a delivery (see [StandingStuck]).
 const deliveryVersion = 1
 
 // Policy holds the settings that can differ between releases and installations.
 type Policy struct {
 	Schedule     app.RetrySchedule `json:"schedule"`
-	Retention    time.Duration     `json:"retention"`    // how long a dead letter waits for a replay
-	AttemptLimit time.Duration     `json:"attemptLimit"` // for one attempt with its record
+	Retention    time.Duration     `json:"retention"`    // time for which a dead letter waits for a replay
+	AttemptLimit time.Duration     `json:"attemptLimit"` // maximum duration of an attempt, including recording it
 }
 
 // DeliveryState is the response to the query "state".
 type DeliveryState struct {
-	State      string            `json:"state"`    // attempting, or a delivery's status
-	Attempts   int               `json:"attempts"` // made so far, replays included
+	State      string            `json:"state"`    // "attempting" or an app.DeliveryStatus
+	Attempts   int               `json:"attempts"` // attempts made so far, including replays
 	StatusCode int               `json:"statusCode,omitempty"`
-	Reason     string            `json:"reason,omitempty"` // of the last failure
+	Reason     string            `json:"reason,omitempty"` // reason of the last failure
 	NextRetry  *time.Time        `json:"nextRetryAt,omitempty"`
-	Expires    *time.Time        `json:"expiresAt,omitempty"` // when a dead letter can no longer be replayed
+	Expires    *time.Time        `json:"expiresAt,omitempty"` // time until which a dead letter can be replayed
 	Schedule   app.RetrySchedule `json:"schedule"`
 }
 
 const stateAttempting = "attempting"
 
-// Delivery brings one event to one subscription. It makes attempts according to the schedule,
-// then waits for a replay if it is a dead letter. The straight path is one local activity.
+// Delivery delivers one event to one subscription. It makes attempts according to the schedule. A dead letter then
+// waits for a replay. If the first attempt succeeds, the workflow consists of one local activity.
 //
-// A replay can be signalled while the delivery ends. Delivery therefore reads its signals
-// immediately before it returns. A signal that arrives later makes the server reject the
-// return and run the last workflow task again.
+// A replay can be signalled while the delivery ends. Therefore, Delivery reads its signals immediately before it
+// returns. If a signal arrives later, the server rejects the completion and runs the last workflow task again.
 func Delivery(ctx workflow.Context, in DeliveryInput) (DeliveryState, error) {
 	d := newDelivery(in)
 	err := workflow.SetQueryHandler(ctx, QueryState, func() (DeliveryState, error) { return d.state, nil })
 	if err != nil {
+		return d.state, err
+	}
+	if err := d.acceptRetries(ctx); err != nil {
 		return d.state, err
 	}
 	if in.Version >= 1 {
@@ -90,7 +91,10 @@ func Delivery(ctx workflow.Context, in DeliveryInput) (DeliveryState, error) {
 	}
 	err = d.awaitFirst(ctx)
 	for err == nil {
-		if err = d.runSchedule(ctx); err != nil {
+		d.ended = false
+		err = d.runSchedule(ctx)
+		d.settle(ctx)
+		if err != nil {
 			break
 		}
 		replayed := d.replaySignalled(ctx)
@@ -114,17 +118,21 @@ func Delivery(ctx workflow.Context, in DeliveryInput) (DeliveryState, error) {
 type delivery struct {
 	in    DeliveryInput
 	state DeliveryState
-	place int  // attempts of the current schedule that are made
-	fast  bool // the next attempt may take the fast lane
-	// shown is the value of ComandaDeliveryState: "" while the delivery is on the straight path.
+	place int  // attempts made in the current schedule
+	fast  bool // the next attempt may use the fast lane
+	// shown is the value of ComandaDeliveryState; "" = not set, because no attempt has failed.
 	shown app.DeliveryStatus
-	// replays are the attempts named by signals that were read too early.
+	// replays lists the attempts of replay signals that arrived early.
 	replays []int
+
+	waiting   bool // for an attempt that a retry can request
+	requested int  // the attempt that the last retry requested
+	ended     bool // the schedule has ended, so a retry has no effect
 }
 
 func newDelivery(in DeliveryInput) *delivery {
 	d := &delivery{in: in, fast: in.Quick, shown: in.Shown}
-	// A schedule that has become shorter still has a last attempt.
+	// If the configured schedule became shorter, one attempt remains.
 	d.place = min(in.Place, len(in.Policy.Schedule))
 	d.state = DeliveryState{
 		State: stateAttempting, Attempts: in.Attempts, NextRetry: in.NextAttempt, Schedule: in.Policy.Schedule,
@@ -135,8 +143,8 @@ func newDelivery(in DeliveryInput) *delivery {
 	return d
 }
 
-// awaitFirst waits until the first attempt of the run is due. A start delay does not replace
-// this timer: the server can dispatch the first workflow task early, for example for an update.
+// awaitFirst waits until the first attempt of the run is due. The start delay of the workflow does not suffice, because
+// the server can dispatch the first workflow task early, for example for an update.
 func (d *delivery) awaitFirst(ctx workflow.Context) error {
 	if d.in.NextAttempt == nil {
 		return nil
@@ -146,11 +154,11 @@ func (d *delivery) awaitFirst(ctx workflow.Context) error {
 		return nil
 	}
 	workflow.SetCurrentDetails(ctx, d.nextName()+" at "+clock(*d.in.NextAttempt))
-	return d.sleep(ctx, delay, d.nextName())
+	return d.awaitNext(ctx, delay)
 }
 
-// runSchedule makes attempts until one is delivered or the schedule is used up. Its error is
-// a cancellation or a continuation as new.
+// runSchedule makes attempts until the delivery is delivered, cancelled or a dead letter. Its error is a cancellation
+// or a continue-as-new error.
 func (d *delivery) runSchedule(ctx workflow.Context) error {
 	for {
 		name := d.nextName()
@@ -181,21 +189,21 @@ func (d *delivery) runSchedule(ctx workflow.Context) error {
 		if err := d.enter(ctx, app.DeliveryRetrying, failed+"; next at "+clock(next)); err != nil {
 			return err
 		}
-		if err := d.sleep(ctx, delay, d.nextName()); err != nil {
+		if err := d.awaitNext(ctx, delay); err != nil {
 			return err
 		}
 	}
 }
 
-// nextName names the next attempt by its place in the schedule.
+// nextName returns the next attempt's place in the schedule, such as "attempt 2 of 6".
 func (d *delivery) nextName() string {
 	return fmt.Sprintf("attempt %d of %d", d.place+1, d.in.Policy.Schedule.Attempts())
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
-// enter shows a state to operators. A delivery whose first attempt succeeds stays on the
-// straight path, without an upsert.
+// enter sets the state, the details and the search attribute. A delivery whose first attempt succeeds sets no search
+// attribute.
 func (d *delivery) enter(ctx workflow.Context, state app.DeliveryStatus, details string) error {
 	d.state.State = string(state)
 	workflow.SetCurrentDetails(ctx, details)
@@ -213,8 +221,8 @@ func (d *delivery) sleep(ctx workflow.Context, delay time.Duration, summary stri
 	return workflow.NewTimerWithOptions(ctx, delay, workflow.TimerOptions{Summary: summary}).Get(ctx, nil)
 }
 
-// continueAsNew returns the error that continues the delivery in a new run, at the same
-// place of the schedule. The search attributes are carried over by the SDK.
+// continueAsNew returns the error that continues the delivery in a new run, at the same place of the schedule. The SDK
+// carries the search attributes over.
 func (d *delivery) continueAsNew(ctx workflow.Context) error {
 	in := d.in
 	in.Version, in.Attempts, in.Quick = deliveryVersion, d.state.Attempts, d.fast
@@ -222,10 +230,9 @@ func (d *delivery) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, Delivery, in)
 }
 
-// cancelled records that the workflow was cancelled and returns the error that ends the run:
-// the cancellation, or a new run if the delivery has been replayed in the meantime. The
-// context of a cancelled run is dead, so a replay cannot begin in the same run. Errors that
-// are no cancellations are returned unchanged.
+// cancelled records that the workflow was cancelled and returns the error that ends the run: the cancellation, or a
+// continue-as-new error if the delivery was replayed in the meantime. A replay cannot begin in the same run, because
+// its context is cancelled. Errors other than cancellations are returned unchanged.
 func (d *delivery) cancelled(ctx workflow.Context, cause error) error {
 	if !temporal.IsCanceledError(cause) {
 		return cause

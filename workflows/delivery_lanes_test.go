@@ -19,7 +19,7 @@ var (
 	busy = activities.DeliverResult{Outcome: activities.OutcomeBusy, Wait: 5 * time.Second}
 )
 
-// checkLanes compares the lanes in which the attempts ran with those that they were given.
+// checkLanes compares the lanes in the inputs of the attempts, and the lanes in which the attempts ran.
 func (s *script) checkLanes(t *testing.T, want ...activities.Lane) {
 	t.Helper()
 	var given []activities.Lane
@@ -27,10 +27,10 @@ func (s *script) checkLanes(t *testing.T, want ...activities.Lane) {
 		given = append(given, in.Lane)
 	}
 	if diff := cmp.Diff(want, given); diff != "" {
-		t.Error("lanes of the inputs:", diff)
+		t.Errorf("lanes of the inputs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, s.lanes); diff != "" {
-		t.Error("lanes of the activities:", diff)
+		t.Errorf("lanes of the activities (-want +got):\n%s", diff)
 	}
 }
 
@@ -47,8 +47,8 @@ func (s *script) state(t *testing.T) (state DeliveryState) {
 	return state
 }
 
-// Operators see each state once, whatever the number of retries.
-func TestAStateIsUpsertedWhenItChanges(t *testing.T) {
+// The search attribute changes once per state, regardless of the number of retries.
+func TestUpsertsOnlyNewState(t *testing.T) {
 	s := newScript(t, refused, refused, refused, refused, refused, refused, refused, refused, delivered)
 	s.input.Version = 1
 	s.signal(20*24*time.Hour, nil)
@@ -70,7 +70,8 @@ func TestLanes(t *testing.T) {
 			1, true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow},
 		},
 		"retry after a quick failure": {
-			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered}, []activities.Lane{slow, fast, slow},
+			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered},
+			[]activities.Lane{slow, fast, slow},
 		},
 		"previous release": {
 			0, true, []activities.DeliverResult{refusedQuickly, delivered}, []activities.Lane{fast, slow},
@@ -91,8 +92,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// The attempts of a website take turns in the slow lane. Runs of the previous release have no
-// queue.
+// The fairness key lets websites alternate in the slow lane. Runs of the previous release have no queue.
 func TestFairnessKey(t *testing.T) {
 	for queue, want := range map[string]string{"": "sto_1", "web_1": "web_1"} {
 		d := newDelivery(DeliveryInput{StoreID: "sto_1", Queue: queue})
@@ -102,13 +102,13 @@ func TestFairnessKey(t *testing.T) {
 	}
 }
 
-// A busy webhook uses up neither attempts nor the time between them.
-func TestBusyInTheSlowLane(t *testing.T) {
+// A busy webhook uses up neither attempts nor the delays between them.
+func TestBusyInSlowLane(t *testing.T) {
 	s := newScript(t, busy, busy, activities.DeliverResult{Outcome: activities.OutcomeBusy}, refused, busy, delivered)
 	s.input.Version = 1
 	s.RegisterDelayedCallback(func() {
 		if state := s.state(t); state.State != stateAttempting || state.Attempts != 0 || state.NextRetry == nil {
-			t.Errorf("state while busy: %+v", state)
+			t.Errorf("state while busy: %+v, want %s with a next try", state, stateAttempting)
 		}
 	}, 3*time.Second)
 	s.run(true)
@@ -120,94 +120,97 @@ func TestBusyInTheSlowLane(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d in %s at %s", made.Attempt, made.Lane, s.at[i]))
 	}
 	want := []string{
-		"1 in fast at 0s", "1 in slow at 0s", "1 in slow at 5s", "1 in slow at 6s", "2 in slow at 36s", "2 in slow at 41s",
+		"1 in fast at 0s", "1 in slow at 0s", "1 in slow at 5s", "1 in slow at 6s", "2 in slow at 36s",
+		"2 in slow at 41s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"retrying", "delivered"}, s.ended); diff != "" {
-		t.Error("states:", diff)
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 
-func TestCancellationOfABusyDelivery(t *testing.T) {
+func TestCancellationWhileBusy(t *testing.T) {
 	s := newScript(t, busy)
 	s.input.Version = 1
 	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
 	s.run(false)
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 1 {
-		t.Errorf("ended with %v, recorded %d times after %d tries", s.GetWorkflowError(), s.cancels, len(s.made))
+		t.Errorf("ended with %v, cancellation recorded %d times, %d requests, want cancelled, 1, 1",
+			s.GetWorkflowError(), s.cancels, len(s.made))
 	}
 }
 
-// A delivery that is busy for long continues in a new run, at its place in the schedule.
-func TestBusyHistoriesAreBounded(t *testing.T) {
+// A delivery that is busy for a long time continues in a new run, at its place in the schedule.
+func TestBusyDeliveryContinuesAsNew(t *testing.T) {
 	s := newScript(t, refused, busy)
 	s.SetContinueAsNewSuggested(true)
 	s.run(true)
 	in := s.continued(t)
 	if in.Version != 1 || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil ||
 		in.Shown != app.DeliveryRetrying {
-		t.Errorf("continued with %+v", in)
+		t.Errorf("continued with %+v, want place 1 of the schedule in version 1", in)
 	}
 	s = newScript(t, refused, delivered)
 	s.input = in
 	s.run(in.Quick)
 	if s.made[0].Attempt != 2 || s.made[0].RetryIn != 5*time.Minute || s.at[1] != 5*time.Minute {
-		t.Errorf("the next run made %+v at %v", s.made, s.at)
+		t.Errorf("the next run made %+v at %v, want attempt 2", s.made, s.at)
 	}
 	if diff := cmp.Diff([]string{"delivered"}, s.ended); diff != "" {
-		t.Error("states:", diff)
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 
-// A repaired delivery goes on behind the attempts that are made, when the next one is due.
-func TestAPlaceInTheSchedule(t *testing.T) {
+// A repaired delivery continues after the attempts already made, at the time of the next one.
+func TestStartWithinSchedule(t *testing.T) {
 	s := newScript(t, refused)
 	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 9, 3, app.DeliveryRetrying
 	s.input.NextAttempt = new(start.Add(time.Minute))
 	s.RegisterDelayedCallback(func() {
 		state := s.state(t)
 		if state.State != "retrying" || state.Attempts != 9 || !state.NextRetry.Equal(start.Add(time.Minute)) {
-			t.Errorf("state before the first attempt: %+v", state)
+			t.Errorf("state before the first attempt: %+v, want retrying after 9 attempts", state)
 		}
 	}, 30*time.Second)
 	s.run(true)
 	var result DeliveryState
 	if err := s.GetWorkflowResult(&result); err != nil || result.Attempts != 12 {
-		t.Errorf("ended as %+v, %v", result, err)
+		t.Errorf("result %+v, %v, want 12 attempts", result, err)
 	}
 	var got []string
 	for i, made := range s.made {
 		got = append(got, fmt.Sprintf("%d at %s", made.Attempt, s.at[i]))
 	}
 	if diff := cmp.Diff([]string{"10 at 1m0s", "11 at 2h1m0s", "12 at 8h1m0s"}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("attempts (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"dead_letter"}, s.ended); diff != "" {
-		t.Error("states:", diff)
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
 
-// A place beyond the schedule, which may have become shorter, gets the last attempt.
-func TestAPlaceBeyondTheSchedule(t *testing.T) {
+// A place beyond the schedule, which may have become shorter, gets one last attempt.
+func TestStartBeyondSchedule(t *testing.T) {
 	s := newScript(t, refused)
 	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 8, 8, app.DeliveryRetrying
 	s.input.NextAttempt = new(start.Add(-time.Minute))
 	s.input.Policy.Schedule = app.RetrySchedule{time.Second}
 	s.run(false)
 	if len(s.made) != 1 || s.made[0].Attempt != 9 || s.made[0].RetryIn != 0 || s.at[0] != 0 {
-		t.Errorf("made %+v at %v", s.made, s.at)
+		t.Errorf("made %+v at %v, want only attempt 9, immediately and without a retry", s.made, s.at)
 	}
 }
 
-// A delivery that is cancelled before its first attempt makes none.
-func TestCancellationBeforeTheFirstAttempt(t *testing.T) {
+// A delivery that is cancelled before its first attempt makes no attempt.
+func TestCancellationBeforeFirstAttempt(t *testing.T) {
 	s := newScript(t, delivered)
 	s.input.Version, s.input.NextAttempt = 1, new(start.Add(time.Minute))
 	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
 	s.run(false)
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 0 {
-		t.Errorf("ended with %v, recorded %d times after %d attempts", s.GetWorkflowError(), s.cancels, len(s.made))
+		t.Errorf("ended with %v, cancellation recorded %d times, %d attempts, want cancelled, 1, 0",
+			s.GetWorkflowError(), s.cancels, len(s.made))
 	}
 }

@@ -18,7 +18,7 @@ func (s *script) continued(t *testing.T) (in DeliveryInput) {
 	t.Helper()
 	var next *workflow.ContinueAsNewError
 	if !errors.As(s.GetWorkflowError(), &next) {
-		t.Fatalf("ended with %v instead of continuing as new", s.GetWorkflowError())
+		t.Fatalf("ended with %v, want continue-as-new", s.GetWorkflowError())
 	}
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
 		t.Fatal(err)
@@ -26,19 +26,20 @@ func (s *script) continued(t *testing.T) (in DeliveryInput) {
 	return in
 }
 
-// A relay's signal that arrives while the delivery ends begins the schedule again. An
-// operator's signal does not.
-func TestReplayOfADeliveryThatIsEnding(t *testing.T) {
+// A relay's signal that arrives while the delivery ends restarts the schedule. An operator's signal does not.
+func TestSignalWhileDeliveryEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		first    activities.DeliverResult
 		signal   ReplaySignal
-		attempts []int // their numbers
+		attempts []int // numbers of the attempts
 		states   []string
 	}{
-		"delivered":             {delivered, ReplaySignal{Attempt: 2}, []int{1, 2}, nil},
-		"delivered, operator":   {delivered, ReplaySignal{}, []int{1}, nil},
-		"subscription deleted":  {deleted, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"cancelled", "delivered"}},
-		"subscription inactive": {inactive, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"dead_letter", "delivered"}},
+		"delivered":            {delivered, ReplaySignal{Attempt: 2}, []int{1, 2}, nil},
+		"delivered, operator":  {delivered, ReplaySignal{}, []int{1}, nil},
+		"subscription deleted": {deleted, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"cancelled", "delivered"}},
+		"subscription inactive": {
+			inactive, ReplaySignal{Attempt: 1}, []int{1, 1}, []string{"dead_letter", "delivered"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, test.first, delivered)
@@ -58,28 +59,28 @@ func TestReplayOfADeliveryThatIsEnding(t *testing.T) {
 				numbers = append(numbers, made.Attempt)
 			}
 			if diff := cmp.Diff(test.attempts, numbers); diff != "" {
-				t.Error("attempts:", diff)
+				t.Errorf("attempts (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.states, s.ended); diff != "" {
-				t.Error("states:", diff)
+				t.Errorf("states (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// After a cancellation the context of the run is dead: the replay is another run.
-func TestReplayOfACancelledDelivery(t *testing.T) {
+// The context of a cancelled run is done, so a replay continues in a new run.
+func TestReplayOfCancelledDelivery(t *testing.T) {
 	s := newScript(t, refused)
 	s.RegisterDelayedCallback(s.CancelWorkflow, time.Minute)
 	s.canceled = func() { s.SignalWorkflow(SignalReplay, ReplaySignal{Attempt: 3}) }
 	s.run(true)
 	if in := s.continued(t); in.Attempts != 2 || in.Quick || in.Place != 0 || in.Shown != app.DeliveryCancelled {
-		t.Errorf("continued with %+v", in)
+		t.Errorf("continued with %+v, want 2 attempts, place 0 and state cancelled", in)
 	}
 }
 
-// The next run knows which state operators see, and replaces it.
-func TestContinuingKeepsTheStateShown(t *testing.T) {
+// A new run knows the value of the search attribute and replaces it.
+func TestContinueAsNewKeepsShownState(t *testing.T) {
 	s := newScript(t, inactive)
 	s.SetContinueAsNewSuggested(true)
 	s.signal(time.Hour, ReplaySignal{Attempt: 1})
@@ -91,22 +92,22 @@ func TestContinuingKeepsTheStateShown(t *testing.T) {
 	s.check(t, app.DeliveryDelivered, 1, "delivered")
 }
 
-// The signal with which a replay starts its workflow belongs to the attempt with which the run
-// begins: after the attempt it does not request another replay.
-func TestTheSignalOfAStartIsObeyedOnce(t *testing.T) {
+// The signal with which a replay starts its workflow names the first attempt of the run. It does not request another
+// replay after that attempt.
+func TestStartSignalReplaysOnce(t *testing.T) {
 	s := newScript(t, inactive)
 	s.input.Version, s.input.Attempts = 1, 6
 	s.signal(0, ReplaySignal{Attempt: 7})
 	s.run(false)
 	s.check(t, app.DeliveryDeadLetter, 6, "dead_letter")
 	if len(s.made) != 1 {
-		t.Errorf("made %d attempts", len(s.made))
+		t.Errorf("%d attempts, want 1", len(s.made))
 	}
 }
 
-// A run that waits for a time in its input can be signalled before its first attempt, if that
-// attempt was made by somebody else. The signal is kept until then.
-func TestAnEarlySignalOutlastsTheFirstWait(t *testing.T) {
+// A run that waits for its first attempt can receive a signal for a later attempt, if another run made the first one.
+// The signal is kept until then.
+func TestEarlySignalIsKept(t *testing.T) {
 	s := newScript(t, delivered)
 	s.input.Version, s.input.NextAttempt = 1, new(start.Add(15*time.Second))
 	s.signal(0, ReplaySignal{Attempt: 2})
@@ -115,11 +116,11 @@ func TestAnEarlySignalOutlastsTheFirstWait(t *testing.T) {
 	s.check(t, app.DeliveryDelivered, 2)
 }
 
-// The reconciler's signal is obeyed by a dead letter that has waited for a while, not by one
-// that ended after the reconciler had read the delivery.
-func TestSignalOfTheReconciler(t *testing.T) {
+// The reconciler's signal replays a dead letter that has waited for some time, but not one that ended after the
+// reconciler had read the delivery.
+func TestReconcilerSignal(t *testing.T) {
 	for name, test := range map[string]struct {
-		read   time.Duration // after the delivery became a dead letter
+		read   time.Duration // time of the read, after the delivery became a dead letter
 		status app.DeliveryStatus
 	}{
 		"before it ended":         {-time.Second, app.DeliveryDeadLetter},
@@ -132,7 +133,7 @@ func TestSignalOfTheReconciler(t *testing.T) {
 			s.run(true)
 			var result DeliveryState
 			if err := s.GetWorkflowResult(&result); err != nil || result.State != string(test.status) {
-				t.Errorf("ended as %+v, %v", result, err)
+				t.Errorf("result %+v, %v, want state %s", result, err, test.status)
 			}
 		})
 	}

@@ -20,19 +20,19 @@ import (
 
 var start = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// script runs a delivery whose attempts end as told, and keeps what it saw.
+// script runs a delivery whose attempts have given outcomes, and records its behaviour.
 type script struct {
 	*testsuite.TestWorkflowEnvironment
-	outcomes []activities.DeliverResult // of the attempts in turn; the last one repeats
+	outcomes []activities.DeliverResult // results of the attempts; the last one repeats
 	made     []activities.DeliverInput
-	lanes    []activities.Lane // in which the attempts ran
-	at       []time.Duration   // since the start
-	ended    []string          // states set as search attributes, in turn
-	failures map[int]int       // attempt number → how often the activity itself fails first
-	during   map[int]func()    // attempt number → what happens while it is made
+	lanes    []activities.Lane // lanes in which the attempts ran
+	at       []time.Duration   // times of the attempts since the start
+	ended    []string          // values of the search attribute, in order
+	failures map[int]int       // number of errors of the activity, by attempt number
+	during   map[int]func()    // called during the attempt, by attempt number
 	input    DeliveryInput
 	cancels  int
-	canceled func() // what happens while the cancellation is recorded
+	canceled func() // called while the cancellation is recorded
 }
 
 var (
@@ -47,8 +47,11 @@ func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 	s := &script{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), outcomes: outcomes}
 	s.failures, s.during = map[int]int{}, map[int]func(){}
 	s.input = DeliveryInput{
-		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated, SubscriptionID: "whk_1",
-		Policy: Policy{Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second},
+		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated,
+		SubscriptionID: "whk_1",
+		Policy: Policy{
+			Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second,
+		},
 	}
 	s.SetStartTime(start)
 	s.SetTestTimeout(time.Minute)
@@ -100,11 +103,12 @@ func (s *script) signal(after time.Duration, signal any) {
 	s.RegisterDelayedCallback(func() { s.SignalWorkflow(SignalReplay, signal) }, after)
 }
 
-// check compares how the workflow ended, the attempt numbers and the states shown.
+// check compares the end of the workflow, the numbers of the attempts and the shown states.
 func (s *script) check(t *testing.T, final app.DeliveryStatus, attempts int, states ...string) {
 	t.Helper()
 	if !s.IsWorkflowCompleted() || s.GetWorkflowError() != nil {
-		t.Fatalf("ended: %v, with %v", s.IsWorkflowCompleted(), s.GetWorkflowError())
+		t.Fatalf("completed %v with error %v, want completed without error",
+			s.IsWorkflowCompleted(), s.GetWorkflowError())
 	}
 	var result DeliveryState
 	if err := s.GetWorkflowResult(&result); err != nil {
@@ -114,16 +118,16 @@ func (s *script) check(t *testing.T, final app.DeliveryStatus, attempts int, sta
 		t.Errorf("ended as %s after %d attempts, want %s after %d", result.State, result.Attempts, final, attempts)
 	}
 	if diff := cmp.Diff(states, s.ended); diff != "" {
-		t.Error("states:", diff)
+		t.Errorf("states (-want +got):\n%s", diff)
 	}
 	for i, made := range s.made {
 		if made.Attempt != i+1 && s.outcomes[0] != inactive {
-			t.Errorf("attempt %d was numbered %d", i+1, made.Attempt)
+			t.Errorf("attempt %d has number %d, want %d", i+1, made.Attempt, i+1)
 		}
 	}
 }
 
-func TestStraightPathShowsNoState(t *testing.T) {
+func TestFirstAttemptDeliveredShowsNoState(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		s := newScript(t, delivered)
 		s.run(quick)
@@ -131,7 +135,7 @@ func TestStraightPathShowsNoState(t *testing.T) {
 	}
 }
 
-func TestScheduleToTheSecond(t *testing.T) {
+func TestScheduleTimes(t *testing.T) {
 	s := newScript(t, refused)
 	s.run(true)
 	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
@@ -143,13 +147,13 @@ func TestScheduleToTheSecond(t *testing.T) {
 		retries = append(retries, s.made[i].RetryIn.String())
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error("attempts at", diff)
+		t.Errorf("times of the attempts (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"30s", "5m0s", "30m0s", "2h0m0s", "6h0m0s", "0s"}, retries); diff != "" {
-		t.Error("told the attempts:", diff)
+		t.Errorf("RetryIn of the attempts (-want +got):\n%s", diff)
 	}
 	if took := s.Now().Sub(start); took != 30*24*time.Hour+8*time.Hour+35*time.Minute+30*time.Second {
-		t.Errorf("the dead letter expired after %s", took)
+		t.Errorf("the dead letter expired after %s, want 30 days after the last attempt", took)
 	}
 }
 
@@ -158,7 +162,7 @@ func TestDeliveredByARetry(t *testing.T) {
 	s.RegisterDelayedCallback(func() {
 		state, next := s.state(t), start.Add(5*time.Minute+30*time.Second)
 		if state.State != "retrying" || state.Attempts != 2 || state.StatusCode != 503 || !state.NextRetry.Equal(next) {
-			t.Errorf("state after a minute: %+v", state)
+			t.Errorf("state after a minute: %+v, want retrying after 2 attempts with 503", state)
 		}
 	}, time.Minute)
 	s.run(true)
@@ -167,7 +171,9 @@ func TestDeliveredByARetry(t *testing.T) {
 
 func TestReplay(t *testing.T) {
 	day20 := 20 * 24 * time.Hour
-	for name, signal := range map[string]any{"operator": nil, "empty": ReplaySignal{}, "relay": ReplaySignal{Attempt: 7}} {
+	for name, signal := range map[string]any{
+		"operator": nil, "empty": ReplaySignal{}, "relay": ReplaySignal{Attempt: 7},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, refused, refused, refused, refused, refused, refused, refused, delivered)
 			s.signal(day20, signal)
@@ -175,22 +181,22 @@ func TestReplay(t *testing.T) {
 			states := strings.Fields("retrying retrying retrying retrying retrying dead_letter retrying delivered")
 			s.check(t, app.DeliveryDelivered, 8, states...)
 			if s.at[6] != day20 || s.at[7] != day20+30*time.Second {
-				t.Errorf("the replay's attempts came at %s and %s", s.at[6], s.at[7])
+				t.Errorf("attempts of the replay at %s and %s, want %s and 30s later", s.at[6], s.at[7], day20)
 			}
 		})
 	}
 }
 
-func TestSignalsThatMustNotReplay(t *testing.T) {
+func TestSignalsWithoutEffect(t *testing.T) {
 	s := newScript(t, refused)
 	s.signal(time.Minute, ReplaySignal{})                            // before it is a dead letter
-	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})              // for an attempt long made
-	s.signal(20*24*time.Hour+time.Second, ReplaySignal{Attempt: 99}) // for one that cannot be next
+	s.signal(20*24*time.Hour, ReplaySignal{Attempt: 3})              // for an attempt that was already made
+	s.signal(20*24*time.Hour+time.Second, ReplaySignal{Attempt: 99}) // for an attempt that cannot be next
 	s.run(true)
 	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
 }
 
-func TestEarlySignalOfARelayIsNotLost(t *testing.T) {
+func TestEarlyRelaySignalIsKept(t *testing.T) {
 	s := newScript(t, refused, refused, refused, refused, refused, refused, delivered)
 	s.signal(time.Hour, ReplaySignal{Attempt: 7})
 	s.run(true)
@@ -198,7 +204,7 @@ func TestEarlySignalOfARelayIsNotLost(t *testing.T) {
 	s.check(t, app.DeliveryDelivered, 7, states...)
 }
 
-func TestOurFailureUsesUpNoAttempt(t *testing.T) {
+func TestInternalErrorUsesNoAttempt(t *testing.T) {
 	for _, quick := range []bool{true, false} {
 		s := newScript(t, delivered)
 		s.failures[1] = 5
@@ -207,14 +213,14 @@ func TestOurFailureUsesUpNoAttempt(t *testing.T) {
 	}
 }
 
-func TestInactiveSubscriptionBecomesADeadLetter(t *testing.T) {
+func TestInactiveSubscription(t *testing.T) {
 	s := newScript(t, inactive, delivered)
 	s.signal(time.Hour, ReplaySignal{Attempt: 1})
 	s.run(true)
 	s.check(t, app.DeliveryDelivered, 1, "dead_letter", "delivered")
 }
 
-func TestDeletedSubscriptionEndsTheDelivery(t *testing.T) {
+func TestDeletedSubscription(t *testing.T) {
 	s := newScript(t, refused, deleted)
 	s.run(true)
 	s.check(t, app.DeliveryCancelled, 1, "retrying", "cancelled")
@@ -229,10 +235,11 @@ func TestCancellation(t *testing.T) {
 			s.RegisterDelayedCallback(s.CancelWorkflow, after)
 			s.run(true)
 			if !temporal.IsCanceledError(s.GetWorkflowError()) {
-				t.Errorf("ended with %v", s.GetWorkflowError())
+				t.Errorf("ended with %v, want a cancellation", s.GetWorkflowError())
 			}
 			if s.cancels != 1 || s.ended[len(s.ended)-1] != "cancelled" {
-				t.Errorf("recorded %d times, states %q", s.cancels, s.ended)
+				t.Errorf("cancellation recorded %d times, states %q, want once and cancelled at the end",
+					s.cancels, s.ended)
 			}
 		})
 	}

@@ -14,51 +14,53 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// JobStore is what the starting of jobs needs of the database.
+// JobStore is the table of jobs.
 type JobStore interface {
+	// ClaimJobs claims enqueued jobs, at most limit. Their claims expire after lease.
 	ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error)
+	// FinishJobs removes jobs whose workflows have been started.
 	FinishJobs(ctx context.Context, ids []app.JobID) error
 }
 
 const (
-	jobBatch = 20
-	jobLease = 30 * time.Second
+	jobBatch = 20               // jobs per claim
+	jobLease = 30 * time.Second // more than a batch of starts usually takes
 )
 
-// JobInput is what the workflow of every job starts with.
+// JobInput is the input of a job's workflow.
 type JobInput struct {
 	StoreID app.StoreID `json:"storeId"`
-	Subject string      `json:"subject"` // the id of what it is about
+	Subject string      `json:"subject"` // id of the resource that the job is about
 	Policy  JobPolicy   `json:"policy"`
 }
 
-// JobPolicy is what may change between releases and installations.
+// JobPolicy holds the settings of jobs that can differ between releases and installations.
 type JobPolicy struct {
 	Watchdog app.WatchdogPolicy `json:"watchdog"`
 }
 
-// withJobOptions runs the activities of a workflow with jobOptions.
-func withJobOptions(ctx workflow.Context, try time.Duration) workflow.Context {
-	return workflow.WithActivityOptions(ctx, jobOptions(try))
+// withJobOptions returns a context that runs activities with jobOptions.
+func withJobOptions(ctx workflow.Context, timeout time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, jobOptions(timeout))
 }
 
-// jobOptions run an activity on the queue of jobs, where it does not wait behind attempts.
-// Each try is limited to a duration; the number of tries is not, because a failure is ours to
-// fix.
-func jobOptions(try time.Duration) workflow.ActivityOptions {
+// jobOptions returns the options of an activity on the task queue of jobs, where it does not wait for attempts. timeout
+// limits each execution. The activity is retried until it succeeds, because its failures are internal errors.
+func jobOptions(timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
-		TaskQueue: JobTaskQueue, StartToCloseTimeout: try,
+		TaskQueue: JobTaskQueue, StartToCloseTimeout: timeout,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
 	}
 }
 
-// JobWorkflowID returns the id of the workflow that does a job.
+// JobWorkflowID returns the id of a job's workflow.
 func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind) + "/" + subject }
 
-// StartJob starts the workflow of a job, named as its kind. One that runs already is not
-// started again, but a watchdog that is about to end is made to look once more.
+// StartJob starts the workflow of a job; its type is the job's kind. If the workflow is already open, StartJob has no
+// effect, except that a watchdog evaluates its subscription again before it ends, the workflow of a sold-out
+// product reads its time again, and the workflow of an order evaluates its acceptance again.
 func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 	in := JobInput{StoreID: job.StoreID, Subject: job.Subject, Policy: c.jobs}
 	options := client.StartWorkflowOptions{
@@ -69,7 +71,8 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes:    temporal.NewSearchAttributes(attributeStore.ValueSet(string(job.StoreID))),
 	}
-	if job.Kind == app.JobWatchdog {
+	switch job.Kind {
+	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance:
 		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
 		return err
 	}
@@ -77,7 +80,7 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 	return err
 }
 
-// Jobs starts the workflows of jobs. Any number of them work side by side.
+// Jobs starts the workflows of enqueued jobs. Any number of workers can run it concurrently.
 type Jobs struct {
 	store JobStore
 	start func(ctx context.Context, job app.Job) error
@@ -86,14 +89,14 @@ type Jobs struct {
 	wake  chan struct{}
 }
 
-// NewJobs makes a starter of jobs; start may be repeated.
+// NewJobs returns a starter of jobs. start must be idempotent.
 func NewJobs(
 	store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger,
 ) *Jobs {
 	return &Jobs{store, start, now, log, make(chan struct{}, 1)}
 }
 
-// Wake makes it look for work now.
+// Wake makes Run look for jobs immediately.
 func (j *Jobs) Wake() {
 	select {
 	case j.wake <- struct{}{}:
@@ -101,7 +104,7 @@ func (j *Jobs) Wake() {
 	}
 }
 
-// Run works until ctx is done: when woken, and once a second.
+// Run starts jobs until ctx is done. It looks for jobs when woken, and once a second.
 func (j *Jobs) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if j.round(ctx) == jobBatch {
@@ -115,11 +118,11 @@ func (j *Jobs) Run(ctx context.Context) {
 	}
 }
 
-// round starts what there is, at most one batch, and returns how many jobs it found.
+// round starts at most one batch of jobs and returns the number of claimed jobs.
 func (j *Jobs) round(ctx context.Context) int {
 	jobs, err := j.store.ClaimJobs(ctx, j.now(), jobLease, jobBatch)
 	if err != nil && ctx.Err() == nil {
-		j.log.Error().Err(err).Msg("jobs cannot be read")
+		j.log.Error().Err(err).Msg("cannot claim jobs; retrying")
 	}
 	var started []app.JobID
 	for _, job := range jobs {
@@ -127,8 +130,8 @@ func (j *Jobs) round(ctx context.Context) int {
 		err := j.start(limited, job)
 		cancel()
 		if err != nil {
-			j.log.Error().Err(err).Str("job", string(job.ID)).Str("kind", string(job.Kind)).Str("store", string(job.StoreID)).
-				Msg("the job's workflow could not be started; it will be tried again")
+			j.log.Error().Err(err).Str("job", string(job.ID)).Str("kind", string(job.Kind)).
+				Str("store", string(job.StoreID)).Msg("cannot start the workflow of a job; retrying")
 			continue
 		}
 		started = append(started, job.ID)
@@ -138,7 +141,7 @@ func (j *Jobs) round(ctx context.Context) int {
 	}
 	if err := j.store.FinishJobs(ctx, started); err != nil {
 		j.log.Error().Err(err).Int("jobs", len(started)).
-			Msg("starts of jobs could not be recorded; they are repeated without effect")
+			Msg("cannot record the starts of jobs; they will be repeated without effect")
 	}
 	return len(jobs)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// jobList is a JobStore in memory, without leases: what is not finished comes again.
+// jobList is a JobStore in memory without leases: unfinished jobs are claimed again.
 type jobList struct {
 	sync.Mutex
 	waiting []app.Job
-	done    chan struct{} // closed when nothing is left
+	done    chan struct{} // closed when no job is left
 }
 
 func (l *jobList) ClaimJobs(_ context.Context, _ time.Time, _ time.Duration, limit int) ([]app.Job, error) {
@@ -36,8 +36,8 @@ func (l *jobList) FinishJobs(_ context.Context, ids []app.JobID) error {
 	return nil
 }
 
-// What could not be started is started later; nothing else is repeated.
-func TestJobsAreStartedUntilTheyAreFinished(t *testing.T) {
+// A job whose workflow could not be started is started again; other jobs are not.
+func TestJobsRetryFailedStarts(t *testing.T) {
 	t.Parallel()
 	list := &jobList{done: make(chan struct{})}
 	list.waiting = []app.Job{{ID: "1", Kind: "mail"}, {ID: "2", Kind: "mail"}, {ID: "3", Kind: "mail"}}
@@ -54,6 +54,6 @@ func TestJobsAreStartedUntilTheyAreFinished(t *testing.T) {
 	jobs.Wake()
 	jobs.Run(ctx)
 	if !slices.Equal(tried, []app.JobID{"1", "2", "3", "2"}) {
-		t.Errorf("tried %q", tried)
+		t.Errorf("started %q, want 1, 2, 3, and 2 again", tried)
 	}
 }

@@ -14,28 +14,27 @@ const (
 	activitySendMail   = "SendMail"
 	activityGiveUpMail = "GiveUpMail"
 
-	// mailPatience is how long a mail is tried: what it tells is stale a day later.
-	mailPatience = 24 * time.Hour
-	// mailRefused is the type of the error with which the workflow of a refused mail fails.
+	// mailTimeout is the time after which sending is given up, because the content of a mail is outdated then.
+	mailTimeout = 24 * time.Hour
+	// mailRefused is the type of the error with which the workflow of a rejected mail fails.
 	mailRefused = "MailRefused"
 )
 
-// Mail sends one mail: again and again with growing pauses, until the mail server takes or
-// refuses it, or for a day. A mail that was not sent fails its workflow, so that operators
-// find it; one that has become obsolete does not. Mails have a queue of their own: the warning
-// that a receiver hangs does not wait behind the attempts that hang there, nor do attempts
-// and jobs wait behind a mail server that hangs.
+// Mail sends one mail. It retries with increasing pauses until the mail server accepts or permanently rejects the mail,
+// for at most a day. If the mail was not sent, the workflow fails, so that operators find it. If the mail has become
+// obsolete, the workflow completes. Mails have their own task queue: a warning about a hanging receiver does not wait
+// for its attempts, and attempts and jobs do not wait for a hanging mail server.
 func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 	mail := activities.MailInput{StoreID: in.StoreID, MailID: app.MailID(in.Subject)}
-	workflow.SetCurrentDetails(ctx, "being sent; what failed last is with the pending activity")
+	workflow.SetCurrentDetails(ctx, "sending; the pending activity shows the last error")
 	var result activities.MailResult
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailPatience,
+		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailTimeout,
 		Summary: "send the mail",
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour,
 		},
-		WaitForCancellation: true, // a try that has begun is finished and recorded
+		WaitForCancellation: true, // a running execution finishes and records its result
 	}), activitySendMail, mail).Get(ctx, &result)
 	switch {
 	case temporal.IsCanceledError(err):
@@ -53,8 +52,7 @@ func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 	return result, nil
 }
 
-// giveUpMail records that a mail is not tried again, and returns the error that ends the
-// workflow.
+// giveUpMail records that a mail will not be sent. It returns cause, or the error of recording.
 func giveUpMail(
 	ctx workflow.Context, mail activities.MailInput, reason string, cause error,
 ) (activities.MailResult, error) {

@@ -17,11 +17,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// mailScript runs a mail whose tries end as told, and keeps what it saw.
+// mailScript runs a mail with given outcomes of the activity, and records its behaviour.
 type mailScript struct {
 	*testsuite.TestWorkflowEnvironment
-	at       []time.Duration // of the tries, since the start
-	patience time.Duration   // with all of them
+	at       []time.Duration // times of the executions since the start
+	patience time.Duration   // ScheduleToCloseTimeout of the activity
 	gaveUp   string
 }
 
@@ -34,7 +34,7 @@ func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cance
 		s.patience = activity.GetInfo(ctx).ScheduleToCloseTimeout
 		s.checkQueue(t, ctx)
 		if in != (activities.MailInput{StoreID: "sto_1", MailID: "mail_1"}) {
-			t.Errorf("sent %+v", in)
+			t.Errorf("input %+v, want mail_1 of sto_1", in)
 		}
 		s.at = append(s.at, s.Now().Sub(start))
 		return try(len(s.at))
@@ -49,15 +49,15 @@ func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cance
 	}
 	s.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
 	if !s.IsWorkflowCompleted() {
-		t.Fatal("the workflow goes on")
+		t.Fatal("the workflow has not completed")
 	}
 	return s
 }
 
-// checkQueue checks that mails wait behind mails only.
+// checkQueue checks that the activities of mails use their own task queue.
 func (s *mailScript) checkQueue(t *testing.T, ctx context.Context) {
 	if queue := activity.GetInfo(ctx).TaskQueue; queue != MailTaskQueue {
-		t.Errorf("on the queue %s", queue)
+		t.Errorf("task queue %s, want %s", queue, MailTaskQueue)
 	}
 }
 
@@ -68,7 +68,7 @@ var (
 	errGreylist  = errors.New("SMTP 451")
 )
 
-func TestMailIsTriedUntilItIsTaken(t *testing.T) {
+func TestMailRetriesUntilSent(t *testing.T) {
 	t.Parallel()
 	s := runMail(t, func(n int) (activities.MailResult, error) {
 		if n < 4 {
@@ -77,11 +77,12 @@ func TestMailIsTriedUntilItIsTaken(t *testing.T) {
 		return mailSent, nil
 	}, 0)
 	if err := s.GetWorkflowError(); err != nil || s.gaveUp != "" || len(s.at) != 4 {
-		t.Fatalf("%v after %v, given up %q", err, s.at, s.gaveUp)
+		t.Fatalf("error %v after executions at %v, given up %q, want success after 4",
+			s.GetWorkflowError(), s.at, s.gaveUp)
 	}
 	for i, pause := range []time.Duration{40 * time.Second, 80 * time.Second, 160 * time.Second} {
 		if got := s.at[i+1] - s.at[i]; got < pause || got > pause+time.Second {
-			t.Errorf("pause %d: %v", i+1, got)
+			t.Errorf("pause %d: %v, want %v", i+1, got, pause)
 		}
 	}
 }
@@ -94,45 +95,51 @@ func TestMailEnds(t *testing.T) {
 	}{
 		"sent": {mailSent, ""}, "obsolete": {mailObsolete, ""}, "refused": {mailRefusal, mailRefused},
 	} {
-		s := runMail(t, func(int) (activities.MailResult, error) { return test.result, nil }, 0)
-		var got string
-		if failure, ok := errors.AsType[*temporal.ApplicationError](s.GetWorkflowError()); ok {
-			got = failure.Type()
-		}
-		if got != test.failed || len(s.at) != 1 || s.gaveUp != "" {
-			t.Errorf("%s: %v after %v", name, s.GetWorkflowError(), s.at)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := runMail(t, func(int) (activities.MailResult, error) { return test.result, nil }, 0)
+			var got string
+			if failure, ok := errors.AsType[*temporal.ApplicationError](s.GetWorkflowError()); ok {
+				got = failure.Type()
+			}
+			if got != test.failed || len(s.at) != 1 || s.gaveUp != "" {
+				t.Errorf("%s: error %v after executions at %v, want failed %v after one",
+					name, s.GetWorkflowError(), s.at, test.failed)
+			}
+		})
 	}
 }
 
-// The test environment gives up after ten tries; Temporal does after the time it is given.
-func TestMailIsGivenUpAfterADay(t *testing.T) {
+// The test environment ends retries after ten executions; Temporal ends them after the timeout of the activity.
+func TestMailGivesUpAfterADay(t *testing.T) {
 	t.Parallel()
 	s := runMail(t, func(int) (activities.MailResult, error) { return activities.MailResult{}, errGreylist }, 0)
 	if s.GetWorkflowError() == nil || s.gaveUp != "given up after a day" || s.patience != 24*time.Hour {
-		t.Errorf("%v, given up %q, patience %v", s.GetWorkflowError(), s.gaveUp, s.patience)
+		t.Errorf("error %v, given up %q, timeout %v, want an error and 24h", s.GetWorkflowError(), s.gaveUp, s.patience)
 	}
 	for i := 1; i < len(s.at); i++ {
 		if pause := s.at[i] - s.at[i-1]; pause > time.Hour+time.Second {
-			t.Errorf("%v before try %d", pause, i+1)
+			t.Errorf("pause before execution %d: %v, want at most 1h", i+1, pause)
 		}
 	}
 }
 
-func TestACancelledMailIsGivenUp(t *testing.T) {
+func TestMailCancelled(t *testing.T) {
 	t.Parallel()
-	s := runMail(t, func(int) (activities.MailResult, error) { return activities.MailResult{}, errGreylist }, time.Minute)
+	s := runMail(
+		t, func(int) (activities.MailResult, error) { return activities.MailResult{}, errGreylist }, time.Minute,
+	)
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.gaveUp != "cancelled" || len(s.at) != 2 {
-		t.Errorf("%v, given up %q, tried at %v", s.GetWorkflowError(), s.gaveUp, s.at)
+		t.Errorf("ended with %v, given up %q, executions at %v, want a cancellation after 2",
+			s.GetWorkflowError(), s.gaveUp, s.at)
 	}
 }
 
-// Mails that were on their way before a release go on after it.
+// Recorded histories of mails must replay, because mails can be open during an upgrade.
 func TestRecordedMailsReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/mail_*.json")
 	if err != nil || len(files) < 3 {
-		t.Fatalf("%d histories, %v", len(files), err)
+		t.Fatalf("%d histories, %v, want at least 3", len(files), err)
 	}
 	for _, file := range files {
 		replayer := worker.NewWorkflowReplayer()

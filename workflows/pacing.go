@@ -10,30 +10,77 @@ import (
 const (
 	idlePoll = time.Second           // between two searches if no notification arrives
 	busyPoll = 25 * time.Millisecond // between two searches while a limit holds work back
+	// burstPoll is the shortest time between two searches of an overloaded relay. Events of that time share a burst.
+	burstPoll = 100 * time.Millisecond
 )
 
-// pacing decides when the steps of a relay are due. It prefers few large claims to many small
-// ones, because the cost of a claim hardly depends on its size.
+// Limits of an overload.
+const (
+	overloadHold  = 5 * time.Second // how long it lasts after deliveries have waited, or after a second of overloadRate
+	overloadRate  = 100             // deliveries in bursts per second
+	overloadLeast = 4               // deliveries in one claim; fewer start as workflows of their own
+)
+
+// overload is the state in which deliveries become bursts before they have waited. Without it, a relay would start the
+// deliveries behind a burst one by one until they have waited again, and fall behind.
+type overload struct {
+	until   time.Time
+	counted int       // deliveries in bursts
+	since   time.Time // start of the second in which they are counted
+}
+
+// at reports whether the relay is overloaded.
+func (o *overload) at(now time.Time) bool { return now.Before(o.until) }
+
+// claimed updates the state after a claim. limits are those of the relay.
+func (o *overload) claimed(now time.Time, limits app.ClaimLimits, found app.Claimed) {
+	if limits.Burst < 2 {
+		return
+	}
+	for _, claim := range found.Claims {
+		if claim.BurstID != "" {
+			o.counted++
+		}
+	}
+	second := now.Sub(o.since) >= time.Second
+	if found.Waited >= limits.BurstAfter || second && o.counted >= overloadRate {
+		o.until = now.Add(overloadHold)
+	}
+	if second {
+		o.counted, o.since = 0, now
+	}
+}
+
+// limit returns the limits of the next claim.
+func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits {
+	if o.at(now) && limits.BurstAfter > 0 {
+		limits.BurstAfter, limits.BurstLeast = 0, overloadLeast
+	}
+	return limits
+}
+
+// pacing decides when the steps of a relay are due. It prefers few large claims to many small ones, because the cost of
+// a claim hardly depends on its size.
 type pacing struct {
 	dispatchAt, claimAt, takeOverAt time.Time
 	dispatchedAt, claimedAt         time.Time
 
+	overload overload
 	heldBack time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
 
-	// A batch was filled, so that more deliveries are due than were claimed.
+	// The last claim filled a batch, so more deliveries of that kind are due.
 	healthyLeft, othersLeft bool
 }
 
-// rooms are the kinds of starters that could take a large batch: at least half of the claims
-// that may wait for them.
+// rooms tells which starters can take a large batch: at least half of their capacity is free.
 type rooms struct{ healthy, others bool }
 
-// startPacing makes every step due.
+// startPacing returns a pacing in which every step is due.
 func startPacing(now time.Time) pacing {
 	return pacing{dispatchAt: now, claimAt: now, takeOverAt: now, heldBack: busyPoll}
 }
 
-// takeOverDue reports whether to look for abandoned deliveries, once in idlePoll.
+// takeOverDue reports whether to look for abandoned deliveries. It is true once per idlePoll.
 func (p *pacing) takeOverDue(now time.Time) bool {
 	due := !now.Before(p.takeOverAt)
 	if due {
@@ -44,11 +91,14 @@ func (p *pacing) takeOverDue(now time.Time) bool {
 
 func (p *pacing) dispatchDue(now time.Time) bool { return !now.Before(p.dispatchAt) }
 
-// woken makes a dispatch due. While the starters are busy it waits for more events: their
-// deliveries could not start sooner.
+// woken makes a dispatch due: immediately if the starters have room, otherwise after busyPoll, to collect more events
+// whose deliveries could not start sooner anyway. In an overload it collects the events of burstPoll for a burst.
 func (p *pacing) woken(now time.Time, free rooms) {
 	at := now
-	if !free.healthy {
+	switch {
+	case p.overload.at(now):
+		at = p.dispatchedAt.Add(burstPoll)
+	case !free.healthy:
 		at = p.dispatchedAt.Add(busyPoll)
 	}
 	if at.Before(p.dispatchAt) {
@@ -56,22 +106,26 @@ func (p *pacing) woken(now time.Time, free rooms) {
 	}
 }
 
-// dispatched follows a dispatch. A claim is due after it even if there were no events: the
-// relay is also woken for replays.
-func (p *pacing) dispatched(now time.Time, events int, free rooms, err error) {
+// dispatched updates the pacing after a dispatch. A claim is due even if no event was dispatched, because the relay is
+// also woken for replays. If another relay dispatches the stores of the oldest events, the next search is due after
+// busyPoll.
+func (p *pacing) dispatched(now time.Time, did app.Dispatched, free rooms, err error) {
 	p.dispatchedAt, p.dispatchAt = now, now.Add(idlePoll)
 	if err != nil {
 		return
 	}
 	p.claimAt = now
-	if events >= dispatchLimit {
-		p.woken(now, free)
+	switch {
+	case !did.More:
+	case free.healthy && did.Events > 0:
+		p.dispatchAt = now
+	default:
+		p.dispatchAt = now.Add(busyPoll)
 	}
 }
 
-// claimDue reports whether to claim: immediately if a batch was filled and there is room for
-// another, at the time of the next search if there is room for healthy deliveries, and once in
-// idlePoll in any case.
+// claimDue reports whether to claim deliveries: immediately if the last batch was filled and there is room for another,
+// at the time of the next search if there is room for healthy deliveries, and at least once per idlePoll.
 func (p *pacing) claimDue(now time.Time, free rooms) bool { return !now.Before(p.nextClaim(free)) }
 
 func (p *pacing) nextClaim(free rooms) time.Time {
@@ -84,7 +138,7 @@ func (p *pacing) nextClaim(free rooms) time.Time {
 	return p.claimAt
 }
 
-// claimed follows a claim that was made with these limits.
+// claimed updates the pacing after a claim with the given limits.
 func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others int, more bool, err error) {
 	p.claimedAt, p.claimAt = now, now.Add(idlePoll)
 	if err != nil || !more {
@@ -99,7 +153,7 @@ func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others 
 	p.heldBack = min(2*p.heldBack, idlePoll)
 }
 
-// pause returns how long no step is due.
+// pause returns the time until the next step is due.
 func (p *pacing) pause(now time.Time, free rooms) time.Duration {
 	next := p.nextClaim(free)
 	for _, at := range []time.Time{p.dispatchAt, p.takeOverAt} {

@@ -2,15 +2,16 @@ package workflows
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
-// A relay looks for queued deliveries immediately while batches are filled, rarely while
-// limits of subscriptions hold deliveries back, and once a second otherwise.
-func TestPauseAfterAClaim(t *testing.T) {
+// A relay searches for queued deliveries immediately while batches are filled, rarely while limits of subscriptions
+// hold deliveries back, and once a second otherwise.
+func TestPauseAfterClaim(t *testing.T) {
 	t.Parallel()
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16}
 	empty, full := rooms{true, true}, rooms{}
@@ -33,16 +34,18 @@ func TestPauseAfterAClaim(t *testing.T) {
 		"the database is away":                        {64, 16, true, empty, errors.New("away"), idlePoll},
 		"nothing is claimed, because of other limits": {0, 0, true, empty, nil, busyPoll},
 	} {
-		p := startPacing(start)
-		p.claimed(start, limits, test.healthy, test.others, test.more, test.err)
-		if got := p.nextClaim(test.free).Sub(start); got != test.want {
-			t.Errorf("%s: next claim in %s, want %s", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			p := startPacing(start)
+			p.claimed(start, limits, test.healthy, test.others, test.more, test.err)
+			if got := p.nextClaim(test.free).Sub(start); got != test.want {
+				t.Errorf("%s: next claim in %s, want %s", name, got, test.want)
+			}
+		})
 	}
 }
 
-// While nothing can be claimed, the searches become rare.
-func TestPausesGrowWhileNothingCanBeClaimed(t *testing.T) {
+// While nothing can be claimed, the pauses between searches grow.
+func TestPausesGrowWithoutClaims(t *testing.T) {
 	t.Parallel()
 	p, at := startPacing(start), start
 	free := rooms{true, true}
@@ -56,34 +59,103 @@ func TestPausesGrowWhileNothingCanBeClaimed(t *testing.T) {
 	}
 	p.claimed(at, limits, 1, 0, true, nil)
 	if got := p.nextClaim(free).Sub(at); got != busyPoll {
-		t.Errorf("pause %s after a claim, want %s", got, busyPoll)
+		t.Errorf("pause after a claim: %s, want %s", got, busyPoll)
 	}
 }
 
-func TestDispatches(t *testing.T) {
+func TestDispatchPacing(t *testing.T) {
 	t.Parallel()
 	free, busy := rooms{healthy: true}, rooms{}
+	none, full := app.Dispatched{}, app.Dispatched{Events: dispatchLimit, More: true}
 	for name, test := range map[string]struct {
-		events int
-		free   rooms
-		err    error
-		woken  bool
-		want   time.Duration
+		did   app.Dispatched
+		free  rooms
+		err   error
+		woken bool
+		want  time.Duration
 	}{
-		"no events":                       {0, free, nil, false, idlePoll},
-		"no events, then woken":           {0, free, nil, true, 10 * ms},
-		"no events, then woken, busy":     {0, busy, nil, true, busyPoll},
-		"a full batch":                    {dispatchLimit, free, nil, false, 0},
-		"a full batch, starters are busy": {dispatchLimit, busy, nil, false, busyPoll},
-		"the database is away":            {0, free, errors.New("away"), false, idlePoll},
+		"no events":                       {none, free, nil, false, idlePoll},
+		"no events, then woken":           {none, free, nil, true, 10 * ms},
+		"no events, then woken, busy":     {none, busy, nil, true, busyPoll},
+		"a full batch":                    {full, free, nil, false, 0},
+		"a full batch, starters are busy": {full, busy, nil, false, busyPoll},
+		"some stores are of another one":  {app.Dispatched{Events: 1, More: true}, free, nil, false, 0},
+		"all stores are of another one":   {app.Dispatched{More: true}, free, nil, false, busyPoll},
+		"the database is away":            {none, free, errors.New("away"), false, idlePoll},
 	} {
-		p := startPacing(start)
-		p.dispatched(start, test.events, test.free, test.err)
-		if test.woken {
-			p.woken(start.Add(10*ms), test.free)
+		t.Run(name, func(t *testing.T) {
+			p := startPacing(start)
+			p.dispatched(start, test.did, test.free, test.err)
+			if test.woken {
+				p.woken(start.Add(10*ms), test.free)
+			}
+			if got := p.dispatchAt.Sub(start); got != test.want {
+				t.Errorf("%s: next dispatch after %s, want %s", name, got, test.want)
+			}
+		})
+	}
+}
+
+// After deliveries have waited, the next ones become bursts before they wait, until few of them arrive.
+func TestOverload(t *testing.T) {
+	t.Parallel()
+	limits := app.ClaimLimits{Burst: 32, BurstAfter: 250 * ms}
+	burst := func(n int) (claims []app.Claim) {
+		for range n {
+			claims = append(claims, app.Claim{BurstID: "bst_1"})
 		}
-		if got := p.dispatchAt.Sub(start); got != test.want {
-			t.Errorf("%s: next dispatch after %s, want %s", name, got, test.want)
-		}
+		return claims
+	}
+	waiting := app.Claimed{Waited: time.Second}
+	// after returns the claims of an overload and of n seconds after it.
+	after := func(n int, found app.Claimed) []app.Claimed {
+		return append([]app.Claimed{waiting}, slices.Repeat([]app.Claimed{found}, n)...)
+	}
+	off := app.ClaimLimits{BurstAfter: 250 * ms}
+	for name, test := range map[string]struct {
+		limits app.ClaimLimits
+		found  []app.Claimed // one each second
+		want   bool
+	}{
+		"nothing has waited":        {limits, []app.Claimed{{Waited: 249 * ms}}, false},
+		"deliveries have waited":    {limits, []app.Claimed{{Waited: 250 * ms}}, true},
+		"bursts are off":            {off, []app.Claimed{waiting}, false},
+		"five seconds ago":          {limits, after(5, app.Claimed{}), false},
+		"few deliveries in bursts":  {limits, after(5, app.Claimed{Claims: burst(99)}), false},
+		"many deliveries in bursts": {limits, after(9, app.Claimed{Claims: burst(100)}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var o overload
+			at := start
+			for i, found := range test.found {
+				at = start.Add(time.Duration(i) * time.Second)
+				o.claimed(at, test.limits, found)
+			}
+			got := o.limit(at, test.limits)
+			want := test.limits
+			if test.want {
+				want.BurstAfter, want.BurstLeast = 0, overloadLeast
+			}
+			if got != want {
+				t.Errorf("%s: limits %+v, want %+v", name, got, want)
+			}
+		})
+	}
+}
+
+// An overloaded relay waits for more events before it dispatches.
+func TestEventsOfAnOverloadShareADispatch(t *testing.T) {
+	t.Parallel()
+	free := rooms{true, true}
+	p := startPacing(start)
+	p.overload.claimed(start, app.ClaimLimits{Burst: 32}, app.Claimed{})
+	p.dispatched(start, app.Dispatched{Events: 1}, free, nil)
+	p.woken(start.Add(10*ms), free)
+	if got := p.dispatchAt.Sub(start); got != burstPoll {
+		t.Errorf("dispatch after %s, want %s", got, burstPoll)
+	}
+	p.dispatched(start, app.Dispatched{Events: dispatchLimit, More: true}, free, nil)
+	if got := p.dispatchAt.Sub(start); got != 0 {
+		t.Errorf("dispatch of the remaining events after %s, want immediately", got)
 	}
 }

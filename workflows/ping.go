@@ -18,21 +18,20 @@ const (
 	workflowTest = "Test"
 	activityTest = "SendTest"
 
-	// testStart bounds how long the start of a test may take before Temporal counts as away.
+	// testStart is the maximum duration of starting a test. After it, Temporal counts as unreachable.
 	testStart = 3 * time.Second
-	// testRetry is when a client may try again after that.
+	// testRetry is the Retry-After of the response in that case.
 	testRetry = 5 * time.Second
-	// codeGone marks an error of the activity: the subscription is.
+	// codeGone is the type of the activity's error if the subscription was deleted.
 	codeGone = string(app.CodeNotFound)
 )
 
-// Test sends one test.ping to a subscription. What fails on our side before the POST is
-// tried again for as long as somebody waits for the answer, which is the workflow's
-// timeout; nothing is sent after that.
+// Test sends one test.ping to a subscription. Internal errors before the POST are retried until the workflow times out,
+// which is when the caller stops waiting for the result. Nothing is sent after that.
 //
-// It is a local activity, as first attempts are: so it goes where the workflow's only task
-// goes, past the slow lane's backlog, jobs and mails, and a receiver that hangs takes one of
-// thousands of slots. Among the jobs twenty such tests would stop all of them.
+// The POST is a local activity, like attempts in the fast lane. It does not wait for the backlog of the slow lane, for
+// jobs or for mails, and a hanging receiver occupies one of thousands of slots. On the task queue of jobs, twenty such
+// tests would block all jobs.
 func Test(ctx workflow.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 	left := workflow.GetInfo(ctx).WorkflowExecutionTimeout
 	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
@@ -46,33 +45,32 @@ func Test(ctx workflow.Context, in app.WebhookTest) (app.WebhookTestResult, erro
 
 type sender = func(context.Context, app.WebhookTest) (app.WebhookTestResult, error)
 
-// sendTest is the activity: there is no use in trying again what can no longer be sent.
+// sendTest returns the activity. It does not retry if the subscription was deleted.
 func sendTest(send sender) sender {
 	return func(ctx context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 		result, err := send(ctx, in)
 		if app.CodeOf(err) == app.CodeNotFound {
-			err = temporal.NewNonRetryableApplicationError("the subscription is gone", codeGone, nil)
+			err = temporal.NewNonRetryableApplicationError("the subscription was deleted", codeGone, nil)
 		}
 		return result, err
 	}
 }
 
-// TestSubscription runs a test and waits for its result for as long as ctx lasts. It returns
-// UNAVAILABLE when Temporal or the workers are away, NOT_FOUND when the subscription is gone.
+// TestSubscription runs a test and waits for its result until the deadline of ctx, or 15 s without a deadline. It
+// returns UNAVAILABLE if Temporal or the workers are unreachable, and NOT_FOUND if the subscription was deleted.
 func (c *Client) TestSubscription(ctx context.Context, test app.WebhookTest) (app.WebhookTestResult, error) {
-	patience := 15 * time.Second
+	timeout := 15 * time.Second
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = time.Until(deadline)
+		timeout = time.Until(deadline)
 	}
-	// The answer is to come in time, be it that there is none.
-	ctx, cancel := context.WithTimeout(ctx, patience-patience/15)
+	ctx, cancel := beforeDeadline(ctx, timeout)
 	defer cancel()
 	starting, started := context.WithTimeout(ctx, testStart)
 	defer started()
 	run, err := c.temporal.ExecuteWorkflow(starting, client.StartWorkflowOptions{
 		ID:                       "test/" + string(test.EventID),
 		TaskQueue:                TaskQueue,
-		WorkflowExecutionTimeout: patience,
+		WorkflowExecutionTimeout: timeout,
 		StaticSummary:            fmt.Sprintf("test.ping for %s", test.SubscriptionID),
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
@@ -82,7 +80,7 @@ func (c *Client) TestSubscription(ctx context.Context, test app.WebhookTest) (ap
 		),
 	}, workflowTest, test)
 	if err != nil {
-		return app.WebhookTestResult{}, fmt.Errorf("%w: start a test: %w", app.Unavailable(testRetry), err)
+		return app.WebhookTestResult{}, fmt.Errorf("%w: cannot start a test: %w", app.Unavailable(testRetry), err)
 	}
 	var result app.WebhookTestResult
 	err = run.Get(ctx, &result)
@@ -90,7 +88,7 @@ func (c *Client) TestSubscription(ctx context.Context, test app.WebhookTest) (ap
 		return result, app.NotFound()
 	}
 	if err != nil {
-		return result, fmt.Errorf("%w: await a test: %w", app.Unavailable(testRetry), err)
+		return result, fmt.Errorf("%w: no result of a test: %w", app.Unavailable(testRetry), err)
 	}
 	return result, nil
 }

@@ -21,7 +21,7 @@ import (
 
 var ping = app.WebhookTest{StoreID: "sto_1", SubscriptionID: "whk_1", EventID: "evt_1"}
 
-// runTest runs the workflow of a test with a time limit of 15 s.
+// runTest runs the workflow of a test with a timeout of 15 s.
 func runTest(send sender) (app.WebhookTestResult, error) {
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
@@ -43,7 +43,7 @@ func TestTest(t *testing.T) {
 	tries := 0
 	got, err := runTest(func(_ context.Context, in app.WebhookTest) (app.WebhookTestResult, error) {
 		if in != ping {
-			t.Errorf("sent %+v", in)
+			t.Errorf("input %+v, want %+v", in, ping)
 		}
 		if tries++; tries < 3 {
 			return app.WebhookTestResult{}, app.Unavailable(time.Second)
@@ -51,7 +51,7 @@ func TestTest(t *testing.T) {
 		return want, nil
 	})
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || tries != 3 {
-		t.Error(tries, diff, err)
+		t.Errorf("%d executions, error %v, want 3 without error; result (-want +got):\n%s", tries, err, diff)
 	}
 	tries = 0
 	_, err = runTest(func(context.Context, app.WebhookTest) (app.WebhookTestResult, error) {
@@ -59,18 +59,18 @@ func TestTest(t *testing.T) {
 		return app.WebhookTestResult{}, app.NotFound()
 	})
 	if failed, ok := errors.AsType[*temporal.ApplicationError](err); !ok || failed.Type() != codeGone || tries != 1 {
-		t.Errorf("gone: %d tries, %v", tries, err)
+		t.Errorf("deleted subscription: %d executions, %v, want 1 and %s", tries, err, codeGone)
 	}
 }
 
-// Without Temporal a test is refused within the time of its request.
-func TestATestWithoutTemporal(t *testing.T) {
+// Without Temporal, TestSubscription fails before the deadline of its request.
+func TestTestSubscriptionWithoutTemporal(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() }) // takes connections and says nothing
+	t.Cleanup(func() { listener.Close() }) // accepts connections and never responds
 	silent := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	lazy, err := client.NewLazyClient(client.Options{HostPort: listener.Addr().String(), Logger: silent})
 	if err != nil {
@@ -82,9 +82,9 @@ func TestATestWithoutTemporal(t *testing.T) {
 	_, err = NewClient(lazy, Policy{}, JobPolicy{}).TestSubscription(ctx, ping)
 	refusal, ok := errors.AsType[*app.Error](err)
 	if !ok || refusal.Code != app.CodeUnavailable || refusal.RetryAfter == 0 {
-		t.Errorf("refused with %v", err)
+		t.Errorf("error %v, want %s with Retry-After", err, app.CodeUnavailable)
 	}
 	if ctx.Err() != nil {
-		t.Error("the request's time was over before the answer")
+		t.Error("TestSubscription returned after the deadline of its context")
 	}
 }

@@ -15,15 +15,14 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// ReconcileStore finds deliveries that should have progressed, and jobs whose workflows may be lost.
+// ReconcileStore finds overdue deliveries, and jobs whose workflows may be lost.
 type ReconcileStore interface {
-	// Overdue returns deliveries that should have progressed more than after before now and that
-	// no worker has checked during the last minute, or since after before now if that is later.
-	// Those whose last check is oldest come first. It counts as their check. It returns no
-	// deliveries while another worker is in this call.
+	// Overdue returns deliveries whose next step was due more than after ago, and records them as checked. It skips
+	// deliveries that a worker has checked within the last minute, or within after if that is shorter. The deliveries
+	// with the oldest check come first. It returns none while another worker executes this call.
 	Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error)
-	// EnqueueLostJobs enqueues the jobs of work that is unfinished more than after ago again, and
-	// returns their number.
+	// EnqueueLostJobs enqueues the jobs of work that has been unfinished for more than after again. It returns their
+	// number.
 	EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (int, error)
 	// Repaired records that these deliveries have workflows of their own.
 	Repaired(ctx context.Context, claims []app.Claim) error
@@ -40,21 +39,21 @@ type DeliveryWorkflows interface {
 
 // Limits of the reconciler.
 const (
-	reconcileEvery   = time.Minute     // between two passes, at most
-	reconcileBatch   = 500             // deliveries of one statement: ten seconds of lookups
+	reconcileEvery   = time.Minute     // maximum time between two passes
+	reconcileBatch   = 500             // deliveries per statement: ten seconds of lookups
 	lookupsPerSecond = 50              // a quarter of the starts that a small Temporal server completes
-	lookupsAtOnce    = 8               // reaches lookupsPerSecond up to 160 ms per lookup
-	maxFailedLookups = 20              // of one batch, after which Temporal counts as unreachable
-	reconcileWithin  = 5 * time.Minute // in which every overdue delivery is to be checked
+	lookupsAtOnce    = 8               // concurrent lookups; reach lookupsPerSecond at up to 160 ms per lookup
+	maxFailedLookups = 20              // failures in a batch after which Temporal counts as unreachable
+	reconcileWithin  = 5 * time.Minute // time within which every overdue delivery should be checked
 	maxOverdue       = lookupsPerSecond * int(reconcileWithin/time.Second)
 )
 
-// repairs are the standings of workflows that are repaired, and the reasons in the metric.
+// repairs lists the standings that require a repair. They are the reasons in the metric.
 var repairs = []Standing{StandingClosed, StandingUnknown, StandingDeadLetter, StandingStuck}
 
-// Reconciler compares deliveries that should have progressed with their workflows, and starts
-// workflows again that were terminated, lost by a restore, or never started. It also enqueues the
-// jobs of unfinished work again. Every worker runs a reconciler; they share the deliveries.
+// Reconciler compares overdue deliveries with their workflows. It restarts workflows that were terminated, lost by a
+// restore, or never started, and enqueues the jobs of unfinished work again. Every worker runs a reconciler; each
+// delivery is checked by one of them at a time.
 type Reconciler struct {
 	store     ReconcileStore
 	workflows DeliveryWorkflows
@@ -67,8 +66,7 @@ type Reconciler struct {
 	beyond     prometheus.Gauge
 }
 
-// NewReconciler returns a reconciler of deliveries that should have progressed more than after
-// ago.
+// NewReconciler returns a reconciler of deliveries whose next step was due more than after ago.
 func NewReconciler(
 	store ReconcileStore, workflows DeliveryWorkflows, after time.Duration,
 	now func() time.Time, metrics prometheus.Registerer, log zerolog.Logger,
@@ -78,7 +76,7 @@ func NewReconciler(
 		lookups: rate.NewLimiter(lookupsPerSecond, lookupsAtOnce),
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "comanda_deliveries_reconciled_total",
-			Help: "Deliveries whose workflow this worker has repaired, by the state of that workflow.",
+			Help: "Deliveries whose workflow this worker has repaired, by the state of the workflow.",
 		}, []string{"reason"}),
 		beyond: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "comanda_deliveries_overdue_beyond_bound",
@@ -87,18 +85,27 @@ func NewReconciler(
 	}
 	metrics.MustRegister(r.reconciled, r.beyond)
 	for _, reason := range repairs {
-		r.reconciled.WithLabelValues(string(reason)) // a rate needs its zero
+		r.reconciled.WithLabelValues(string(reason)) // a rate is correct only if the series starts at 0
 	}
 	return r
 }
 
-// Run checks all overdue deliveries once a minute until ctx is done, or more often if deliveries
-// count as overdue in less than a minute.
+// Run checks all overdue deliveries and enqueues lost jobs until ctx is done: once a minute, or more often if
+// deliveries count as overdue after less than a minute. Jobs do not wait for a pass, which takes longer if many
+// deliveries are overdue.
 func (r *Reconciler) Run(ctx context.Context) {
+	var jobs sync.WaitGroup
+	jobs.Go(func() { r.repeat(ctx, r.enqueueLostJobs) })
+	r.repeat(ctx, r.pass)
+	jobs.Wait()
+}
+
+// repeat executes a step regularly until ctx is done.
+func (r *Reconciler) repeat(ctx context.Context, step func(context.Context)) {
 	tick := time.NewTicker(min(reconcileEvery, r.after))
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		r.pass(ctx)
+		step(ctx)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -106,21 +113,25 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// pass enqueues lost jobs and checks batches of deliveries until none is left.
-func (r *Reconciler) pass(ctx context.Context) {
+// enqueueLostJobs enqueues the jobs of unfinished work again.
+func (r *Reconciler) enqueueLostJobs(ctx context.Context) {
 	n, err := r.store.EnqueueLostJobs(ctx, r.now(), r.after)
 	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("the reconciler cannot enqueue lost jobs; it tries again")
+		r.log.Error().Err(err).Msg("cannot enqueue lost jobs; retrying")
 	}
-	if n > 0 { // most of them run; a replay in bulk takes hours
-		r.log.Debug().Int("jobs", n).Msg("the jobs of unfinished work are enqueued again")
+	if n > 0 { // usually their workflows are open: a bulk replay takes hours
+		r.log.Debug().Int("jobs", n).Msg("enqueued the jobs of unfinished work again")
 	}
+}
+
+// pass checks batches of deliveries until none is left.
+func (r *Reconciler) pass(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := r.now()
 		batch, err := r.store.Overdue(ctx, now, r.after, reconcileBatch)
 		if err != nil {
 			if ctx.Err() == nil {
-				r.log.Error().Err(err).Msg("the reconciler cannot read overdue deliveries; it tries again")
+				r.log.Error().Err(err).Msg("cannot read overdue deliveries; retrying")
 			}
 			return
 		}
@@ -131,8 +142,8 @@ func (r *Reconciler) pass(ctx context.Context) {
 	}
 }
 
-// checkAll checks the deliveries of a batch that was read at a time, and reports whether
-// Temporal is reachable.
+// checkAll checks the deliveries of a batch and reports whether Temporal is reachable. read is the time at which the
+// batch was read.
 func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.Overdue) bool {
 	var lock sync.Mutex
 	var failed []error
@@ -163,13 +174,12 @@ func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.O
 	r.record(ctx, repaired)
 	if len(failed) > 0 && ctx.Err() == nil {
 		r.log.Error().Err(errors.Join(failed[:min(3, len(failed))]...)).Int("deliveries", len(failed)).
-			Msg("overdue deliveries could not be checked; they are checked again")
+			Msg("cannot check overdue deliveries; retrying")
 	}
 	return len(failed) < maxFailedLookups
 }
 
-// check looks up the workflow of a delivery and repairs it. It returns the standing that it
-// has found.
+// check looks up the workflow of a delivery and repairs it if necessary. It returns the standing before the repair.
 func (r *Reconciler) check(ctx context.Context, read time.Time, overdue app.Overdue) (Standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -193,14 +203,14 @@ func (r *Reconciler) check(ctx context.Context, read time.Time, overdue app.Over
 		return "", err
 	}
 	r.reconciled.WithLabelValues(string(standing)).Inc()
-	r.log.Warn().Str("delivery", string(claim.ID)).Str("event", string(claim.EventID)).Str("store", string(claim.StoreID)).
-		Str("webhook", string(claim.SubscriptionID)).Str("status", string(overdue.Status)).Str("reason", string(standing)).
-		Msg("an overdue delivery is repaired")
+	r.log.Warn().Str("delivery", string(claim.ID)).Str("event", string(claim.EventID)).
+		Str("store", string(claim.StoreID)).Str("webhook", string(claim.SubscriptionID)).
+		Str("status", string(overdue.Status)).Str("reason", string(standing)).Msg("repaired an overdue delivery")
 	return standing, nil
 }
 
-// lookUp returns the standing of the workflow that is responsible for a delivery. The delivery
-// of a burst has a workflow of its own only if its first attempt failed or took long.
+// lookUp returns the standing of the workflow that is responsible for a delivery. A delivery in a burst has its own
+// workflow only if its first attempt failed or took long; before that, the workflow of the burst is responsible.
 func (r *Reconciler) lookUp(ctx context.Context, claim app.Claim) (Standing, error) {
 	if err := r.lookups.Wait(ctx); err != nil {
 		return "", err
@@ -218,7 +228,7 @@ func (r *Reconciler) lookUp(ctx context.Context, claim app.Claim) (Standing, err
 	return standing, nil
 }
 
-// record records repairs, which are made already.
+// record records the repaired deliveries.
 func (r *Reconciler) record(ctx context.Context, repaired []app.Claim) {
 	if len(repaired) == 0 {
 		return
@@ -226,6 +236,6 @@ func (r *Reconciler) record(ctx context.Context, repaired []app.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
 	defer cancel()
 	if err := r.store.Repaired(ctx, repaired); err != nil {
-		r.log.Error().Err(err).Int("deliveries", len(repaired)).Msg("repairs could not be recorded")
+		r.log.Error().Err(err).Int("deliveries", len(repaired)).Msg("cannot record repairs")
 	}
 }

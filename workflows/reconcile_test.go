@@ -25,7 +25,7 @@ type overdueList struct {
 	all      []app.Overdue
 	checked  map[app.DeliveryID]time.Time
 	repaired []app.Claim
-	jobs     []time.Duration // ages from which jobs are enqueued again
+	jobs     []time.Duration // arguments of EnqueueLostJobs
 	err      error
 }
 
@@ -62,11 +62,11 @@ func (l *overdueList) Repaired(_ context.Context, claims []app.Claim) error {
 	return l.err
 }
 
-// workflowsByEvent are DeliveryWorkflows with the standings of deliveries and bursts.
+// workflowsByEvent is a DeliveryWorkflows with given standings of deliveries and bursts.
 type workflowsByEvent struct {
 	sync.Mutex
 	standings map[app.EventID]Standing
-	bursts    map[app.BurstID]bool // open
+	bursts    map[app.BurstID]bool // true = open
 	did       []string
 	lookups   int
 	err       error
@@ -107,12 +107,14 @@ func (w *workflowsByEvent) ReplayDeadLetter(
 	return w.do("signal %s, read %s ago", e, time.Since(read).Truncate(time.Second))
 }
 
-// reconcile runs a reconciler for a time and returns it with its log.
+// reconcile runs a reconciler for a duration and returns it with its log.
 func reconcile(t *testing.T, list *overdueList, w *workflowsByEvent, run time.Duration) (*Reconciler, string) {
 	t.Helper()
 	list.checked = map[app.DeliveryID]time.Time{}
 	var log bytes.Buffer
-	r := NewReconciler(list, w, 3*time.Minute, time.Now, prometheus.NewRegistry(), zerolog.New(zerolog.SyncWriter(&log)))
+	r := NewReconciler(
+		list, w, 3*time.Minute, time.Now, prometheus.NewRegistry(), zerolog.New(zerolog.SyncWriter(&log)),
+	)
 	ctx, cancel := context.WithTimeout(t.Context(), run)
 	defer cancel()
 	r.Run(ctx)
@@ -135,7 +137,9 @@ func TestReconcilerRepairs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkflows()
 		list := &overdueList{all: []app.Overdue{
-			overdue("a", StandingOpen, "", w), overdue("b", StandingClosed, "", w), overdue("c", StandingUnknown, "", w),
+			overdue("a", StandingOpen, "", w), overdue("b", StandingClosed, "", w), overdue(
+				"c", StandingUnknown, "", w,
+			),
 			overdue("d", StandingDeadLetter, "", w), overdue("e", StandingStuck, "", w),
 			overdue("f", StandingUnknown, "bst_open", w), overdue("g", StandingUnknown, "bst_closed", w),
 			overdue("h", StandingOpen, "bst_closed", w), overdue("i", StandingClosed, "bst_open", w),
@@ -147,24 +151,23 @@ func TestReconcilerRepairs(t *testing.T) {
 			"start g, repair true, place 2", "start i, repair true, place 2",
 		}
 		if diff := cmp.Diff(want, w.did); diff != "" {
-			t.Error(diff)
+			t.Errorf("repairs (-want +got):\n%s", diff)
 		}
-		if n := strings.Count(log, "an overdue delivery is repaired"); n != len(want) {
-			t.Errorf("%d repairs are logged:\n%s", n, log)
+		if n := strings.Count(log, "repaired an overdue delivery"); n != len(want) {
+			t.Errorf("%d repairs in the log, want %d:\n%s", n, len(want), log)
 		}
 		if n := len(list.repaired); n != len(want) {
-			t.Errorf("recorded %s", ids(list.repaired))
+			t.Errorf("recorded repairs %s, want %d", ids(list.repaired), len(want))
 		}
 		for reason, want := range map[string]float64{"closed": 2, "unknown": 2, "dead_letter": 1, "stuck": 1} {
 			if got := testutil.ToFloat64(r.reconciled.WithLabelValues(reason)); got != want {
-				t.Errorf("%v repairs are counted for %q, want %v", got, reason, want)
+				t.Errorf("metric for %q: %v, want %v", reason, got, want)
 			}
 		}
 	})
 }
 
-// Every overdue delivery is checked once a minute, however many there are, and no faster than
-// Temporal can bear.
+// Every overdue delivery is checked within a minute, and the rate of lookups is limited.
 func TestReconcilerChecksAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -174,18 +177,33 @@ func TestReconcilerChecksAll(t *testing.T) {
 		}
 		reconcile(t, list, w, 10*time.Second)
 		if w.lookups < 10*lookupsPerSecond || w.lookups > 10*lookupsPerSecond+lookupsAtOnce+1 {
-			t.Errorf("%d lookups in ten seconds", w.lookups)
+			t.Errorf("%d lookups in ten seconds, want about %d", w.lookups, 10*lookupsPerSecond)
 		}
 		w.lookups = 0
 		reconcile(t, list, w, 55*time.Second)
 		if w.lookups != len(list.all) {
-			t.Errorf("%d lookups of %d deliveries in a minute", w.lookups, len(list.all))
+			t.Errorf("%d lookups in a minute, want %d", w.lookups, len(list.all))
 		}
 	})
 }
 
-// While Temporal is away, a pass ends early. Nothing is recorded as repaired, and the next
-// pass goes on.
+// Lost jobs are enqueued every minute, also if overdue deliveries need more lookups than one minute allows, so that a
+// pass does not end.
+func TestReconcilerEnqueuesJobsDuringLongPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, list := newWorkflows(), &overdueList{}
+		for i := range 2 * 60 * lookupsPerSecond {
+			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+		}
+		reconcile(t, list, w, 4*time.Minute+30*time.Second)
+		if diff := cmp.Diff(slices.Repeat([]time.Duration{3 * time.Minute}, 5), list.jobs); diff != "" {
+			t.Errorf("calls of EnqueueLostJobs (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// While Temporal is unreachable, a pass ends early and records no repairs. The next pass continues.
 func TestReconcilerWithoutTemporal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,21 +214,22 @@ func TestReconcilerWithoutTemporal(t *testing.T) {
 		w.err = errAway
 		_, log := reconcile(t, list, w, 30*time.Second)
 		if w.lookups > maxFailedLookups+lookupsAtOnce || len(list.repaired) > 0 {
-			t.Errorf("%d lookups, repaired %s", w.lookups, ids(list.repaired))
+			t.Errorf("%d lookups, repaired %s, want at most %d lookups and no repairs",
+				w.lookups, ids(list.repaired), maxFailedLookups+lookupsAtOnce)
 		}
-		if n := strings.Count(log, "could not be checked"); n != 1 {
-			t.Errorf("logged %d times:\n%s", n, log)
+		if n := strings.Count(log, "cannot check overdue deliveries"); n != 1 {
+			t.Errorf("logged %d times, want once:\n%s", n, log)
 		}
 		w.err, w.did = nil, nil
 		reconcile(t, list, w, 15*time.Second)
 		if len(w.did) != len(list.all) {
-			t.Errorf("%d of %d are repaired", len(w.did), len(list.all))
+			t.Errorf("%d repairs, want %d", len(w.did), len(list.all))
 		}
 	})
 }
 
-// Operators see when more deliveries are overdue than can be checked in time.
-func TestReconcilerBeyondItsBound(t *testing.T) {
+// A metric shows overdue deliveries beyond the number that can be checked in time.
+func TestReconcilerBeyondBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, list := newWorkflows(), &overdueList{}
@@ -219,31 +238,32 @@ func TestReconcilerBeyondItsBound(t *testing.T) {
 		}
 		r, _ := reconcile(t, list, w, time.Second)
 		if beyond := testutil.ToFloat64(r.beyond); beyond != 7 {
-			t.Errorf("%v are beyond the bound", beyond)
+			t.Errorf("overdue beyond the bound: %v, want 7", beyond)
 		}
 	})
 }
 
-func TestReconcilerWithoutTheDatabase(t *testing.T) {
+func TestReconcilerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkflows()
 		list := &overdueList{err: errAway, all: []app.Overdue{overdue("a", StandingClosed, "", w)}}
 		_, log := reconcile(t, list, w, 90*time.Second)
 		if n := strings.Count(log, "cannot read overdue deliveries"); n != 2 || len(w.did) > 0 {
-			t.Errorf("logged %d times, did %q", n, w.did)
+			t.Errorf("logged %d times, repairs %q, want twice and none", n, w.did)
 		}
 	})
 }
 
-// Deliveries that are overdue earlier are looked for more often.
+// If deliveries count as overdue earlier, the passes are more frequent.
 func TestReconcilerInterval(t *testing.T) {
 	t.Parallel()
 	for after, passes := range map[time.Duration]int{time.Hour: 2, 3 * time.Minute: 2, 20 * time.Second: 5} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			list := &overdueList{err: errAway}
-			r := NewReconciler(list, newWorkflows(), after, time.Now, prometheus.NewRegistry(), zerolog.New(&log))
+			r := NewReconciler(list, newWorkflows(), after, time.Now, prometheus.NewRegistry(),
+				zerolog.New(zerolog.SyncWriter(&log)))
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
 			r.Run(ctx)
@@ -251,7 +271,7 @@ func TestReconcilerInterval(t *testing.T) {
 				t.Errorf("after %s: %d passes in 90 s, want %d", after, n, passes)
 			}
 			if diff := cmp.Diff(slices.Repeat([]time.Duration{after}, passes), list.jobs); diff != "" {
-				t.Error("lost jobs:", diff)
+				t.Errorf("calls of EnqueueLostJobs (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -12,31 +12,30 @@ import (
 
 // RelayStore holds the events and deliveries that a relay works on.
 type RelayStore interface {
-	// Dispatch turns waiting events into queued deliveries, at most limit events.
+	// Dispatch turns at most limit events into queued deliveries.
 	Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error)
-	// Claim reserves queued deliveries for this relay. An error may come with claims.
+	// Claim claims queued deliveries for this relay. It may return claims together with an error.
 	Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error)
-	// ClaimAbandoned reserves deliveries whose lease has expired. An error may come with claims.
+	// ClaimAbandoned claims deliveries whose lease has expired. It may return claims together with an error.
 	ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error)
-	// MarkStarted records that the workflows of these claims are started. A delivery that has
-	// been claimed again since then is not marked.
+	// MarkStarted records that the workflows of these claims have been started. It ignores deliveries that have been
+	// claimed again since then.
 	MarkStarted(ctx context.Context, now time.Time, claims []app.Claim) error
-	// Unclaim gives claims back, to be claimed again from retryAt on. A delivery that has been
-	// claimed again since then is left alone.
+	// Unclaim releases claims, so that the deliveries can be claimed again from retryAt on. It ignores deliveries that
+	// have been claimed again since then.
 	Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error
 }
 
 // Relay limits.
 const (
-	dispatchLimit = 200              // events of one dispatch
-	startTimeout  = 10 * time.Second // for one start, and for one statement that marks starts
-	drainTimeout  = 5 * time.Second  // for the last starts of a relay that ends
-	markEvery     = 2 * time.Second  // well within the lease; most deliveries are delivered by then
-	unclaimDelay  = time.Second      // until a delivery whose start failed is claimed again
+	dispatchLimit = 200             // events per dispatch
+	drainTimeout  = 5 * time.Second // for the last starts when the relay stops
+	markEvery     = 2 * time.Second // well within the lease; most deliveries have ended by then
+	unclaimDelay  = time.Second     // until a delivery whose start failed can be claimed again
 )
 
-// Relay turns events into deliveries and deliveries into workflows. Any number of relays work
-// concurrently. If one of them dies, another relay takes over its claims.
+// Relay dispatches events and starts the workflows of their deliveries. Any number of relays run concurrently. If a
+// relay dies, another one takes over its claims.
 type Relay struct {
 	store  RelayStore
 	start  func(ctx context.Context, claims []app.Claim) error
@@ -47,10 +46,9 @@ type Relay struct {
 	wake   chan struct{}
 }
 
-// NewRelay returns a relay. start hands one claim, or the claims of one burst, to their
-// workflow; it may be called again for the same claims. listen blocks and calls wake whenever
-// there may be work. limits.Batch and limits.SlowBatch are the numbers of claims that may wait
-// for a starter.
+// NewRelay returns a relay. start starts the workflow of one claim, or of the claims of one burst; it must be
+// idempotent. listen blocks and calls wake whenever there may be work. limits.Batch and limits.SlowBatch are the
+// maximum numbers of claims that wait for a starter.
 func NewRelay(
 	store RelayStore, start func(context.Context, []app.Claim) error, listen func(context.Context, func()) error,
 	limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
@@ -58,7 +56,7 @@ func NewRelay(
 	return &Relay{store, start, listen, limits, now, log, make(chan struct{}, 1)}
 }
 
-// Wake makes the relay look for work now.
+// Wake makes the relay look for work immediately.
 func (r *Relay) Wake() { notify(r.wake) }
 
 // notify wakes the receiver of a channel whose buffer has one element.
@@ -69,7 +67,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// Run works until ctx is done, then starts the workflows of the claims that it holds.
+// Run runs the relay until ctx is done. Then it starts the workflows of its remaining claims, for at most 5 s.
 func (r *Relay) Run(ctx context.Context) {
 	draining, drained := context.WithCancel(context.WithoutCancel(ctx))
 	defer drained()
@@ -80,8 +78,9 @@ func (r *Relay) Run(ctx context.Context) {
 		pacing: startPacing(r.now()),
 	}
 	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
-	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, func() { notify(run.room) })
-	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, func() { notify(run.room) })
+	hasRoom := func() { notify(run.room) }
+	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, hasRoom, r.now)
+	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, hasRoom, r.now)
 
 	var helpers sync.WaitGroup
 	helpers.Go(func() { r.keepListening(ctx) })
@@ -93,14 +92,14 @@ func (r *Relay) Run(ctx context.Context) {
 	helpers.Wait()
 }
 
-// keepListening holds the connection that wakes the relay, and replaces it when it breaks.
+// keepListening listens for notifications that wake the relay, and reconnects after errors.
 func (r *Relay) keepListening(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := r.listen(ctx, r.Wake)
 		if ctx.Err() != nil {
 			return
 		}
-		r.log.Warn().Err(err).Msg("the relay receives no notifications and polls instead")
+		r.log.Warn().Err(err).Msg("cannot listen for notifications; polling")
 		select {
 		case <-ctx.Done():
 		case <-time.After(idlePoll):
@@ -108,15 +107,14 @@ func (r *Relay) keepListening(ctx context.Context) {
 	}
 }
 
-// relayRun is the state of a relay that runs. Claims wait for a starter in the order in which
-// they were claimed. Claims of failing and of slow subscriptions wait apart from the others,
-// so that they delay only each other.
+// relayRun is the state of a running relay. Claims wait for a starter in the order in which they were claimed. Claims
+// of failing and slow subscriptions have separate starters, so that they delay only each other.
 type relayRun struct {
 	*Relay
 
 	healthy, others *starters
 	results         chan startResult
-	room            chan struct{} // starters can take a large batch
+	room            chan struct{} // receives when starters can take a large batch
 	pacing          pacing
 }
 
@@ -125,7 +123,7 @@ type startResult struct {
 	err    error
 }
 
-// loop does each step when it is due.
+// loop executes each step when it is due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		if r.pacing.takeOverDue(r.now()) {
@@ -154,36 +152,39 @@ func (r *relayRun) rooms() rooms { return rooms{r.healthy.halfEmpty(), r.others.
 func (r *relayRun) dispatch(ctx context.Context) {
 	did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
 	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("the relay cannot dispatch events; it tries again")
+		r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
 	}
-	r.pacing.dispatched(r.now(), did.Events, r.rooms(), err)
+	r.pacing.dispatched(r.now(), did, r.rooms(), err)
 }
 
 // claim claims as many deliveries as the starters can take.
 func (r *relayRun) claim(ctx context.Context) {
-	limits := r.freeLimits()
-	claimed, err := r.store.Claim(ctx, r.now(), limits)
+	now := r.now()
+	limits := r.pacing.overload.limit(now, r.freeLimits())
+	claimed, err := r.store.Claim(ctx, now, limits)
 	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("the relay cannot claim deliveries; it tries again")
+		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
-	healthy := r.hand(claimed.Claims)
+	r.pacing.overload.claimed(r.now(), r.limits, claimed)
+	healthy := r.hand(claimed.Claims, now.Add(limits.Lease))
 	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
-// takeOver claims what a relay that died has left. Claims beyond the free places of the slow
-// starters wait for them.
+// takeOver claims the deliveries of relays that died. Claims beyond the free capacity of the slow starters wait in
+// their queue.
 func (r *relayRun) takeOver(ctx context.Context) {
-	claims, err := r.store.ClaimAbandoned(ctx, r.now(), r.freeLimits())
+	now := r.now()
+	claims, err := r.store.ClaimAbandoned(ctx, now, r.freeLimits())
 	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("the relay cannot take over abandoned deliveries; it tries again")
+		r.log.Error().Err(err).Msg("cannot take over abandoned deliveries; retrying")
 	}
 	if len(claims) > 0 {
-		r.log.Info().Int("deliveries", len(claims)).Msg("deliveries taken over from a relay that ended")
+		r.log.Info().Int("deliveries", len(claims)).Msg("took over deliveries of a relay that ended")
 	}
-	r.hand(claims)
+	r.hand(claims, now.Add(r.limits.Lease))
 }
 
-// freeLimits are the limits of a claim made now.
+// freeLimits returns the limits for a claim with the free capacity of the starters.
 func (r *relayRun) freeLimits() app.ClaimLimits {
 	limits := r.limits
 	limits.Batch, limits.SlowBatch = r.healthy.free(), r.others.free()
@@ -191,22 +192,21 @@ func (r *relayRun) freeLimits() app.ClaimLimits {
 	return limits
 }
 
-// hand gives claims to the starters and returns how many of them are of healthy and quick
+// hand passes claims, whose lease ends at until, to the starters. It returns the number of claims of healthy, quick
 // subscriptions.
-func (r *relayRun) hand(claims []app.Claim) (healthy int) {
+func (r *relayRun) hand(claims []app.Claim, until time.Time) (healthy int) {
 	for _, unit := range units(claims) {
 		if unit[0].Healthy && unit[0].Quick {
 			healthy += len(unit)
-			r.healthy.add(unit)
+			r.healthy.add(unit, until)
 		} else {
-			r.others.add(unit)
+			r.others.add(unit, until)
 		}
 	}
 	return healthy
 }
 
-// units divides claims, in their order, into the units that start together: the claims of one
-// burst, or a single claim.
+// units divides claims into units that start together: the claims of one burst, or a single claim. It keeps the order.
 func units(claims []app.Claim) [][]app.Claim {
 	var units [][]app.Claim
 	bursts := map[app.BurstID]int{}
@@ -232,14 +232,13 @@ func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 		first := claims[0]
 		r.log.Error().Err(err).Str("delivery", string(first.ID)).Str("event", string(first.EventID)).
 			Str("store", string(first.StoreID)).Str("burst", string(first.BurstID)).Int("deliveries", len(claims)).
-			Msg("the delivery's workflow could not be started; it will be tried again")
+			Msg("cannot start the workflow of a delivery; retrying")
 	}
 	r.results <- startResult{claims, err}
 	return err
 }
 
-// marker records which claims are started, many in one statement and some time later: most of
-// the deliveries have ended by then and need no mark.
+// marker records started claims in batches, with a delay: most deliveries have ended by then and need no mark.
 func (r *relayRun) marker() {
 	var started, failed []app.Claim
 	tick := time.NewTicker(markEvery)
@@ -269,13 +268,13 @@ func (r *relayRun) mark(started, failed []app.Claim) {
 	if len(started) > 0 {
 		if err := r.store.MarkStarted(ctx, r.now(), started); err != nil {
 			r.log.Error().Err(err).Int("deliveries", len(started)).
-				Msg("starts could not be recorded; they are repeated without effect")
+				Msg("cannot record starts; they will be repeated without effect")
 		}
 	}
 	if len(failed) > 0 {
 		if err := r.store.Unclaim(ctx, r.now().Add(unclaimDelay), failed); err != nil {
 			r.log.Error().Err(err).Int("deliveries", len(failed)).
-				Msg("claims could not be given back; their lease expires")
+				Msg("cannot release claims; their lease will expire")
 		}
 	}
 }

@@ -25,8 +25,8 @@ type queue struct {
 	queued, slow, abandoned []app.Claim
 	started, failed         []app.Claim
 	retryAt                 time.Time
-	away                    map[string]int    // step → how often it fails
-	searches                []app.ClaimLimits // of queued deliveries
+	away                    map[string]int    // number of failures by step
+	searches                []app.ClaimLimits // limits of the calls of Claim
 }
 
 func (q *queue) enter(step string) (leave func(), err error) {
@@ -56,12 +56,13 @@ func (q *queue) Dispatch(_ context.Context, _ time.Time, limit int) (d app.Dispa
 	if err == nil {
 		d.Events = min(limit, q.events)
 		q.events -= d.Events
+		d.More = d.Events == limit
 		q.enqueue(d.Events)
 	}
 	return d, err
 }
 
-// Claim fails after some claims have been made.
+// Claim returns an error after some claims.
 func (q *queue) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (app.Claimed, error) {
 	leave, err := q.enter("claim")
 	defer leave()
@@ -100,17 +101,17 @@ func (q *queue) Unclaim(_ context.Context, retryAt time.Time, claims []app.Claim
 	return err
 }
 
-// relayTest runs a relay in a bubble, where time passes only while everything waits.
+// relayTest runs a relay in a synctest bubble, where time advances only while all goroutines wait.
 type relayTest struct {
 	*queue
 	*Relay
 
-	takes time.Duration    // the duration of a start
-	fails []app.DeliveryID // whose start fails
-	hangs app.DeliveryID   // whose start lasts until the relay ends; "" = none
+	takes time.Duration    // duration of a start
+	fails []app.DeliveryID // deliveries whose start fails
+	hangs app.DeliveryID   // delivery whose start blocks until the relay stops; "" = none
 
 	lock  sync.Mutex
-	units []string // ids that started together, in the order of their starts
+	units []string // ids per start, in order
 	log   bytes.Buffer
 }
 
@@ -150,7 +151,7 @@ func (r *relayTest) start(ctx context.Context, claims []app.Claim) error {
 	return nil
 }
 
-// starts returns what has started so far.
+// starts returns the units started so far.
 func (r *relayTest) starts() []string {
 	synctest.Wait()
 	r.lock.Lock()
@@ -158,7 +159,7 @@ func (r *relayTest) starts() []string {
 	return slices.Clone(r.units)
 }
 
-// change changes what waits in the database.
+// change changes the waiting work in the database.
 func (q *queue) change(change func()) {
 	q.Lock()
 	defer q.Unlock()
@@ -173,8 +174,8 @@ func ids(claims []app.Claim) string {
 	return strings.Join(ids, "+")
 }
 
-// A relay marks what it has started, by the generation of the claim.
-func TestRelayStartsEverythingOnce(t *testing.T) {
+// A relay starts every delivery once and marks the generation of its claim.
+func TestRelayStartsEachDeliveryOnce(t *testing.T) {
 	q := &queue{events: 3 * dispatchLimit, abandoned: []app.Claim{{ID: "abandoned", Generation: 7}}}
 	(&relayTest{queue: q}).run(t, func() { time.Sleep(10 * time.Second) })
 	started := map[app.DeliveryID]bool{}
@@ -182,11 +183,12 @@ func TestRelayStartsEverythingOnce(t *testing.T) {
 		started[claim.ID] = claim.Generation == 7
 	}
 	if n := len(q.started); n != 3*dispatchLimit+1 || n != len(started) || len(q.failed) > 0 || !started["abandoned"] {
-		t.Errorf("%d marked, %d different, %d given back", n, len(started), len(q.failed))
+		t.Errorf("%d marked, %d started, %d released, want %d, all once and none released",
+			n, len(started), len(q.failed), 3*dispatchLimit+1)
 	}
 }
 
-func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
+func TestRelayReleasesFailedStarts(t *testing.T) {
 	q := &queue{events: 10}
 	var began time.Time
 	(&relayTest{queue: q, fails: []app.DeliveryID{"3", "7"}}).run(t, func() {
@@ -195,35 +197,34 @@ func TestRelayGivesBackWhatItCannotStart(t *testing.T) {
 	})
 	slices.SortFunc(q.failed, func(a, b app.Claim) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	if ids(q.failed) != "3+7" || q.failed[0].Generation != 7 || len(q.started) != 8 {
-		t.Errorf("gave back %v, marked %d", q.failed, len(q.started))
+		t.Errorf("released %v, marked %d, want 3 and 7 released and 8 marked", q.failed, len(q.started))
 	}
 	if after := q.retryAt.Sub(began); after != markEvery+unclaimDelay {
-		t.Errorf("gave back until %s", after)
+		t.Errorf("released for %s, want %s", after, markEvery+unclaimDelay)
 	}
 }
 
-// Each step that fails is logged as what it is, and repeated.
-func TestRelaySurvivesTheDatabasesAbsence(t *testing.T) {
+// Each failing step is logged with its own message and repeated.
+func TestRelayWithoutDatabase(t *testing.T) {
 	q := &queue{events: 4, abandoned: []app.Claim{{ID: "abandoned"}}}
 	q.away = map[string]int{"dispatch": 2, "claim": 2, "take over": 2, "mark": 1, "unclaim": 1}
 	r := &relayTest{queue: q.enqueue(3), fails: []app.DeliveryID{"2"}}
 	r.run(t, func() {
 		time.Sleep(10 * time.Second)
 		if started := r.starts(); len(started) != 8 {
-			t.Errorf("started %q", started)
+			t.Errorf("started %q, want 8", started)
 		}
 	})
 	for _, phrase := range []string{
-		"dispatch events", "claim deliveries", "take over", "could not be recorded", "given back",
+		"dispatch events", "claim deliveries", "take over", "cannot record starts", "release claims",
 	} {
 		if !strings.Contains(r.log.String(), phrase) {
-			t.Errorf("nothing is logged of %q", phrase)
+			t.Errorf("the log does not contain %q", phrase)
 		}
 	}
 }
 
-// A notification starts a delivery without any pause. Without a notification a relay looks
-// once a second.
+// A notification starts a delivery without a pause. Without notifications, a relay polls once a second.
 func TestRelayWakes(t *testing.T) {
 	r := &relayTest{queue: new(queue)}
 	r.run(t, func() {
@@ -231,18 +232,18 @@ func TestRelayWakes(t *testing.T) {
 		r.change(func() { r.events = 1 })
 		r.Wake()
 		if len(r.starts()) != 1 {
-			t.Error("a notification started nothing")
+			t.Errorf("%d starts after a notification, want 1", len(r.starts()))
 		}
 		r.change(func() { r.events = 1 })
 		time.Sleep(idlePoll)
 		if len(r.starts()) != 2 {
-			t.Error("after a second nothing has started")
+			t.Errorf("%d starts one second later, want 2", len(r.starts()))
 		}
 	})
 }
 
-// A queued delivery starts although notifications of other events never pause.
-func TestRelayClaimsWhileEventsCome(t *testing.T) {
+// A queued delivery starts even if notifications of other events arrive without pause.
+func TestRelayClaimsDuringNotifications(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(1)}
 	r.run(t, func() {
 		for range 100 {
@@ -250,34 +251,33 @@ func TestRelayClaimsWhileEventsCome(t *testing.T) {
 			time.Sleep(ms)
 		}
 		if len(r.starts()) != 1 {
-			t.Error("the queued delivery has not started")
+			t.Errorf("%d starts, want the queued delivery", len(r.starts()))
 		}
 	})
 }
 
-// Deliveries start in the order in which they were claimed: those of a backlog before those of
-// new events.
+// Deliveries start in the order of their claims: those of a backlog before those of new events.
 func TestRelayStartsInOrder(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(500), takes: 5 * ms}
 	r.run(t, func() {
 		r.change(func() { r.events = 10_000 })
 		r.Wake()
-		time.Sleep(400 * ms) // for 640 starts
+		time.Sleep(400 * ms) // enough for 640 starts
 		started := r.starts()
 		for i, unit := range started {
 			if id, _ := strconv.Atoi(unit); id < i+1-healthyStarters.max || id > i+1+healthyStarters.max {
-				t.Errorf("delivery %d is number %d that starts", id, i+1)
+				t.Errorf("delivery %d started as number %d, want about %d", id, i+1, id)
 			}
 		}
 		if len(started) < 600 {
-			t.Errorf("only %d have started", len(started))
+			t.Errorf("%d starts, want at least 600", len(started))
 		}
 		r.change(func() { r.events, r.queued = 0, nil })
 	})
 }
 
-// Starts of failing and slow subscriptions that hang delay nobody else.
-func TestRelayKeepsSlowStartsApart(t *testing.T) {
+// Hanging starts of failing and slow subscriptions do not delay others.
+func TestRelaySeparatesSlowStarts(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(200), hangs: "slow"}
 	for range 100 {
 		r.slow = append(r.slow, app.Claim{ID: "slow", Healthy: true})
@@ -285,24 +285,24 @@ func TestRelayKeepsSlowStartsApart(t *testing.T) {
 	r.run(t, func() {
 		time.Sleep(time.Second)
 		if started := r.starts(); len(started) != 200 {
-			t.Errorf("%d have started", len(started))
+			t.Errorf("%d starts, want 200", len(started))
 		}
 		r.change(func() {
 			if n := len(r.slow); n != 100-testLimits.SlowBatch-otherStarters.min {
-				t.Errorf("%d slow deliveries are not claimed", n)
+				t.Errorf("%d slow deliveries are unclaimed, want %d", n, 100-testLimits.SlowBatch-otherStarters.min)
 			}
 			r.slow = nil
 		})
 	})
 }
 
-// While the starters are busy, queued deliveries are claimed in few large batches.
+// While the starters are busy, queued deliveries are claimed in a few large batches.
 func TestRelayClaimsInLargeBatches(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(1000), takes: 5 * ms}
 	r.run(t, func() {
 		time.Sleep(5 * time.Second)
 		if started := r.starts(); len(started) != 1000 {
-			t.Errorf("%d have started", len(started))
+			t.Errorf("%d starts, want 1000", len(started))
 		}
 	})
 	small := 0
@@ -312,11 +312,12 @@ func TestRelayClaimsInLargeBatches(t *testing.T) {
 		}
 	}
 	if n := len(r.searches); small > 0 || n > 1000/(testLimits.Batch/2)+6 {
-		t.Errorf("%d searches, %d of them for less than half a batch", n, small)
+		t.Errorf("%d searches, %d for less than half a batch, want at most %d and none",
+			n, small, 1000/(testLimits.Batch/2)+6)
 	}
 }
 
-// The deliveries of a burst start together.
+// The deliveries of a burst start as one unit.
 func TestRelayStartsBursts(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(5)}
 	r.queued[1].BurstID, r.queued[3].BurstID = "bst_1", "bst_1"
@@ -325,31 +326,51 @@ func TestRelayStartsBursts(t *testing.T) {
 		started := r.starts()
 		slices.Sort(started)
 		if got := strings.Join(started, " "); got != "1 2+4 3 5" {
-			t.Errorf("started %s", got)
+			t.Errorf("started %s, want 1 2+4 3 5", got)
 		}
 	})
-	if n := len(r.queue.started); n != 5 {
-		t.Errorf("marked %d", n)
+	if n := len(r.started); n != 5 {
+		t.Errorf("%d marked, want 5", n)
 	}
 }
 
-// Behind a network more starts run concurrently, so that a relay is not limited by latency.
+// Over a network, more starts run concurrently, so that latency does not limit a relay.
 func TestRelayAdaptsToLatency(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(20_000), takes: 35 * ms}
 	r.run(t, func() {
 		time.Sleep(10 * time.Second)
-		if n := len(r.starts()); n < 10_000 { // with eight starters: 2,280
-			t.Errorf("only %d have started", n)
+		if n := len(r.starts()); n < 10_000 { // eight starters reach 2,280
+			t.Errorf("%d starts, want at least 10,000", n)
 		}
 		r.change(func() { r.queued = nil })
 	})
 }
 
-// A relay that ends starts what it has claimed.
+// A claim that has waited for a starter until its lease expired is left to the next search for abandoned claims.
+func TestRelayDropsExpiredClaims(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(testLimits.Batch), takes: 3 * time.Second}
+	r.run(t, func() {
+		time.Sleep(testLimits.Lease + r.takes)
+		before := len(r.starts())
+		time.Sleep(time.Minute)
+		if after := len(r.starts()); before < 4*healthyStarters.min || after != before {
+			t.Errorf("%d starts within the lease, %d after it, want at least %d and none",
+				before, after-before, 4*healthyStarters.min)
+		}
+		r.change(func() { r.events = 1 })
+		r.Wake()
+		time.Sleep(r.takes)
+		if after := len(r.starts()); after != before+1 {
+			t.Errorf("%d starts of a new event, want 1", after-before)
+		}
+	})
+}
+
+// A relay that stops starts its remaining claims.
 func TestRelayFinishesItsClaims(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(64), takes: 100 * ms}
 	r.run(t, func() { time.Sleep(50 * ms) })
-	if n := len(r.queue.started); n != 64 {
-		t.Errorf("%d of 64 have started", n)
+	if n := len(r.started); n != 64 {
+		t.Errorf("%d starts, want 64", n)
 	}
 }

@@ -11,18 +11,20 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// A bulk replay goes on every second while there is room for more of its deliveries, and
-// more and more rarely while there is none.
+// Pauses between the steps of a bulk replay. While app.MaxReplaying prevents progress, the pause doubles from
+// replayPause to maxReplayPause.
 const (
 	replayPause    = time.Second
 	maxReplayPause = time.Minute
 )
 
-// Replay queues the deliveries of a bulk replay, some at a time (contract §4, Dead letter).
-// How far it has come is in the database.
+// Replay queues the deliveries of a bulk replay in steps (contract §4, Dead letter). Its progress is stored in the
+// database.
 func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 	var step app.ReplayStep
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (app.ReplayStep, error) { return step, nil }); err != nil {
+	if err := workflow.SetQueryHandler(
+		ctx, QueryState, func() (app.ReplayStep, error) { return step, nil },
+	); err != nil {
 		return step, err
 	}
 	replay := activities.ReplayInput{StoreID: in.StoreID, ReplayID: app.ReplayID(in.Subject)}
@@ -50,8 +52,8 @@ func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 	}
 }
 
-// replayCancelled records that the workflow was cancelled, and returns the error that ends
-// it as such.
+// replayCancelled records a cancellation of the workflow and returns cause. Errors other than cancellations are
+// returned unchanged.
 func replayCancelled(ctx workflow.Context, replay activities.ReplayInput, cause error) error {
 	if !temporal.IsCanceledError(cause) {
 		return cause

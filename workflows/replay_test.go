@@ -10,13 +10,12 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// Every history that was ever recorded replays: a delivery can be open for thirty days,
-// over many releases.
+// All recorded histories must replay: a delivery can be open for thirty days, across several releases.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) < 10 {
-		t.Fatalf("%d histories, %v", len(files), err)
+		t.Fatalf("%d histories, %v, want at least 10", len(files), err)
 	}
 	for _, file := range files {
 		replayer := worker.NewWorkflowReplayer()
@@ -27,19 +26,20 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 }
 
-// The straight path of a delivery, and of a burst: one eager workflow task with one local
-// activity, six events and no search attributes except those of its start. In version 0 of
-// Delivery, a retry and its replay take the slow lane; in version 1, a retry of a quick receiver
-// takes the fast lane.
+// If the first attempt succeeds, a delivery or a burst has one eager workflow task with one local activity, six events
+// and no search attributes except those of its start. In version 0 of Delivery, retries and replays use the slow lane.
+// In version 1, a retry to a quick receiver uses the fast lane.
 func TestLanesInRecordedHistories(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"WORKFLOW_EXECUTION_STARTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_COMPLETED",
 		"MARKER_RECORDED", "WORKFLOW_EXECUTION_COMPLETED",
 	}
-	for _, file := range []string{"delivery_delivered", "delivery_v1_delivered", "burst_delivered", "burst_failed_one"} {
+	for _, file := range []string{
+		"delivery_delivered", "delivery_v1_delivered", "burst_delivered", "burst_failed_one",
+	} {
 		if diff := cmp.Diff(want, events(t, "testdata/"+file+".json")); diff != "" {
-			t.Error(file, diff)
+			t.Errorf("events of %s (-want +got):\n%s", file, diff)
 		}
 	}
 	for file, attempts := range map[string]struct{ slow, fast int }{
@@ -57,7 +57,8 @@ func TestLanesInRecordedHistories(t *testing.T) {
 			}
 		}
 		if slow != attempts.slow || fast != attempts.fast {
-			t.Errorf("%s: %d attempts in the slow lane and %d in the fast lane", file, slow, fast)
+			t.Errorf("%s: %d attempts in the slow lane and %d in the fast lane, want %d and %d",
+				file, slow, fast, attempts.slow, attempts.fast)
 		}
 	}
 }
@@ -81,7 +82,7 @@ func events(t *testing.T, file string) (types []string) {
 		types = append(types, e.EventType[len("EVENT_TYPE_"):])
 	}
 	if !history.Events[0].Attributes.EagerExecutionAccepted {
-		t.Errorf("%s: the start was not eager", file)
+		t.Errorf("%s: the start was not eager, want an eager start", file)
 	}
 	return types
 }

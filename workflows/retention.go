@@ -12,14 +12,14 @@ import (
 	"github.com/comanda-dev/comanda/activities"
 )
 
-// An installation has one retention workflow, under this name and id.
+// Type and id of the retention workflow. An installation has exactly one.
 const (
 	workflowRetention = "Retention"
 	retentionID       = "retention"
 )
 
-// Retention erases what is no longer kept, for ever (contract §4, Erasure). It has no
-// input: what it needs to know is configured where the activity runs.
+// Retention erases expired data, in an endless loop (contract §4, Erasure). It has no input; the worker that runs the
+// activity provides the retention.
 func Retention(ctx workflow.Context) error {
 	var last activities.EraseResult
 	state := func() (activities.EraseResult, error) { return last, nil }
@@ -45,12 +45,12 @@ func Retention(ctx workflow.Context) error {
 	}
 }
 
-// StartRetention starts the retention workflow unless it runs already.
+// StartRetention starts the retention workflow unless it is already open.
 func (c *Client) StartRetention(ctx context.Context) error {
 	_, err := c.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       retentionID,
 		TaskQueue:                TaskQueue,
-		StaticSummary:            "erases what is no longer kept",
+		StaticSummary:            "erases expired data",
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, workflowRetention)

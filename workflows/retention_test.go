@@ -15,8 +15,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Retention comes again as the worker's configuration says, and lets nothing stop it. When
-// its history grows long it goes on in a new run.
+// Retention repeats erasures at the interval that the worker returns, also after errors. A long history is continued as
+// new.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite
@@ -39,15 +39,15 @@ func TestRetention(t *testing.T) {
 		value, err := env.QueryWorkflow(QueryState)
 		var state activities.EraseResult
 		if err != nil || value.Get(&state) != nil || state.Bodies != 1 {
-			t.Errorf("the query says %+v, %v", state, err)
+			t.Errorf("state %+v, %v, want 1 body", state, err)
 		}
 	}, time.Minute)
 	env.ExecuteWorkflow(workflowRetention)
 	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("ended with %v, want continue-as-new", err)
 	}
 	want := []time.Duration{0, time.Hour, time.Hour + time.Second, 2*time.Hour + time.Second}
 	if diff := cmp.Diff(want, at); diff != "" {
-		t.Error(diff)
+		t.Errorf("times of the erasures (-want +got):\n%s", diff)
 	}
 }

@@ -17,23 +17,44 @@ import (
 type Standing string
 
 const (
-	StandingOpen       Standing = "open"        // it makes progress
-	StandingDeadLetter Standing = "dead_letter" // it is open and waits for a replay
-	StandingStuck      Standing = "stuck"       // it is open, but its workflow task fails again and again
+	StandingOpen       Standing = "open"        // open and making progress
+	StandingDeadLetter Standing = "dead_letter" // open and waiting for a replay
+	StandingStuck      Standing = "stuck"       // open, but its workflow task fails repeatedly
 	StandingClosed     Standing = "closed"
-	StandingUnknown    Standing = "unknown" // Temporal has no workflow of this id, or no longer
+	StandingUnknown    Standing = "unknown" // Temporal has no workflow with this id
 )
 
-// stuckTasks is the number of tries of one workflow task from which a workflow is stuck. The
-// server pauses after the third try, so this number is reached after 15 s. A worker that dies
-// or is overloaded loses one try, rarely two.
+// stuckTasks is the number of executions of one workflow task from which a workflow counts as stuck. The server pauses
+// after the third execution, so this number is reached after 15 s. A worker that dies or is overloaded fails one
+// execution, rarely two.
 const stuckTasks = 5
 
-// DeliveryStanding looks up the workflow of a delivery.
+// queryTimeout is the timeout of a query for the state of a dead letter.
+const queryTimeout = 2 * time.Second
+
+// DeliveryStanding returns the standing of a delivery's workflow.
 func (c *Client) DeliveryStanding(
 	ctx context.Context, event app.EventID, subscription app.SubscriptionID,
 ) (Standing, error) {
-	return c.standing(ctx, app.DeliveryWorkflowID(event, subscription))
+	id := app.DeliveryWorkflowID(event, subscription)
+	standing, err := c.standing(ctx, id)
+	// The search attribute keeps its value until the first attempt of a replay has ended.
+	if err == nil && standing == StandingDeadLetter && c.attempting(ctx, id) {
+		return StandingOpen, nil
+	}
+	return standing, err
+}
+
+// attempting reports whether a delivery's workflow responds that an attempt is in progress.
+func (c *Client) attempting(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	response, err := c.temporal.QueryWorkflow(ctx, id, "", QueryState)
+	if err != nil {
+		return false
+	}
+	var state DeliveryState
+	return response.Get(&state) == nil && state.State == stateAttempting
 }
 
 // BurstOpen reports whether the workflow of a burst is open and makes progress.
@@ -57,7 +78,7 @@ func standingOf(response *workflowservice.DescribeWorkflowExecutionResponse) (St
 	info := response.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
-	case enums.WORKFLOW_EXECUTION_STATUS_PAUSED: // by an operator, who can continue it
+	case enums.WORKFLOW_EXECUTION_STATUS_PAUSED: // by an operator, who can resume it
 		return StandingOpen, nil
 	default:
 		return StandingClosed, nil
@@ -79,9 +100,9 @@ func standingOf(response *workflowservice.DescribeWorkflowExecutionResponse) (St
 	return StandingOpen, nil
 }
 
-// ReplayDeadLetter makes the workflow of a dead letter begin its schedule again, if it already
-// waited at overdue, when the delivery was read as unfinished. A workflow that has closed in the
-// meantime is no error: the next check finds it closed.
+// ReplayDeadLetter makes the workflow of a dead letter restart its schedule, provided that it was already waiting at
+// overdue, the time at which the delivery was read as unfinished. It returns nil if the workflow has closed in the
+// meantime; the next check will find it closed.
 func (c *Client) ReplayDeadLetter(
 	ctx context.Context, event app.EventID, subscription app.SubscriptionID, overdue time.Time,
 ) error {

@@ -14,13 +14,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// workflowTaskTimeout bounds how long a first attempt waits after the death of its worker.
-// Longer attempts renew it with heartbeats.
+// workflowTaskTimeout is the time after which another worker repeats a first attempt whose worker died. Heartbeats
+// extend it during longer attempts.
 const workflowTaskTimeout = 10 * time.Second
 
-// StartClaims starts the workflows of claims that a relay hands over together: one workflow for
-// the claims of a burst, and one for each other claim. After an error it can be called again for
-// all of them.
+// StartClaims starts the workflows of claims: one workflow for the claims of a burst, and one for each other claim. It
+// is idempotent: after an error, it can be called again with the same claims.
 func (c *Client) StartClaims(ctx context.Context, claims []app.Claim) error {
 	if claims[0].BurstID != "" {
 		return c.startBurst(ctx, claims)
@@ -33,9 +32,8 @@ func (c *Client) StartClaims(ctx context.Context, claims []app.Claim) error {
 	return nil
 }
 
-// StartDelivery starts the workflow of a claimed delivery. A repeated call has no further
-// effect: a first start uses its workflow id once, a replay names the attempt with which it
-// begins, and a repair uses a workflow that is open.
+// StartDelivery starts the workflow of a claimed delivery. It is idempotent: a first start rejects a duplicate workflow
+// id, a replay's signal contains the number of its first attempt, and a repair keeps an open workflow.
 func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 	options := deliveryOptions(claim)
 	switch {
@@ -61,8 +59,7 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 	return err
 }
 
-// RestartDelivery starts the workflow of a delivery whose open workflow is stuck, and
-// terminates that one. Attempts that are recorded are not repeated.
+// RestartDelivery terminates the stuck workflow of a delivery and starts a new one. Recorded attempts are not repeated.
 func (c *Client) RestartDelivery(ctx context.Context, claim app.Claim) error {
 	return c.startAgain(ctx, claim, enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
 }
@@ -75,13 +72,14 @@ func (c *Client) startAgain(ctx context.Context, claim app.Claim, conflict enums
 	return err
 }
 
-// deliveryInput is the input of a claimed delivery's workflow. The first attempt of a replay
-// takes the slow lane, because the delivery may have failed before.
+// deliveryInput returns the input of a claimed delivery's workflow. The first attempt of a replay uses the slow lane,
+// because the delivery may have failed before.
 func (c *Client) deliveryInput(claim app.Claim) DeliveryInput {
 	in := DeliveryInput{
 		DeliveryID: claim.ID, StoreID: claim.StoreID, EventID: claim.EventID, EventType: claim.EventType,
-		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay, Policy: c.policy,
-		Version: deliveryVersion, Queue: claim.Queue, Place: claim.Place, NextAttempt: claim.NextRetryAt,
+		SubscriptionID: claim.SubscriptionID, Attempts: claim.Attempts, Quick: claim.Quick && !claim.Replay,
+		Policy: c.policy, Version: deliveryVersion, Queue: claim.Queue, Place: claim.Place,
+		NextAttempt: claim.NextRetryAt,
 	}
 	if claim.Place > 0 {
 		in.Shown = app.DeliveryRetrying
@@ -89,8 +87,8 @@ func (c *Client) deliveryInput(claim app.Claim) DeliveryInput {
 	return in
 }
 
-// deliveryOptions are the options that all starts of a delivery's workflow share. A start in
-// the middle of the schedule shows its state to operators before its first workflow task.
+// deliveryOptions returns the options common to all starts of a delivery's workflow. If the workflow starts in the
+// middle of the schedule, they include its state, so that operators see it before the first workflow task.
 func deliveryOptions(claim app.Claim) client.StartWorkflowOptions {
 	attributes := []temporal.SearchAttributeUpdate{
 		attributeStore.ValueSet(string(claim.StoreID)),

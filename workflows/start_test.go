@@ -17,14 +17,15 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// server is a Temporal client that keeps the last start and answers with what it is given.
+// server is a Temporal client that records the last start and returns given responses.
 type server struct {
 	client.Client
 
 	options   client.StartWorkflowOptions
 	input     DeliveryInput
-	signal    any // nil = started without one
+	signal    any // nil = no signal
 	described *workflowservice.DescribeWorkflowExecutionResponse
+	state     *DeliveryState // nil = the query fails
 	err       error
 }
 
@@ -53,12 +54,20 @@ func (s *server) DescribeWorkflowExecution(
 	return s.described, s.err
 }
 
+func (s *server) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	if s.state == nil {
+		return nil, errAway
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(s.state)
+	return client.NewValue(payloads), err
+}
+
 var claim = app.Claim{
 	ID: "dlv_1", StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", SubscriptionID: "whk_1",
 	EventType: app.EventOrderCreated, Quick: true, Healthy: true,
 }
 
-var errAway = errors.New("Temporal is away")
+var errAway = errors.New("no connection to Temporal")
 
 func started(t *testing.T, change func(*app.Claim)) *server {
 	t.Helper()
@@ -68,75 +77,77 @@ func started(t *testing.T, change func(*app.Claim)) *server {
 		t.Fatal(err)
 	}
 	if s.options.ID != "delivery/evt_1/whk_1" || s.input.Queue != "web_1" || s.input.Version != deliveryVersion {
-		t.Errorf("started %s with %+v", s.options.ID, s.input)
+		t.Errorf("started %s with %+v, want delivery/evt_1/whk_1 with queue web_1", s.options.ID, s.input)
 	}
 	return s
 }
 
-func TestStartOfAFirstAttempt(t *testing.T) {
+func TestStartFirstAttempt(t *testing.T) {
 	t.Parallel()
 	s := started(t, func(*app.Claim) {})
 	if !s.options.EnableEagerStart || !s.input.Quick || s.signal != nil || s.input.Shown != "" {
-		t.Errorf("%+v with %+v", s.options, s.input)
+		t.Errorf("options %+v, input %+v, want an eager start in the fast lane", s.options, s.input)
 	}
 	if s.options.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
-		t.Error("an id can be used again")
+		t.Errorf("reuse policy %s, want duplicates rejected", s.options.WorkflowIDReusePolicy)
 	}
 	if _, shown := s.options.TypedSearchAttributes.GetKeyword(attributeState); shown {
-		t.Error("the straight path shows a state")
+		t.Error("the start sets ComandaDeliveryState, want it unset")
 	}
 }
 
-func TestStartOfAReplay(t *testing.T) {
+func TestStartReplay(t *testing.T) {
 	t.Parallel()
 	s := started(t, func(c *app.Claim) { c.Replay, c.Attempts = true, 6 })
 	if s.signal != (ReplaySignal{Attempt: 7}) || s.input.Quick || s.input.Attempts != 6 {
-		t.Errorf("signal %+v, input %+v", s.signal, s.input)
+		t.Errorf("signal %+v, input %+v, want attempt 7 in the slow lane", s.signal, s.input)
 	}
 }
 
-// A repair uses an open workflow and starts one if it is closed, also if the delivery is being
-// replayed. Operators see that it is being retried.
-func TestStartOfARepair(t *testing.T) {
+// A repair keeps an open workflow and starts one if it is closed, even if the delivery is being replayed. The start
+// shows the state retrying.
+func TestStartRepair(t *testing.T) {
 	t.Parallel()
 	due := time.Now().Add(-3 * time.Minute)
-	s := started(t, func(c *app.Claim) { c.Repair, c.Replay, c.Attempts, c.Place, c.NextRetryAt = true, true, 9, 3, &due })
+	s := started(
+		t, func(c *app.Claim) { c.Repair, c.Replay, c.Attempts, c.Place, c.NextRetryAt = true, true, 9, 3, &due },
+	)
 	if s.signal != nil || s.input.Place != 3 || s.input.Attempts != 9 || !s.input.NextAttempt.Equal(due) {
-		t.Errorf("signal %+v, input %+v", s.signal, s.input)
+		t.Errorf("signal %+v, input %+v, want no signal and place 3 after 9 attempts", s.signal, s.input)
 	}
 	if s.options.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE ||
 		s.options.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING {
-		t.Errorf("%+v", s.options)
+		t.Errorf("options %+v, want an open workflow to be kept", s.options)
 	}
 	if shown, _ := s.options.TypedSearchAttributes.GetKeyword(attributeState); shown != string(s.input.Shown) ||
 		s.input.Shown != app.DeliveryRetrying {
-		t.Errorf("shows %q, input %+v", shown, s.input)
+		t.Errorf("shown state %q, input %+v, want retrying", shown, s.input)
 	}
 }
 
-// A delivery whose first attempt was made elsewhere starts at the time of the second one.
+// A delivery whose first attempt was made by a burst starts at the time of the second attempt.
 func TestStartAfterAnAttempt(t *testing.T) {
 	t.Parallel()
 	due := time.Now().Add(time.Hour)
 	s := started(t, func(c *app.Claim) { c.Attempts, c.Place, c.NextRetryAt = 1, 1, &due })
 	if s.options.StartDelay < 59*time.Minute || s.options.EnableEagerStart || s.input.Shown != "retrying" {
-		t.Errorf("%+v with %+v", s.options, s.input)
+		t.Errorf("options %+v, input %+v, want a start delay of one hour and state retrying", s.options, s.input)
 	}
 }
 
-func TestRestartTerminates(t *testing.T) {
+func TestRestartTerminatesOpenWorkflow(t *testing.T) {
 	t.Parallel()
 	s := &server{}
 	if err := NewClient(s, Policy{}, JobPolicy{}).RestartDelivery(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
 	if s.options.WorkflowIDConflictPolicy != enums.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING {
-		t.Errorf("%+v", s.options)
+		t.Errorf("options %+v, want the open workflow to be terminated", s.options)
 	}
 }
 
-// A start that was made before is no error; others are.
-func TestErrorsOfStarts(t *testing.T) {
+// A workflow that is already started is no error; other errors are returned.
+func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ err, want error }{
 		{nil, nil}, {errAway, errAway}, {serviceerror.NewWorkflowExecutionAlreadyStarted("", "", ""), nil},
@@ -144,17 +155,17 @@ func TestErrorsOfStarts(t *testing.T) {
 		c := NewClient(&server{err: test.err}, Policy{}, JobPolicy{})
 		err := c.StartClaims(t.Context(), []app.Claim{claim, claim})
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
-			t.Errorf("%v becomes %v", test.err, err)
+			t.Errorf("server error %v: %v, want %v", test.err, err, test.want)
 		}
 	}
 }
 
-func TestStandings(t *testing.T) {
+func TestStanding(t *testing.T) {
 	t.Parallel()
 	const running = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for name, test := range map[string]struct {
 		status enums.WorkflowExecutionStatus
-		tries  int32 // of the pending workflow task
+		tries  int32 // executions of the pending workflow task
 		shown  string
 		err    error
 		want   Standing
@@ -170,37 +181,66 @@ func TestStandings(t *testing.T) {
 		"unknown":          {0, 0, "", serviceerror.NewNotFound(""), StandingUnknown},
 		"Temporal is away": {0, 0, "", errors.New("away"), ""},
 	} {
-		info := &workflow.WorkflowExecutionInfo{Status: test.status}
-		if test.shown != "" {
-			payload, _ := converter.GetDefaultDataConverter().ToPayload(test.shown)
-			info.SearchAttributes = &common.SearchAttributes{
-				IndexedFields: map[string]*common.Payload{attributeState.GetName(): payload},
+		t.Run(name, func(t *testing.T) {
+			info := &workflow.WorkflowExecutionInfo{Status: test.status}
+			if test.shown != "" {
+				payload, _ := converter.GetDefaultDataConverter().ToPayload(test.shown)
+				info.SearchAttributes = &common.SearchAttributes{
+					IndexedFields: map[string]*common.Payload{attributeState.GetName(): payload},
+				}
 			}
-		}
-		response := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}
-		if test.tries > 0 {
-			response.PendingWorkflowTask = &workflow.PendingWorkflowTaskInfo{Attempt: test.tries}
-		}
-		c := NewClient(&server{described: response, err: test.err}, Policy{}, JobPolicy{})
-		got, err := c.DeliveryStanding(t.Context(), "evt_1", "whk_1")
-		if got != test.want || (err == nil) != (test.want != "") {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-		if open, _ := c.BurstOpen(t.Context(), "bst_1"); open != (test.want == StandingOpen) {
-			t.Errorf("%s: a burst is open: %v", name, open)
+			response := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}
+			if test.tries > 0 {
+				response.PendingWorkflowTask = &workflow.PendingWorkflowTaskInfo{Attempt: test.tries}
+			}
+			c := NewClient(&server{described: response, err: test.err}, Policy{}, JobPolicy{})
+			got, err := c.DeliveryStanding(t.Context(), "evt_1", "whk_1")
+			if got != test.want || (err == nil) != (test.want != "") {
+				t.Errorf("%s: standing %q, %v, want %q", name, got, err, test.want)
+			}
+			if open, _ := c.BurstOpen(t.Context(), "bst_1"); open != (test.want == StandingOpen) {
+				t.Errorf("%s: burst open %v, want %v", name, open, test.want == StandingOpen)
+			}
+		})
+	}
+}
+
+// During the first attempt of a replay, the search attribute still shows a dead letter.
+func TestStandingDuringReplay(t *testing.T) {
+	t.Parallel()
+	payload, _ := converter.GetDefaultDataConverter().ToPayload("dead_letter")
+	described := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+		Status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
+		SearchAttributes: &common.SearchAttributes{
+			IndexedFields: map[string]*common.Payload{attributeState.GetName(): payload},
+		},
+	}}
+	for _, test := range []struct {
+		state *DeliveryState
+		want  Standing
+	}{
+		{&DeliveryState{State: stateAttempting}, StandingOpen},
+		{&DeliveryState{State: "dead_letter"}, StandingDeadLetter},
+		{nil, StandingDeadLetter},
+	} {
+		c := NewClient(&server{described: described, state: test.state}, Policy{}, JobPolicy{})
+		if got, err := c.DeliveryStanding(t.Context(), "evt_1", "whk_1"); got != test.want || err != nil {
+			t.Errorf("state %+v: standing %q, %v, want %q", test.state, got, err, test.want)
 		}
 	}
 }
 
-// The signal to a workflow that has closed in the meantime is no error.
-func TestSignalToADeadLetter(t *testing.T) {
+// A workflow that has closed before the signal is no error.
+func TestReplayDeadLetterSignal(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ err, want error }{{nil, nil}, {serviceerror.NewNotFound(""), nil}, {errAway, errAway}} {
+	for _, test := range []struct{ err, want error }{
+		{nil, nil}, {serviceerror.NewNotFound(""), nil}, {errAway, errAway},
+	} {
 		s := &server{err: test.err}
 		err := NewClient(s, Policy{}, JobPolicy{}).ReplayDeadLetter(t.Context(), "evt_1", "whk_1", start)
 		signal := s.signal.(ReplaySignal)
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || !signal.Overdue.Equal(start) {
-			t.Errorf("%v becomes %v; signal %+v", test.err, err, s.signal)
+			t.Errorf("server error %v: %v with signal %+v, want %v", test.err, err, s.signal, test.want)
 		}
 	}
 }

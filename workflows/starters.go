@@ -7,38 +7,34 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// starterPolicy bounds and adapts the number of concurrent starts of one kind. Starting many
-// workflows concurrently delays the attempts of workflows that are already started, so the
-// number grows only while starts do not become slower.
+// starterPolicy limits and adapts the number of concurrent starts. Starting many workflows concurrently delays the
+// attempts of workflows that are already started. Therefore, the number grows only while starts do not become slower.
 type starterPolicy struct {
 	min, max int
-	// slower is the duration of starts, relative to the shortest one, above which starts queue
-	// in the server.
+	// slower is the duration of starts, relative to the shortest one, above which starts queue in the server.
 	slower float64
-	// less is the factor by which the number then shrinks.
+	// less is the factor by which the number then decreases.
 	less float64
 }
 
-// Eight starters saturate a Temporal server on the same machine, where a start takes 5 to 10
-// ms; more of them only queue. Behind a network the duration is mostly latency, and the number
-// grows until the server is saturated: with 30 ms to about 12. 64 starters with 100 ms start
-// 640 workflows per second, more than a server of a few cores completes.
-//
-// Failing and slow subscriptions get a quarter of the starters.
+// Limits of concurrent starts, set by load tests. Eight starters saturate a Temporal server on the same machine, where
+// a start takes 5 to 10 ms. Over a network, most of the duration is latency, and the number grows until the server is
+// saturated: to about 12 at 30 ms. 64 starters at 100 ms start 640 workflows per second, more than a server with a few
+// cores completes. Failing and slow subscriptions get a quarter of the starters.
 var (
 	healthyStarters = starterPolicy{min: 8, max: 64, slower: 2, less: 0.75}
 	otherStarters   = starterPolicy{min: 2, max: 16, slower: 2, less: 0.75}
 )
 
-// startWindow is a number of consecutive starts.
+// startWindow measures a number of consecutive starts.
 type startWindow struct {
 	started, failed int
-	total           time.Duration // duration of those that did not fail
-	backlog         bool          // claims waited for a starter at the end
+	total           time.Duration // sum of the durations of successful starts
+	backlog         bool          // claims waited for a starter at the end of the window
 }
 
-// next returns the number of starters after a window of starts made by n starters. shortest is
-// the duration of a start that did not queue.
+// next returns the number of starters after a window of starts by n starters. shortest is the duration of a start that
+// did not queue in the server.
 func (p starterPolicy) next(n int, w startWindow, shortest time.Duration) int {
 	mean := w.total / time.Duration(max(w.started, 1))
 	switch {
@@ -50,11 +46,11 @@ func (p starterPolicy) next(n int, w startWindow, shortest time.Duration) int {
 	return n
 }
 
-// shortestMemory is how long the shortest start is remembered, at least; at most twice as long.
-// Afterwards a server that has moved farther away no longer counts as overloaded.
+// shortestMemory is the minimum time for which the shortest start is remembered; the maximum is twice as long. If the
+// latency to the server increases, the server counts as overloaded only for that time.
 const shortestMemory = time.Minute
 
-// shortestStart is the duration of the shortest start of the last one to two minutes.
+// shortestStart tracks the duration of the shortest start of the last one to two minutes.
 type shortestStart struct {
 	since             time.Time // start of the current minute
 	previous, current time.Duration
@@ -67,7 +63,7 @@ func (s *shortestStart) add(now time.Time, took time.Duration) {
 	s.current = min(s.current, took)
 }
 
-// duration returns 0 if there was no start.
+// duration returns the shortest duration, or 0 if there was no start.
 func (s *shortestStart) duration() time.Duration {
 	if s.previous == 0 {
 		return s.current
@@ -75,36 +71,48 @@ func (s *shortestStart) duration() time.Duration {
 	return min(s.previous, s.current)
 }
 
-// starters starts units of claims in their order, several of them concurrently.
+// waitingUnit is a unit of claims that waits for a starter.
+type waitingUnit struct {
+	claims []app.Claim
+	until  time.Time // end of their lease
+}
+
+// starters starts units of claims in order, several of them concurrently. It drops a unit whose lease has expired,
+// because the unit is claimed again. If starts take long, each delivery would otherwise be started several times.
 type starters struct {
 	policy   starterPolicy
-	capacity int // units that may wait
+	capacity int // maximum number of waiting units
 	start    func([]app.Claim) error
-	hasRoom  func() // called when a large batch could be added
+	hasRoom  func() // called when a large batch can be added
+	now      func() time.Time
 
 	running sync.WaitGroup
 
 	lock     sync.Mutex
-	queue    [][]app.Claim
+	queue    []waitingUnit
 	limit    int // concurrent starts
 	active   int
 	window   startWindow
 	shortest shortestStart
 }
 
-func newStarters(policy starterPolicy, capacity int, start func([]app.Claim) error, hasRoom func()) *starters {
-	return &starters{policy: policy, capacity: max(capacity, 1), start: start, hasRoom: hasRoom, limit: policy.min}
+func newStarters(
+	policy starterPolicy, capacity int, start func([]app.Claim) error, hasRoom func(), now func() time.Time,
+) *starters {
+	return &starters{
+		policy: policy, capacity: max(capacity, 1), start: start, hasRoom: hasRoom, now: now, limit: policy.min,
+	}
 }
 
-// add queues a unit. It never blocks; the capacity is up to the caller.
-func (s *starters) add(unit []app.Claim) {
+// add queues a unit whose lease ends at until. It never blocks. The caller must respect the capacity.
+func (s *starters) add(unit []app.Claim, until time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.queue = append(s.queue, unit)
+	s.queue = append(s.queue, waitingUnit{unit, until})
 	s.spawn()
 }
 
-// spawn starts goroutines up to the limit. The caller holds the lock.
+// spawn starts goroutines for waiting units, up to the limit. The caller holds the lock.
 func (s *starters) spawn() {
 	for range min(s.limit-s.active, len(s.queue)) {
 		s.active++
@@ -112,7 +120,7 @@ func (s *starters) spawn() {
 	}
 }
 
-// work starts units until none is left or there are too many starters.
+// work starts units until none is left or the limit has decreased.
 func (s *starters) work() {
 	for {
 		unit, ok := s.next()
@@ -127,26 +135,28 @@ func (s *starters) work() {
 
 func (s *starters) next() (unit []app.Claim, ok bool) {
 	s.lock.Lock()
-	if len(s.queue) == 0 || s.active > s.limit {
-		s.active--
-		s.lock.Unlock()
-		return nil, false
-	}
 	full := !s.roomy()
-	unit, s.queue = s.queue[0], s.queue[1:]
+	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
+		s.queue = s.queue[1:]
+	}
+	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
+		unit, s.queue = s.queue[0].claims, s.queue[1:]
+	} else {
+		s.active--
+	}
 	room := full && s.roomy()
 	s.lock.Unlock()
 	if room {
 		s.hasRoom()
 	}
-	return unit, true
+	return unit, ok
 }
 
-// measure adapts the limit after each window, which is two starts of each starter.
+// measure records the duration of a start. It adapts the limit after each window of two starts per starter.
 func (s *starters) measure(began time.Time, took time.Duration, err error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if err != nil { // its duration says nothing
+	if err != nil { // the duration of a failed start is meaningless
 		s.window.failed++
 	} else {
 		s.window.started++
@@ -162,7 +172,7 @@ func (s *starters) measure(began time.Time, took time.Duration, err error) {
 	s.spawn()
 }
 
-// free returns how many more units may wait.
+// free returns the number of units that can be added.
 func (s *starters) free() int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -178,5 +188,5 @@ func (s *starters) halfEmpty() bool {
 
 func (s *starters) roomy() bool { return len(s.queue) <= s.capacity/2 }
 
-// wait returns when all units are started.
+// wait blocks until all units have been started.
 func (s *starters) wait() { s.running.Wait() }

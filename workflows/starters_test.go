@@ -9,7 +9,7 @@ import (
 
 const ms = time.Millisecond
 
-func TestNumberOfStarters(t *testing.T) {
+func TestStarterPolicyNext(t *testing.T) {
 	t.Parallel()
 	policy := starterPolicy{min: 4, max: 64, slower: 2, less: 0.75}
 	for name, test := range map[string]struct {
@@ -27,20 +27,22 @@ func TestNumberOfStarters(t *testing.T) {
 		"no start succeeded":       {16, startWindow{failed: 32, backlog: true}, 12},
 		"as slow as it is allowed": {8, startWindow{started: 16, total: 16 * 80 * ms, backlog: true}, 9},
 	} {
-		if got := policy.next(test.n, test.window, 40*ms); got != test.want {
-			t.Errorf("%s: %d starters become %d, want %d", name, test.n, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := policy.next(test.n, test.window, 40*ms); got != test.want {
+				t.Errorf("%s: %d starters become %d, want %d", name, test.n, got, test.want)
+			}
+		})
 	}
 }
 
-// A server that completes 170 starts per second is saturated regardless of its distance. Near
-// the server the number of starters stays small.
-func TestStartersSaturateADistantServer(t *testing.T) {
+// A server that completes 170 starts per second is saturated regardless of its latency. With a low latency, the number
+// of starters stays small.
+func TestStartersSaturateDistantServer(t *testing.T) {
 	t.Parallel()
 	const perSecond = 170
 	for _, test := range []struct {
-		alone       time.Duration // one start without others
-		least, most int           // starters after a while
+		alone       time.Duration // duration of a single start
+		least, most int           // bounds of the number of starters
 	}{
 		{5 * ms, 8, 8}, {35 * ms, 8, 13}, {65 * ms, 11, 23}, {200 * ms, 34, 64},
 	} {
@@ -54,10 +56,12 @@ func TestStartersSaturateADistantServer(t *testing.T) {
 			}
 		}
 		if slowest < test.least || n > test.most {
-			t.Errorf("%s: %d starters, at times %d, want %d to %d", test.alone, n, slowest, test.least, test.most)
+			t.Errorf("latency %s: %d starters, minimum %d, want %d to %d",
+				test.alone, n, slowest, test.least, test.most)
 		}
 		if reached := float64(slowest) / test.alone.Seconds(); reached < 0.9*perSecond {
-			t.Errorf("%s: %d starters reach only %.0f starts per second", test.alone, slowest, reached)
+			t.Errorf("latency %s: %d starters reach %.0f starts per second, want %.0f",
+				test.alone, slowest, reached, 0.9*perSecond)
 		}
 	}
 }
@@ -71,7 +75,8 @@ func TestShortestStart(t *testing.T) {
 		took, want time.Duration
 	}{
 		{0, 5 * ms, 5 * ms}, {30 * time.Second, 40 * ms, 5 * ms}, {61 * time.Second, 40 * ms, 5 * ms},
-		{90 * time.Second, 35 * ms, 5 * ms}, {122 * time.Second, 40 * ms, 35 * ms}, {190 * time.Second, 50 * ms, 40 * ms},
+		{90 * time.Second, 35 * ms, 5 * ms}, {122 * time.Second, 40 * ms, 35 * ms},
+		{190 * time.Second, 50 * ms, 40 * ms},
 	} {
 		shortest.add(start.Add(step.at), step.took)
 		if got := shortest.duration(); got != step.want {
@@ -83,7 +88,9 @@ func TestShortestStart(t *testing.T) {
 func TestUnitsKeepBurstsTogether(t *testing.T) {
 	t.Parallel()
 	var got string
-	claims := []app.Claim{{ID: "a"}, {ID: "b", BurstID: "1"}, {ID: "c"}, {ID: "d", BurstID: "2"}, {ID: "e", BurstID: "1"}}
+	claims := []app.Claim{
+		{ID: "a"}, {ID: "b", BurstID: "1"}, {ID: "c"}, {ID: "d", BurstID: "2"}, {ID: "e", BurstID: "1"},
+	}
 	for _, unit := range units(claims) {
 		for _, claim := range unit {
 			got += string(claim.ID)
@@ -91,6 +98,6 @@ func TestUnitsKeepBurstsTogether(t *testing.T) {
 		got += " "
 	}
 	if want := "a be c d "; got != want {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("units %q, want %q", got, want)
 	}
 }

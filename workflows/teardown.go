@@ -18,20 +18,20 @@ import (
 const (
 	activityCancelBatch = "CancelBatch"
 
-	// teardownLimit is for one batch: a hundred requests and their pauses.
+	// teardownLimit is the timeout of one batch: a hundred requests and their pauses.
 	teardownLimit = 5 * time.Minute
 	// teardownHeartbeat is the time after which a batch of a worker that died is repeated. Workers of the previous
 	// release send no heartbeats; their batches take a few seconds.
 	teardownHeartbeat = 20 * time.Second
-	// teardownPause is between two passes: longer than what was under way at the deletion
-	// can take to show, be it an attempt or a relay's round.
+	// teardownPause is the pause after the first pass. It exceeds the duration of an attempt and of a round of the
+	// relay, so that the next pass finds deliveries that were in progress at the time of the deletion.
 	teardownPause = time.Minute
-	// teardownMaxPause is reached when something refuses to end.
+	// teardownMaxPause is the maximum pause. It is reached only if a delivery repeatedly cannot be cancelled.
 	teardownMaxPause = time.Hour
 )
 
-// Teardown cancels what is left to deliver to a deleted subscription, the job's subject:
-// pass after pass until one finds nothing.
+// Teardown cancels the open deliveries of a deleted subscription, the subject of the job. It repeats its pass until one
+// finds no open delivery.
 func Teardown(ctx workflow.Context, in JobInput) error {
 	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, teardownLimit), teardownHeartbeat)
 	total := 0
@@ -52,7 +52,7 @@ func Teardown(ctx workflow.Context, in JobInput) error {
 	}
 }
 
-// teardownPass goes through all that is open, and returns how much it was.
+// teardownPass cancels all open deliveries in batches and returns their number.
 func teardownPass(ctx workflow.Context, in JobInput, total *int) (found int, err error) {
 	batch := activities.TeardownInput{StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject)}
 	for more := true; more; {
@@ -71,19 +71,18 @@ func teardownPass(ctx workflow.Context, in JobInput, total *int) (found int, err
 	return found, nil
 }
 
-// HandleTeardown makes the workers do the job teardown.
+// HandleTeardown registers the activities of teardown jobs. It must be called before Start.
 func (w *Workers) HandleTeardown(t *activities.Teardown) {
 	cancel := func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
 		return t.CancelBatch(ctx, in, func() { activity.RecordHeartbeat(ctx) })
 	}
-	// The slow lane serves batches that an earlier release has scheduled there.
+	// An earlier release has scheduled batches in the slow lane.
 	for _, queue := range []worker.Worker{w.jobs, w.slow} {
 		queue.RegisterActivityWithOptions(cancel, activity.RegisterOptions{Name: activityCancelBatch})
 	}
 }
 
-// CancelDelivery asks the workflow of a delivery to end, and reports whether there was one
-// that had not ended.
+// CancelDelivery requests the cancellation of a delivery's workflow. found is false if there is no open workflow.
 func (c *Client) CancelDelivery(
 	ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID,
 ) (found bool, err error) {

@@ -30,7 +30,8 @@ func runTeardown(
 	) (activities.TeardownResult, error) {
 		info := activity.GetInfo(ctx)
 		if info.TaskQueue != JobTaskQueue || info.HeartbeatTimeout != teardownHeartbeat {
-			t.Errorf("on the queue %s, with a heartbeat timeout of %s", info.TaskQueue, info.HeartbeatTimeout)
+			t.Errorf("task queue %s, heartbeat timeout %s, want %s and %s",
+				info.TaskQueue, info.HeartbeatTimeout, JobTaskQueue, teardownHeartbeat)
 		}
 		at := env.Now().Sub(start)
 		calls = append(calls, fmt.Sprintf("%s %s after %q at %s", in.StoreID, in.SubscriptionID, in.After, at))
@@ -38,23 +39,23 @@ func runTeardown(
 	}, activity.RegisterOptions{Name: activityCancelBatch})
 	env.ExecuteWorkflow(string(app.JobTeardown), JobInput{StoreID: "sto_1", Subject: "whk_1"})
 	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil {
-		t.Fatalf("ended: %v, with %v", env.IsWorkflowCompleted(), err)
+		t.Fatalf("completed %v with error %v, want completed without error", env.IsWorkflowCompleted(), err)
 	}
 	return env.Now().Sub(start), calls
 }
 
-// A teardown goes through all batches, comes back for what was under way, and ends with a
-// pass that finds nothing.
+// A teardown processes all batches, repeats the pass for deliveries that were in progress, and ends after a pass
+// without open deliveries.
 func TestTeardown(t *testing.T) {
 	t.Parallel()
 	results := []activities.TeardownResult{
-		{Cancelled: 1100, Last: "dlv_1", More: true}, {Cancelled: 30, Last: "dlv_2"}, // the first pass
-		{Cancelled: 1, Last: "dlv_1"}, // the second
-		{},                            // the third
+		{Cancelled: 1100, Last: "dlv_1", More: true}, {Cancelled: 30, Last: "dlv_2"}, // first pass
+		{Cancelled: 1, Last: "dlv_1"}, // second pass
+		{},                            // third pass
 	}
 	n, failures := 0, 2
 	took, calls := runTeardown(t, func(activities.TeardownInput) (activities.TeardownResult, error) {
-		if n == 1 && failures > 0 { // ours: the batch is repeated
+		if n == 1 && failures > 0 { // an error of the activity, which is repeated
 			failures--
 			return activities.TeardownResult{}, errors.New("Temporal is away")
 		}
@@ -67,17 +68,17 @@ func TestTeardown(t *testing.T) {
 		`sto_1 whk_1 after "" at 1m3s`, `sto_1 whk_1 after "" at 3m3s`,
 	}
 	if diff := cmp.Diff(want, calls); diff != "" || took != 3*time.Minute+3*time.Second {
-		t.Error(took, diff)
+		t.Errorf("took %s, want 3m3s; calls (-want +got):\n%s", took, diff)
 	}
 }
 
-// Nothing to cancel is looked for twice: what was on its way at the deletion shows later.
-func TestTeardownOfNothing(t *testing.T) {
+// Without open deliveries, a teardown makes two passes: deliveries that were in progress may appear later.
+func TestTeardownWithoutDeliveries(t *testing.T) {
 	t.Parallel()
 	took, calls := runTeardown(t, func(activities.TeardownInput) (activities.TeardownResult, error) {
 		return activities.TeardownResult{}, nil
 	})
 	if took != time.Minute || len(calls) != 2 {
-		t.Errorf("%d looks in %s", len(calls), took)
+		t.Errorf("%d passes in %s, want 2 in 1m", len(calls), took)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// signalWatch comes with each start of a watchdog. One that is about to end looks again
-// because of it: its server does not let it end without having seen the signal.
+// signalWatch is sent with each start of a watchdog. It makes a watchdog that is about to end evaluate its subscription
+// again: the server rejects the completion of a workflow that has not received all of its signals.
 const signalWatch = "watch"
 
-// Watchdog looks once a day at a receiver that fails, until that has recovered or the
-// subscription is deactivated (contract §4). All it knows is in the database.
+// Watchdog evaluates a failing subscription once a day, until it has recovered or is deactivated (contract §4,
+// Watchdog). Its state is in the database.
 func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 	var tick app.Watched
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (app.Watched, error) { return tick, nil }); err != nil {

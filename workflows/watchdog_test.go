@@ -21,7 +21,7 @@ var watchdogInput = JobInput{
 	StoreID: "sto_1", Subject: "whk_1", Policy: JobPolicy{Watchdog: app.WatchdogPolicy{Day: 24 * time.Hour, Days: 7}},
 }
 
-// watchdogRun runs a watchdog from a time on; tick decides.
+// watchdogRun runs a watchdog from a time on. tick is its activity.
 func watchdogRun(
 	t *testing.T, from time.Time, tick func(now time.Time) (app.Watched, error),
 ) *testsuite.TestWorkflowEnvironment {
@@ -32,27 +32,27 @@ func watchdogRun(
 	env.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.TickWatchdogInput) (app.Watched, error) {
 		if in.StoreID != "sto_1" || in.SubscriptionID != "whk_1" || in.Policy != watchdogInput.Policy.Watchdog {
-			t.Errorf("a tick with %+v", in)
+			t.Errorf("input of a tick %+v, want whk_1 of sto_1 with its policy", in)
 		}
 		return tick(env.Now())
 	}, activity.RegisterOptions{Name: activityTickWatchdog})
 	return env
 }
 
-// answer is one attempt of a year.
+// answer is one attempt within a year.
 type answer struct {
 	at time.Time
 	ok bool
 }
 
-// receiver is what the database knows of one receiver, in memory.
+// receiver simulates the database's view of one receiver.
 type receiver struct {
 	answers []answer
 	watch   app.Watch
 	active  bool
 }
 
-// tick does what the database does.
+// tick simulates the tick of the database.
 func (r *receiver) tick(now time.Time) (app.Watched, error) {
 	var failures []time.Time
 	for _, a := range r.answers {
@@ -88,7 +88,7 @@ func (r *receiver) tick(now time.Time) (app.Watched, error) {
 	return watched, err
 }
 
-// year makes a year of attempts to a receiver that is now well and now not for days on end.
+// year returns a year of attempts to a receiver that alternates between working and failing for days.
 func year(random *rand.Rand) (answers []answer) {
 	for at, ok := start, true; at.Before(start.AddDate(1, 0, 0)); {
 		if random.Float64() < map[bool]float64{true: .05, false: .18}[ok] {
@@ -101,9 +101,9 @@ func year(random *rand.Rand) (answers []answer) {
 	return answers
 }
 
-// expected finds, without any watchdog, when a receiver is deactivated: as the seventh day
-// of a streak ends that had a failure, days being counted from the streak's first; zero if
-// that never happens.
+// expected returns, independently of the watchdog, the time at which a receiver is deactivated: the end of the seventh
+// day with a failure in a streak, where days are counted from the start of the streak. It is zero if that never
+// happens.
 func expected(answers []answer) time.Time {
 	for i := 0; i < len(answers); i++ {
 		if answers[i].ok {
@@ -131,21 +131,22 @@ func expected(answers []answer) time.Time {
 	return time.Time{}
 }
 
-// Years of random failures in virtual time: each receiver is deactivated exactly when the
-// model says, whatever watchdogs came and went before.
+// Years of random failures in virtual time: each receiver is deactivated at the time that the model predicts,
+// regardless of earlier watchdogs.
 func TestWatchdogOverAYear(t *testing.T) {
 	t.Parallel()
 	deactivated := 0
 	for seed := range uint64(40) {
 		r := &receiver{answers: year(rand.New(rand.NewPCG(seed, 1))), active: true}
 		want, got := expected(r.answers), time.Time{}
-		for free := start; r.active; { // a watchdog begins with the first failure that none is in charge of
+		for free := start; r.active; { // a watchdog starts with the first failure after the previous one ended
 			i := slices.IndexFunc(r.answers, func(a answer) bool { return !a.ok && a.at.After(free) })
 			if i < 0 {
 				break
 			}
 			env := watchdogRun(t, r.answers[i].at, func(now time.Time) (app.Watched, error) {
-				if free = now; now.After(start.AddDate(1, 0, 7)) { // a receiver to which nothing is sent is watched for ever
+				// a receiver without attempts is watched forever
+				if free = now; now.After(start.AddDate(1, 0, 7)) {
 					return app.Watched{Ended: app.WatchDeleted}, nil
 				}
 				return r.tick(now)
@@ -167,12 +168,12 @@ func TestWatchdogOverAYear(t *testing.T) {
 		}
 	}
 	if deactivated < 5 || deactivated > 35 {
-		t.Errorf("%d of 40 receivers were deactivated: the years are not varied enough", deactivated)
+		t.Errorf("%d of 40 receivers were deactivated, want 5 to 35 for varied years", deactivated)
 	}
 }
 
-// A tick that cannot reach the database is repeated; the query shows the last one.
-func TestWatchdogRepeatsATick(t *testing.T) {
+// A tick is repeated while the database is unreachable. The query returns the last tick.
+func TestWatchdogRepeatsTick(t *testing.T) {
 	t.Parallel()
 	var at []time.Duration
 	env := watchdogRun(t, start, func(now time.Time) (app.Watched, error) {
@@ -189,31 +190,32 @@ func TestWatchdogRepeatsATick(t *testing.T) {
 		value, err := env.QueryWorkflow(QueryState)
 		var state app.Watched
 		if err != nil || value.Get(&state) != nil || state.Days != 1 {
-			t.Errorf("the query says %+v, %v", state, err)
+			t.Errorf("state %+v, %v, want 1 day", state, err)
 		}
 	}, time.Hour)
 	env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
 	day := 24 * time.Hour
 	want := []time.Duration{0, day, day + time.Second, day + 3*time.Second, 2*day + 3*time.Second}
 	if diff := cmp.Diff(want, at); diff != "" || env.GetWorkflowError() != nil {
-		t.Error(diff, env.GetWorkflowError())
+		t.Errorf("error %v, times of the ticks (-want +got):\n%s", env.GetWorkflowError(), diff)
 	}
 }
 
-// A streak that begins while its watchdog is about to end is watched all the same.
-func TestWatchdogThatIsAboutToEnd(t *testing.T) {
+// A streak that begins while its watchdog is about to end is watched.
+func TestWatchdogSignalledAtEnd(t *testing.T) {
 	t.Parallel()
 	ticks := 0
 	var env *testsuite.TestWorkflowEnvironment
 	env = watchdogRun(t, start, func(time.Time) (app.Watched, error) {
 		if ticks++; ticks == 1 {
-			env.SignalWorkflow(signalWatch, nil) // of the next start, between the decision and the end
+			env.SignalWorkflow(signalWatch, nil) // the signal of the next start arrives between decision and end
 		}
 		return app.Watched{Ended: app.WatchHealthy}, nil
 	})
-	env.RegisterDelayedCallback(func() { env.SignalWorkflow(signalWatch, nil) }, 0) // of its own start
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(signalWatch, nil) }, 0) // the signal of its own start
 	env.ExecuteWorkflow(string(app.JobWatchdog), watchdogInput)
 	if ticks != 2 || env.GetWorkflowError() != nil {
-		t.Errorf("%d ticks, %v", ticks, env.GetWorkflowError())
+		t.Errorf("%d ticks, error %v, want 2 without error", ticks, env.GetWorkflowError())
+
 	}
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -14,26 +15,26 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the two lanes, of bursts, of jobs and of mails. A hanging receiver holds a slot for as long as an
-// attempt may take, so the slow lane is bounded and its surplus waits in Temporal. What waits
-// for somebody else, or for nobody, has slots apart from it.
+// Slots of the fast lane, the slow lane, bursts, jobs and mails in one worker process. A hanging receiver occupies a
+// slot for the whole duration of an attempt. Therefore, the slow lane is limited, and further attempts wait in
+// Temporal. Jobs and mails have separate slots, so that they do not wait for receivers.
 const (
 	fastSlots  = 4000
 	slowSlots  = 200
-	burstSlots = 128 // of up to 32 attempts: about as many as in the fast lane
+	burstSlots = 24 // for each processor, of up to 32 attempts
 	jobSlots   = 20
 	mailSlots  = 10
 	pollers    = 8
-	// stickyCache is how many workflows a worker keeps in memory; the others are replayed
-	// from their histories when something happens to them.
+	// stickyCache is the number of workflows that a worker caches. Other workflows are replayed from their history at
+	// their next task.
 	stickyCache = 2000
 )
 
-// Workers runs workflows and activities.
+// Workers runs the workflows and activities of a worker process.
 type Workers struct{ fast, slow, bursts, jobs, mails worker.Worker }
 
-// NewWorkers makes the workers of both lanes, of bursts, of jobs and of mails. When they stop, attempts
-// under way have until stopTimeout to be finished and recorded.
+// NewWorkers returns the workers of all task queues. When they stop, running attempts have stopTimeout to finish and to
+// be recorded.
 func NewWorkers(
 	temporal client.Client, deliveries *activities.Deliveries, bursts *activities.Bursts, mails *activities.Mails,
 	jobs *activities.Jobs, stopTimeout time.Duration,
@@ -41,7 +42,7 @@ func NewWorkers(
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
 		fast:   worker.New(temporal, TaskQueue, localOptions(fastSlots, stopTimeout)),
-		bursts: worker.New(temporal, BurstTaskQueue, localOptions(burstSlots, stopTimeout)),
+		bursts: worker.New(temporal, BurstTaskQueue, localOptions(burstSlots*runtime.GOMAXPROCS(0), stopTimeout)),
 		slow: worker.New(temporal, SlowTaskQueue, worker.Options{
 			MaxConcurrentActivityExecutionSize: slowSlots,
 			MaxConcurrentActivityTaskPollers:   pollers,
@@ -60,10 +61,11 @@ func NewWorkers(
 		}),
 	}
 	Register(w.fast)
-	// Bursts are served also if this worker starts none: those of other workers must end.
+	// Bursts are registered even if they are disabled, because other workers may have started bursts.
 	w.bursts.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
 	w.bursts.RegisterActivityWithOptions(bursts.DeliverBurst, activity.RegisterOptions{Name: activityDeliverBurst})
-	for _, queue := range []worker.Worker{w.mails, w.slow} { // the second for mails that began when they were there
+	// An earlier release has scheduled mails in the slow lane.
+	for _, queue := range []worker.Worker{w.mails, w.slow} {
 		queue.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
 		queue.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	}
@@ -77,14 +79,14 @@ func NewWorkers(
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 	}
-	// The slow lane serves cancellations that the previous release has scheduled there.
+	// The previous release has scheduled cancellations in the slow lane.
 	for _, queue := range []worker.Worker{w.jobs, w.slow} {
 		queue.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	}
 	return w
 }
 
-// localOptions are the options of a worker whose attempts are local activities.
+// localOptions returns the options of a worker whose activities are local activities only.
 func localOptions(slots int, stopTimeout time.Duration) worker.Options {
 	return worker.Options{
 		MaxConcurrentWorkflowTaskExecutionSize:  slots,
@@ -97,23 +99,25 @@ func localOptions(slots int, stopTimeout time.Duration) worker.Options {
 	}
 }
 
-// Register gives all workflows their names.
+// Register registers all workflows with their types.
 func Register(registry worker.WorkflowRegistry) {
 	for name, each := range map[string]any{
 		workflowDelivery: Delivery, workflowBurst: Burst, workflowRetention: Retention,
 		workflowTest: Test, string(app.JobTeardown): Teardown,
 		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
+		string(app.JobSoldOut): SoldOut, string(app.JobErasure): Erasure,
+		string(app.JobAcceptance): Acceptance,
 	} {
 		registry.RegisterWorkflowWithOptions(each, workflow.RegisterOptions{Name: name})
 	}
 }
 
-// all are the workers in the order in which they start.
+// all returns the workers in the order in which they start.
 func (w *Workers) all() []worker.Worker {
 	return []worker.Worker{w.mails, w.jobs, w.slow, w.bursts, w.fast}
 }
 
-// Start begins to poll.
+// Start starts all workers. If one of them cannot start, it stops the others and returns the error.
 func (w *Workers) Start() error {
 	for i, each := range w.all() {
 		if err := each.Start(); err != nil {
@@ -126,7 +130,7 @@ func (w *Workers) Start() error {
 	return nil
 }
 
-// Stop ends all side by side and waits for what is under way.
+// Stop stops all workers concurrently and waits until they have stopped.
 func (w *Workers) Stop() {
 	var stopping sync.WaitGroup
 	for _, each := range w.all() {

@@ -1,4 +1,4 @@
-// Package smtptest gives tests a real mail server of their own.
+// Package smtptest provides a mail server for tests.
 package smtptest
 
 import (
@@ -19,41 +19,42 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// What the server lets in.
+// Credentials that the server accepts.
 const (
 	User     = "comanda"
 	Password = "p@ss/w:rd"
 )
 
-// Config says what a Server is like.
+// Config configures a [Server].
 type Config struct {
-	Certificate *tls.Certificate                    // nil = one of its own, see Server.Roots
-	Implicit    bool                                // TLS from the first byte
-	NoTLS       bool                                // STARTTLS is not offered
-	NoUTF8      bool                                // SMTPUTF8 is not offered
-	HangUp      bool                                // the connection is closed once a message has been taken
-	Answer      func(stage, address string) *Answer // nil, or its result nil = all is well; stages are MAIL, RCPT and DATA
+	Certificate *tls.Certificate // nil = generated, see Server.Roots
+	Implicit    bool             // implicit TLS instead of STARTTLS
+	NoTLS       bool             // do not offer STARTTLS
+	NoUTF8      bool             // do not offer SMTPUTF8
+	HangUp      bool             // close the connection after accepting a message
+	// Answer returns the rejection at a stage (MAIL, RCPT or DATA), or nil to accept.
+	Answer func(stage, address string) *Answer
 }
 
-// Answer is a refusal.
+// Answer is a rejection.
 type Answer struct {
 	Code     int
 	Enhanced [3]int
 	Text     string
 }
 
-// Message is what the server has taken.
+// Message is a message that the server has accepted.
 type Message struct {
 	From string
 	To   []string
-	Data []byte // CRLF at the end of each line
+	Data []byte // lines end with CRLF
 	TLS  bool
-	User string // who was logged in
+	User string // authenticated user; "" = none
 }
 
 // Server is a mail server on 127.0.0.1.
 type Server struct {
-	Roots *x509.CertPool // trusts its certificate; nil if that was given
+	Roots *x509.CertPool // trusts the generated certificate; nil if Config.Certificate is set
 	Port  int
 
 	config   Config
@@ -61,7 +62,7 @@ type Server struct {
 	messages []Message
 }
 
-// New starts a server that ends with the test.
+// New starts a server that stops at the end of the test.
 func New(t testing.TB, config Config) *Server {
 	t.Helper()
 	s := &Server{config: config}
@@ -77,7 +78,9 @@ func New(t testing.TB, config Config) *Server {
 		t.Fatal(err)
 	}
 	s.Port = listener.Addr().(*net.TCPAddr).Port
-	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &session{server: s, conn: c}, nil }))
+	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		return &session{server: s, conn: c}, nil
+	}))
 	server.Domain, server.EnableSMTPUTF8 = "smtptest", !config.NoUTF8
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	settings := &tls.Config{Certificates: []tls.Certificate{*s.config.Certificate}, MinVersion: tls.VersionTLS12}
@@ -90,22 +93,23 @@ func New(t testing.TB, config Config) *Server {
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = listener.Close() // Close does not know a listener whose Serve has not begun
+		_ = listener.Close() // server.Close misses the listener if Serve has not yet started
 		serving.Wait()
 	})
 	return s
 }
 
-// URL returns the server's address for COMANDA_SMTP_URL, with credentials in it.
+// URL returns a value for COMANDA_SMTP_URL, including the credentials.
 func (s *Server) URL() string {
 	scheme := "smtp"
 	if s.config.Implicit {
 		scheme = "smtps"
 	}
-	return fmt.Sprintf("%s://%s:p%%40ss%%2Fw%%3Ard@127.0.0.1:%d?from=Comanda%%20<noreply@comanda.example>", scheme, User, s.Port)
+	return fmt.Sprintf("%s://%s:p%%40ss%%2Fw%%3Ard@127.0.0.1:%d?from=Comanda%%20<noreply@comanda.example>",
+		scheme, User, s.Port)
 }
 
-// Messages returns what has been taken so far.
+// Messages returns the messages accepted so far.
 func (s *Server) Messages() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +146,7 @@ func (s *session) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-// Mail begins a message.
+// Mail starts a message.
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	_, encrypted := s.conn.TLSConnectionState()
 	s.message = Message{From: from, TLS: encrypted, User: s.message.User}
@@ -158,7 +162,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return s.answer("RCPT", to)
 }
 
-// Data takes the message.
+// Data accepts the message.
 func (s *session) Data(r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -174,12 +178,12 @@ func (s *session) Data(r io.Reader) error {
 	return nil
 }
 
-// Reset drops the message that was begun, or has been taken.
+// Reset ends a message. With Config.HangUp, it closes the connection after an accepted message.
 func (s *session) Reset() {
 	if s.server.config.HangUp && s.message.Data != nil {
 		_ = s.conn.Conn().Close()
 	}
 }
 
-// Logout ends the session.
+// Logout does nothing.
 func (s *session) Logout() error { return nil }

@@ -1,5 +1,5 @@
-// Package dashboard holds the web dashboard, built: a client of the REST API and of
-// nothing else. Its source is beside it; `npm run build` makes dist.
+// Package dashboard serves the web dashboard, a client of the REST API. It embeds the build in
+// dist, which `npm run build` creates from the sources in this directory.
 package dashboard
 
 import (
@@ -18,19 +18,22 @@ import (
 //go:embed all:dist
 var built embed.FS
 
-// policy lets the pages use what this service serves and nothing else: no inline script,
-// nothing from another host, no style sheet but those that know the page's nonce.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'{{nonce}}; img-src 'self' data:; " +
+// policy is the Content-Security-Policy. It allows scripts, images and requests of this origin only,
+// no inline scripts, and inline style sheets only with the nonce of the page. Images may come from any HTTPS server,
+// because products have images of the restaurant's choice. The whole dashboard is one document, so the policy cannot
+// differ by page. An image server learns the network address of the user, but no path (Referrer-Policy), and injected
+// markup could load an image; it still cannot run scripts or send requests.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'{{nonce}}; img-src 'self' data: https:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// nonce stands in the page and in the policy where each answer has a random text.
+// nonce is the placeholder in the page and the policy for the random nonce of each response.
 const nonce = "{{nonce}}"
 
-// file is a built file as it is, and in gzip where that is smaller.
+// file is a built file. zipped is nil if gzip does not make it smaller.
 type file struct{ plain, zipped []byte }
 
-// Handler serves the dashboard below /dashboard: its files, and for every other path the
-// page, which knows by itself what to show. Files that there are not are for missing.
+// Handler serves the dashboard below /dashboard. Every path that is not a built file gets the page,
+// whose router selects the content. Unknown files below assets/ are passed to missing.
 func Handler(missing http.Handler) http.Handler {
 	files := map[string]file{}
 	err := fs.WalkDir(built, "dist", func(name string, entry fs.DirEntry, err error) error {
@@ -43,7 +46,7 @@ func Handler(missing http.Handler) http.Handler {
 	})
 	page, ok := files["index.html"]
 	if err != nil || !ok {
-		panic("the dashboard is not built")
+		panic("the dashboard is not built: run npm run build in api/dashboard")
 	}
 	delete(files, "index.html")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,10 +56,13 @@ func Handler(missing http.Handler) http.Handler {
 		if found, ok := files[name]; ok {
 			header.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
 			header.Set("Content-Security-Policy", strings.ReplaceAll(policy, nonce, ""))
+			if strings.HasPrefix(name, "assets/") { // the name contains a hash of the content
+				header.Set("Cache-Control", "public, max-age=31536000, immutable")
+			}
 			found.serve(w, r)
 			return
 		}
-		if strings.HasPrefix(name, "assets/") { // of another release: the page must be loaded anew
+		if strings.HasPrefix(name, "assets/") { // a file of another release: the page must be reloaded
 			missing.ServeHTTP(w, r)
 			return
 		}
@@ -69,7 +75,7 @@ func Handler(missing http.Handler) http.Handler {
 
 func prepare(content []byte) file {
 	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // fails on an unknown level only
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // fails only for an unknown level
 	z.Write(content)
 	z.Close()
 	if zipped.Len() >= len(content) {

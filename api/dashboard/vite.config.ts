@@ -4,13 +4,19 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// The built files are committed and embedded in the Go program, so names are stable
-// wherever the content is: a hash of it, nothing of the machine.
+// The built files are committed and embedded in the Go binary, so their names must depend on
+// their content only, not on the machine.
 export default defineConfig({
   base: "/dashboard/",
   plugins: [react(), tailwind()],
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   html: { cspNonce: "{{nonce}}" },
-  build: { outDir: "dist", emptyOutDir: true, target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false } },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+  build: {
+    outDir: "dist",
+    emptyOutDir: true,
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  test: { environment: "jsdom", setupFiles: ["temporal-polyfill/global"], include: ["src/**/*.test.{ts,tsx}"] },
 });

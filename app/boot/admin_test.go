@@ -22,43 +22,48 @@ func TestCreatePlatformAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	login, err := db.LoginByEmail(t.Context(), admin.Email)
-	if err != nil || login.User.ID != id || login.User.PlatformRole == nil || *login.User.PlatformRole != app.PlatformAdmin || login.User.Name != "Root" {
-		t.Errorf("%+v, %v", login.User, err)
+	if err != nil || login.User.ID != id || login.User.Name != "Root" ||
+		login.User.PlatformRole == nil || *login.User.PlatformRole != app.PlatformAdmin {
+		t.Errorf("user %+v, %v, want Root with id %s and role %s", login.User, err, id, app.PlatformAdmin)
 	}
 	if !strings.HasPrefix(login.PasswordHash, "$argon2id$") || strings.Contains(login.PasswordHash, "horse") {
-		t.Errorf("the hash: %s", login.PasswordHash)
+		t.Errorf("password hash %s, want Argon2id", login.PasswordHash)
 	}
 	again := admin
 	again.Email = "ROOT@example.com"
 	if _, err := CreatePlatformAdmin(t.Context(), db.URL, time.Now(), again); app.CodeOf(err) != app.CodeConflict {
-		t.Errorf("twice: %v", err)
+		t.Errorf("same email in upper case: %v, want %s", err, app.CodeConflict)
 	}
 	other := admin
 	other.Email = "second@example.com"
 	if _, err := CreatePlatformAdmin(t.Context(), db.OwnerURL, time.Now(), other); err == nil {
-		t.Error("as the database's owner")
+		t.Error("CreatePlatformAdmin as the database's owner succeeded, want an error")
 	}
 }
 
-func TestBadAdmins(t *testing.T) {
+func TestCreatePlatformAdminChecksInput(t *testing.T) {
 	t.Parallel()
+	const noDatabase = "no DATABASE_URL"
 	for name, change := range map[string]func(*PlatformAdmin){
-		"no address":         func(a *PlatformAdmin) { a.Email = "" },
-		"address and name":   func(a *PlatformAdmin) { a.Email = "Root <root@example.com>" },
-		"long address":       func(a *PlatformAdmin) { a.Email = strings.Repeat("a", 250) + "@example.com" },
-		"blank name":         func(a *PlatformAdmin) { a.Name = " " },
-		"short password":     func(a *PlatformAdmin) { a.Password = app.NewSecret("1234567") },
-		"long password":      func(a *PlatformAdmin) { a.Password = app.NewSecret(strings.Repeat("x", 1025)) },
-		"two lines":          func(a *PlatformAdmin) { a.Password = app.NewSecret("correct\nhorse") },
-		"not UTF-8":          func(a *PlatformAdmin) { a.Password = app.NewSecret("correct horse \xff") },
-		"NUL":                func(a *PlatformAdmin) { a.Password = app.NewSecret("correct horse \x00") },
-		"no database's name": func(*PlatformAdmin) {},
+		"no email":            func(a *PlatformAdmin) { a.Email = "" },
+		"email with name":     func(a *PlatformAdmin) { a.Email = "Root <root@example.com>" },
+		"email too long":      func(a *PlatformAdmin) { a.Email = strings.Repeat("a", 250) + "@example.com" },
+		"blank name":          func(a *PlatformAdmin) { a.Name = " " },
+		"password too short":  func(a *PlatformAdmin) { a.Password = app.NewSecret("1234567") },
+		"password too long":   func(a *PlatformAdmin) { a.Password = app.NewSecret(strings.Repeat("x", 1025)) },
+		"password of 2 lines": func(a *PlatformAdmin) { a.Password = app.NewSecret("correct\nhorse") },
+		"password not UTF-8":  func(a *PlatformAdmin) { a.Password = app.NewSecret("correct horse \xff") },
+		"password with NUL":   func(a *PlatformAdmin) { a.Password = app.NewSecret("correct horse \x00") },
+		noDatabase:            func(*PlatformAdmin) {},
 	} {
-		bad := admin
-		change(&bad)
-		if _, err := CreatePlatformAdmin(t.Context(), "", time.Now(), bad); err == nil || strings.Contains(err.Error(), "horse") ||
-			(name == "no database's name") != strings.Contains(err.Error(), "DATABASE_URL") {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			invalid := admin
+			change(&invalid)
+			_, err := CreatePlatformAdmin(t.Context(), "", time.Now(), invalid)
+			if err == nil || strings.Contains(err.Error(), "horse") ||
+				(name == noDatabase) != strings.Contains(err.Error(), "DATABASE_URL") {
+				t.Errorf("%s: %v, want an error about that member, without the password", name, err)
+			}
+		})
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// BenchmarkTemporalMetrics reports about what the SDK does for one delivery, through its own
-// handler for OpenTelemetry and through ours.
+// BenchmarkTemporalMetrics reports the metrics of about one delivery, with the SDK's handler for OpenTelemetry and with
+// ours.
 func BenchmarkTemporalMetrics(b *testing.B) {
 	for name, create := range map[string]func(metric.Meter) client.MetricsHandler{
 		"SDK": func(meter metric.Meter) client.MetricsHandler {
-			return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{Meter: meter, UseMonotonicCounters: true})
+			return opentelemetry.NewMetricsHandler(
+				opentelemetry.MetricsHandlerOptions{Meter: meter, UseMonotonicCounters: true})
 		},
 		"Comanda": func(meter metric.Meter) client.MetricsHandler { return &temporalSeries{meter: meter} },
 	} {
@@ -29,13 +30,17 @@ func BenchmarkTemporalMetrics(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, operation := range []string{"StartWorkflowExecution", "RespondWorkflowTaskCompleted"} {
-					call := metrics.WithTags(map[string]string{"workflow_type": "Delivery", "activity_type": "none", "task_queue": "deliveries"}).
-						WithTags(map[string]string{"namespace": "default", "operation": operation})
+					call := metrics.WithTags(map[string]string{
+						"workflow_type": "Delivery", "activity_type": "none", "task_queue": "deliveries",
+					}).WithTags(map[string]string{"namespace": "default", "operation": operation})
 					call.Counter("temporal_request").Inc(1)
 					call.Timer("temporal_request_latency").Record(time.Millisecond)
 				}
 				task := metrics.WithTags(map[string]string{"workflow_type": "Delivery"})
-				for _, timer := range []string{"temporal_workflow_task_execution_latency", "temporal_workflow_task_replay_latency", "temporal_workflow_endtoend_latency"} {
+				for _, timer := range []string{
+					"temporal_workflow_task_execution_latency", "temporal_workflow_task_replay_latency",
+					"temporal_workflow_endtoend_latency",
+				} {
 					task.Timer(timer).Record(time.Millisecond)
 				}
 				task.Counter("temporal_workflow_completed").Inc(1)

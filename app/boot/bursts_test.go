@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// namespace is a Temporal client that adds search attributes, or refuses to.
+// namespace is a Temporal client for a namespace that accepts or refuses new search attributes.
 type namespace struct {
 	client.Client
 	operatorservice.OperatorServiceClient
@@ -43,9 +43,9 @@ func (n namespace) CountWorkflow(
 	return nil, nil
 }
 
-// A worker whose namespace has no room for the search attributes of bursts starts with bursts
-// off. It says so in its log and in a metric.
-func TestBurstsNeedSearchAttributes(t *testing.T) {
+// If the namespace has no room for the search attributes of bursts, a worker starts with bursts disabled, logs an error
+// and sets the metric to 0.
+func TestBurstsRequireSearchAttributes(t *testing.T) {
 	t.Parallel()
 	full := serviceerror.NewInvalidArgument("cannot have more than 3 search attribute of type KeywordList.")
 	for _, test := range []struct {
@@ -57,20 +57,24 @@ func TestBurstsNeedSearchAttributes(t *testing.T) {
 		{burstAuto, burstAuto, nil, "", 1},
 		{burstAlways, burstAlways, nil, "", 1},
 		{burstOff, burstOff, nil, "", 0},
-		{burstAuto, burstOff, full, "bursts are off", 0},
+		{burstAuto, burstOff, full, "bursts are disabled", 0},
 	} {
 		var log bytes.Buffer
 		metrics := prometheus.NewRegistry()
 		temporal := namespace{refusal: test.refusal}
 		got, err := admitBursts(t.Context(), Config{Burst: test.set}, temporal, metrics, zerolog.New(&log))
-		said := log.Len() == 0 && test.logged == "" || test.logged != "" && strings.Contains(log.String(), test.logged)
-		if err != nil || got != test.want || !said {
-			t.Errorf("%q becomes %q, %v; logged %s", test.set, got, err, log.String())
+		logged := log.Len() == 0 && test.logged == "" || test.logged != "" && strings.Contains(
+			log.String(), test.logged,
+		)
+		if err != nil || got != test.want || !logged {
+			t.Errorf("setting %q with refusal %v: %q, %v, log %q, want %q and log %q",
+				test.set, test.refusal, got, err, log.String(), test.want, test.logged)
 		}
 		families, err := metrics.Gather()
 		if err != nil || families[0].GetName() != "comanda_bursts_enabled" ||
 			families[0].GetMetric()[0].GetGauge().GetValue() != test.enabled {
-			t.Errorf("%q: %v, %v", test.set, families, err)
+			t.Errorf("setting %q: metrics %v, %v, want comanda_bursts_enabled %v",
+				test.set, families, err, test.enabled)
 		}
 	}
 }

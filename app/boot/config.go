@@ -1,11 +1,9 @@
 package boot
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"reflect"
@@ -23,34 +21,49 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Part is what a process does. Parts can be joined.
+// Part is a set of the components that a process runs: API, Worker or both (API|Worker).
 type Part int
 
 const (
-	API    Part = 1 << iota // answers HTTP
-	Worker                  // delivers events
+	API    Part = 1 << iota // the HTTP API and the dashboard
+	Worker                  // the workflows and activities
 )
 
-// Where health and metrics are unless COMANDA_ADMIN_LISTEN says otherwise: apart, so that
-// the API and a worker can run side by side.
+// service returns the name of the process in traces.
+func (p Part) service() string {
+	switch p {
+	case API:
+		return "comanda-serve"
+	case Worker:
+		return "comanda-worker"
+	}
+	return "comanda"
+}
+
+// Default addresses of health and metrics. They differ, so that the API and a worker can run on one machine.
 const (
 	defaultAdminListen       = "127.0.0.1:8444"
 	defaultWorkerAdminListen = "127.0.0.1:8445"
 )
 
-// maxAuthRateLimit bounds what is kept for one address or account: ten times as many times.
+// maxAuthRateLimit is the maximum of AuthRateLimit. It bounds the stored times of requests per address and per account,
+// which may be ten times as many.
 const maxAuthRateLimit = 10_000
 
-// Bounds of ReconcileAfter. Below a second, deliveries that are about to be attempted would be looked up.
+// maxAPIRate is the maximum of APIRate and APIBurst.
+const maxAPIRate = 100_000
+
+// Bounds of ReconcileAfter. With less than a second, the reconciler would check deliveries whose attempt is about to
+// start.
 const (
 	minReconcileAfter = time.Second
 	maxReconcileAfter = 24 * time.Hour
 )
 
-// maxWatchdogDays is far more than anybody waits for a receiver.
+// maxWatchdogDays is the maximum of WatchdogDays.
 const maxWatchdogDays = 365
 
-// Config is what the environment says (contract §6), checked as a whole.
+// Config is the validated configuration of a process, read from its environment (contract §6). See [Load].
 type Config struct {
 	parts Part
 
@@ -68,25 +81,28 @@ type Config struct {
 	AccessTokenTTL     time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
 	RefreshTokenTTL    time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
 	RefreshReuseLeeway time.Duration `env:"COMANDA_REFRESH_REUSE_LEEWAY" envDefault:"0s"`
-	SessionMaxAge      time.Duration `env:"COMANDA_SESSION_MAX_AGE" envDefault:"720h"` // 0 = for ever
+	SessionMaxAge      time.Duration `env:"COMANDA_SESSION_MAX_AGE" envDefault:"720h"` // 0 = unlimited
 	AuthRateLimit      int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
 	AuthRateWindow     time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
+	APIRate            int           `env:"COMANDA_API_RATE" envDefault:"50"`
+	APIBurst           int           `env:"COMANDA_API_BURST" envDefault:"100"`
 
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
 	DeadLetterRetention time.Duration `env:"COMANDA_DEAD_LETTER_RETENTION" envDefault:"720h"`
 	PlanWindow          time.Duration `env:"COMANDA_PLAN_WINDOW" envDefault:"1h"`
 	LogRetention        time.Duration `env:"COMANDA_LOG_RETENTION" envDefault:"2160h"`
+	AuditRetention      time.Duration `env:"COMANDA_AUDIT_RETENTION" envDefault:"9600h"` // contract §3, Audit
 	WatchdogDay         time.Duration `env:"COMANDA_WATCHDOG_DAY" envDefault:"24h"`
 	WatchdogDays        int           `env:"COMANDA_WATCHDOG_DAYS" envDefault:"7"`
 	Burst               burst         `env:"COMANDA_BURST" envDefault:"auto"`
-	ReconcileAfter      time.Duration `env:"COMANDA_RECONCILE_AFTER" envDefault:"3m"` // see contract §4, Delivery
+	ReconcileAfter      time.Duration `env:"COMANDA_RECONCILE_AFTER" envDefault:"3m"` // contract §4, Delivery
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 
-	SMTPURL app.Secret `env:"COMANDA_SMTP_URL"` // the API orders mails, a worker sends them
+	SMTPURL app.Secret `env:"COMANDA_SMTP_URL"` // the API enqueues mails, a worker sends them
 
-	TemporalUIURL string `env:"COMANDA_TEMPORAL_UI_URL"` // "" = clients are not told where it is
+	TemporalUIURL string `env:"COMANDA_TEMPORAL_UI_URL"` // "" = no links to workflows
 
 	Google   provider `envPrefix:"COMANDA_GOOGLE_"`
 	Apple    provider `envPrefix:"COMANDA_APPLE_"`
@@ -94,151 +110,44 @@ type Config struct {
 
 	LogLevel zerolog.Level `env:"COMANDA_LOG_LEVEL" envDefault:"info"`
 
-	// StopTimeout is how long a worker that stops waits for attempts in flight. It is not read
-	// from the environment; 0 = as long as an attempt can take. Less repeats POSTs.
+	// StopTimeout is the time for which a stopping worker waits for running attempts. If it is shorter than an attempt,
+	// another worker repeats the POST. 0 means the maximum duration of an attempt. It is not read from the environment.
 	StopTimeout time.Duration `env:"-"`
 
 	keyring     app.Keyring
-	certificate *tls.Certificate // nil = plain HTTP, behind a trusted proxy
-	egressCAs   *x509.CertPool   // nil = the system's
-	smtp        *activities.SMTP // nil = no mails
+	certificate *certificate     // nil = plain HTTP behind a trusted proxy
+	egressCAs   *x509.CertPool   // nil = the system's certificate authorities
+	smtp        *activities.SMTP // nil = mails are disabled
 	temporal    client.Options
+	tracing     tracing
 }
 
-// provider is where customers may log in, see api.Provider.
+// provider is the configuration of an identity provider for customers, see api.Provider.
 type provider struct {
-	ClientIDs list   `env:"CLIENT_IDS"`
-	Issuer    string `env:"ISSUER"`
-	JWKSURL   string `env:"JWKS_URL"`
+	Issuer  string `env:"ISSUER"`
+	JWKSURL string `env:"JWKS_URL"`
 }
 
-// list is a comma-separated list without blanks.
-type list []string
-
-// UnmarshalText reads the list.
-func (l *list) UnmarshalText(text []byte) error {
-	*l = nil
-	for part := range strings.SplitSeq(string(text), ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			*l = append(*l, part)
-		}
-	}
-	return nil
-}
-
-// providers returns the settings of social logins.
+// providers returns the configuration of all identity providers.
 func (c *Config) providers() map[app.Provider]api.Provider {
 	providers := map[app.Provider]api.Provider{}
-	for name, p := range map[app.Provider]provider{app.ProviderGoogle: c.Google, app.ProviderApple: c.Apple, app.ProviderFacebook: c.Facebook} {
-		providers[name] = api.Provider{ClientIDs: p.ClientIDs, Issuer: p.Issuer, JWKSURL: p.JWKSURL}
+	for name, p := range map[app.Provider]provider{
+		app.ProviderGoogle: c.Google, app.ProviderApple: c.Apple, app.ProviderFacebook: c.Facebook,
+	} {
+		providers[name] = api.Provider{Issuer: p.Issuer, JWKSURL: p.JWKSURL}
 	}
 	return providers
 }
 
-// prefixList is a comma-separated list of CIDRs and addresses; "none" is the empty one.
-type prefixList []netip.Prefix
-
-// UnmarshalText reads the list.
-func (l *prefixList) UnmarshalText(text []byte) error {
-	*l = nil
-	if s := strings.TrimSpace(string(text)); s == "" || s == "none" {
-		return nil
-	}
-	for part := range strings.SplitSeq(string(text), ",") {
-		part = strings.TrimSpace(part)
-		prefix, err := netip.ParsePrefix(part)
-		if err != nil {
-			address, err := netip.ParseAddr(part)
-			if err != nil {
-				return fmt.Errorf("%q is neither an address nor a CIDR", part)
-			}
-			prefix = netip.PrefixFrom(address, address.BitLen())
-		}
-		*l = append(*l, prefix.Masked())
-	}
-	return nil
-}
-
-// originList is a comma-separated list of origins, written as browsers write them.
-type originList []string
-
-// UnmarshalText reads the list.
-func (l *originList) UnmarshalText(text []byte) error {
-	*l = nil
-	if strings.TrimSpace(string(text)) == "" {
-		return nil
-	}
-	for part := range strings.SplitSeq(string(text), ",") {
-		origin := strings.TrimSpace(part)
-		if !isOrigin(origin) {
-			return fmt.Errorf("%q is no origin such as https://shop.example.com: no path, no port that goes without saying, in lower case, and http for localhost only", origin)
-		}
-		*l = append(*l, origin)
-	}
-	return nil
-}
-
-// isOrigin reports whether a browser can send s as the origin of a page that came over
-// HTTPS, or from the developer's own machine.
-func isOrigin(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || s != u.Scheme+"://"+u.Host || s != strings.ToLower(s) || strings.HasSuffix(u.Host, ":") || strings.Contains(u.Host, "*") {
-		return false
-	}
-	switch u.Scheme {
-	case "https":
-		return u.Port() != "443"
-	case "http":
-		return u.Hostname() == "localhost" && u.Port() != "80"
-	}
-	return false
-}
-
-type retrySchedule app.RetrySchedule
-
-// UnmarshalText reads comma-separated durations.
-func (s *retrySchedule) UnmarshalText(text []byte) error {
-	schedule, err := app.ParseRetrySchedule(string(text))
-	*s = retrySchedule(schedule)
-	return err
-}
-
-// burst says when first attempts share a workflow.
-type burst string
-
-const (
-	burstAuto   burst = "auto"   // under load
-	burstOff    burst = "off"    // never
-	burstAlways burst = "always" // whenever several are claimed together; for tests
-)
-
-// UnmarshalText reads the word.
-func (b *burst) UnmarshalText(text []byte) error {
-	switch word := burst(text); word {
-	case burstAuto, burstOff, burstAlways:
-		*b = word
-		return nil
-	default:
-		return fmt.Errorf("%q is neither auto nor off", word)
-	}
-}
-
-// limit applies the setting to the limits of a relay.
-func (b burst) limit(limits app.ClaimLimits) app.ClaimLimits {
-	switch b {
-	case burstOff:
-		limits.Burst = 0
-	case burstAlways:
-		limits.BurstAfter = 0
-	}
-	return limits
-}
-
-// Load reads the configuration of a process with those parts from its environment. The
-// error names every fault, one a line.
+// Load reads and checks the configuration of a process from its environment. It checks the API's variables only if
+// parts contains API. The error lists all faults, one per line, as "VARIABLE: fault".
 func Load(environ map[string]string, parts Part) (Config, error) {
 	config := Config{parts: parts}
 	var faults []error
+	environ, unread := readFiles(environ)
+	for _, fault := range unread {
+		faults = append(faults, fault)
+	}
 	err := env.ParseWithOptions(&config, env.Options{
 		Environment: environ,
 		FuncMap: map[reflect.Type]env.ParserFunc{
@@ -247,7 +156,10 @@ func Load(environ map[string]string, parts Part) (Config, error) {
 	})
 	if aggregate, ok := errors.AsType[env.AggregateError](err); ok {
 		for _, fault := range aggregate.Errors {
-			faults = append(faults, named(fault))
+			fault := named(fault)
+			if name, _, _ := strings.Cut(fault.Error(), ":"); unread[name] == nil { // otherwise it is missing
+				faults = append(faults, fault)
+			}
 		}
 	} else if err != nil {
 		faults = append(faults, err)
@@ -255,20 +167,23 @@ func Load(environ map[string]string, parts Part) (Config, error) {
 	if err := CheckVariables(environ); err != nil {
 		faults = append(faults, err)
 	}
+	if config.tracing, err = loadTracing(environ); err != nil {
+		faults = append(faults, err)
+	}
 	for _, fault := range config.check(environ) {
 		name, _, _ := strings.Cut(fault.Error(), ":")
 		known := func(f error) bool { return strings.HasPrefix(f.Error(), name+":") }
-		if !slices.ContainsFunc(faults, known) { // what could not be read is its default, and not worth another line
+		if !slices.ContainsFunc(faults, known) { // one fault per variable: if parsing failed, do not check the default
 			faults = append(faults, fault)
 		}
 	}
 	if len(faults) > 0 {
-		return Config{}, fmt.Errorf("the configuration has faults:\n%w", errors.Join(faults...))
+		return Config{}, fmt.Errorf("the configuration is invalid:\n%w", errors.Join(faults...))
 	}
 	return config, nil
 }
 
-// named makes a fault of the library speak of the variable instead of the field.
+// named converts an error of package env, which names the field, to an error that names the variable.
 func named(fault error) error {
 	if parse, ok := errors.AsType[env.ParseError](fault); ok {
 		if field, ok := reflect.TypeFor[Config]().FieldByName(parse.Name); ok {
@@ -285,7 +200,7 @@ func named(fault error) error {
 	return fault
 }
 
-// check finds the faults that a type does not, and loads what the configuration names.
+// check sets defaults, loads the files and parses the URLs of the configuration, and returns all faults.
 func (c *Config) check(environ map[string]string) []error {
 	var faults []error
 	fault := func(name string, err error) {
@@ -304,10 +219,28 @@ func (c *Config) check(environ map[string]string) []error {
 			c.AdminListen = defaultWorkerAdminListen
 		}
 	}
+	c.checkDurations(fault)
+	c.checkDelivery(fault)
+	c.egressCAs, err = certPool(c.EgressCAFile)
+	fault("COMANDA_EGRESS_CA_FILE", err)
+	if c.SMTPURL.Len() > 0 {
+		c.checkMails(fault, environ["COMANDA_BASE_URL"] != "")
+	}
+	if c.parts&API != 0 {
+		c.checkAPI(fault)
+	}
+	c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
+	fault("TEMPORAL_…", err)
+	return faults
+}
+
+// checkDurations checks the sign of all durations.
+func (c *Config) checkDurations(fault func(string, error)) {
 	for name, d := range map[string]time.Duration{
 		"COMANDA_ACCESS_TOKEN_TTL": c.AccessTokenTTL, "COMANDA_REFRESH_TOKEN_TTL": c.RefreshTokenTTL,
-		"COMANDA_AUTH_RATE_WINDOW": c.AuthRateWindow, "COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout, "COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention,
-		"COMANDA_LOG_RETENTION": c.LogRetention, "COMANDA_WATCHDOG_DAY": c.WatchdogDay,
+		"COMANDA_AUTH_RATE_WINDOW": c.AuthRateWindow, "COMANDA_DELIVERY_TIMEOUT": c.DeliveryTimeout,
+		"COMANDA_DEAD_LETTER_RETENTION": c.DeadLetterRetention, "COMANDA_LOG_RETENTION": c.LogRetention,
+		"COMANDA_WATCHDOG_DAY": c.WatchdogDay,
 	} {
 		if d <= 0 {
 			fault(name, errors.New("must be a positive duration"))
@@ -320,6 +253,10 @@ func (c *Config) check(environ map[string]string) []error {
 			fault(name, errors.New("must not be negative"))
 		}
 	}
+}
+
+// checkDelivery checks the limits of deliveries, of their retention and of the audit trails' retention.
+func (c *Config) checkDelivery(fault func(string, error)) {
 	if c.DeliveryTimeout > time.Minute {
 		fault("COMANDA_DELIVERY_TIMEOUT", errors.New("must be at most 1m"))
 	}
@@ -329,29 +266,28 @@ func (c *Config) check(environ map[string]string) []error {
 	if c.ReconcileAfter < minReconcileAfter || c.ReconcileAfter > maxReconcileAfter {
 		fault("COMANDA_RECONCILE_AFTER", errors.New("must be from 1s to 24h"))
 	}
-	if c.LogRetention < max(c.DeadLetterRetention, c.WatchdogDay) { // whose days are counted in the log
-		fault("COMANDA_LOG_RETENTION", errors.New("must not be shorter than COMANDA_DEAD_LETTER_RETENTION and COMANDA_WATCHDOG_DAY"))
+	if c.LogRetention < max(c.DeadLetterRetention, c.WatchdogDay) { // the watchdog counts attempts in the log
+		fault("COMANDA_LOG_RETENTION",
+			errors.New("must not be shorter than COMANDA_DEAD_LETTER_RETENTION and COMANDA_WATCHDOG_DAY"))
+	}
+	if c.AuditRetention < app.MinAuditRetention {
+		fault("COMANDA_AUDIT_RETENTION", fmt.Errorf("must be at least %dh", app.MinAuditRetention/time.Hour))
 	}
 	if c.WatchdogDays < 1 || c.WatchdogDays > maxWatchdogDays {
 		fault("COMANDA_WATCHDOG_DAYS", fmt.Errorf("must be from 1 to %d", maxWatchdogDays))
 	}
-	c.egressCAs, err = certPool(c.EgressCAFile)
-	fault("COMANDA_EGRESS_CA_FILE", err)
-	if c.SMTPURL.Len() > 0 {
-		c.smtp, err = activities.NewSMTP(c.SMTPURL, c.egressCAs)
-		fault("COMANDA_SMTP_URL", err)
-		if environ["COMANDA_BASE_URL"] == "" {
-			fault("COMANDA_BASE_URL", errors.New("must be set where COMANDA_SMTP_URL is: mails link to it"))
-		} else if c.parts&API == 0 {
-			c.checkBaseURL(fault)
-		}
+}
+
+// checkMails checks the mail server and the base URL, which is the prefix of links in mails.
+func (c *Config) checkMails(fault func(string, error), hasBaseURL bool) {
+	var err error
+	c.smtp, err = activities.NewSMTP(c.SMTPURL, c.egressCAs)
+	fault("COMANDA_SMTP_URL", err)
+	if !hasBaseURL {
+		fault("COMANDA_BASE_URL", errors.New("must be set if COMANDA_SMTP_URL is set, because mails contain links"))
+	} else if c.parts&API == 0 {
+		c.checkBaseURL(fault)
 	}
-	if c.parts&API != 0 {
-		c.checkAPI(fault)
-	}
-	c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
-	fault("TEMPORAL_…", err)
-	return faults
 }
 
 func (c *Config) checkBaseURL(fault func(string, error)) {
@@ -365,27 +301,41 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
 		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
 	}
+	for name, n := range map[string]int{"COMANDA_API_RATE": c.APIRate, "COMANDA_API_BURST": c.APIBurst} {
+		if n < 1 || n > maxAPIRate {
+			fault(name, fmt.Errorf("must be from 1 to %d", maxAPIRate))
+		}
+	}
 	for name, p := range c.providers() {
-		if keys, err := url.Parse(p.JWKSURL); p.JWKSURL != "" && (err != nil || keys.Scheme != "https" || keys.Host == "") {
+		keys, err := url.Parse(p.JWKSURL)
+		if p.JWKSURL != "" && (err != nil || keys.Scheme != "https" || keys.Host == "") {
 			fault("COMANDA_"+strings.ToUpper(string(name))+"_JWKS_URL", errors.New("must be an https URL"))
 		}
 	}
-	if ui, err := url.Parse(c.TemporalUIURL); c.TemporalUIURL != "" && (err != nil || ui.Scheme != "https" && ui.Scheme != "http" || ui.Host == "" || ui.RawQuery != "" || ui.Fragment != "") {
-		fault("COMANDA_TEMPORAL_UI_URL", errors.New("must be an http or https URL"))
+	if c.TemporalUIURL != "" && !isPlainURL(c.TemporalUIURL) {
+		fault("COMANDA_TEMPORAL_UI_URL", errors.New("must be an http or https URL without query and fragment"))
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":
-		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		var err error
+		c.certificate, err = newCertificate(c.TLSCert, c.TLSKey)
 		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", err)
-		c.certificate = &certificate
 	case c.TLSCert != "" || c.TLSKey != "":
 		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("both or neither must be set"))
 	case len(c.TrustedProxies) == 0:
-		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY", errors.New("must be set, or COMANDA_TRUSTED_PROXIES, where a proxy speaks HTTPS for us"))
+		fault("COMANDA_TLS_CERT, COMANDA_TLS_KEY",
+			errors.New("must be set, or COMANDA_TRUSTED_PROXIES if a proxy terminates TLS"))
 	}
 }
 
-// stopTimeout returns how long a worker that stops waits for attempts in flight.
+// isPlainURL reports whether raw is an http or https URL without query and fragment.
+func isPlainURL(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" &&
+		u.Fragment == ""
+}
+
+// stopTimeout returns the time for which a stopping worker waits for running attempts.
 func (c *Config) stopTimeout(policy activities.DeliveryPolicy) time.Duration {
 	if c.StopTimeout != 0 {
 		return c.StopTimeout
@@ -393,16 +343,17 @@ func (c *Config) stopTimeout(policy activities.DeliveryPolicy) time.Duration {
 	return policy.StopTimeout()
 }
 
-// workflowURL returns what stands before a workflow's id in the address of its page in
-// Temporal's UI, "" if that is not known.
+// workflowURL returns the prefix of the URL of a workflow's page in Temporal's UI, which the workflow's id completes.
+// It is empty if the UI's address is not configured.
 func (c *Config) workflowURL() string {
 	if c.TemporalUIURL == "" {
 		return ""
 	}
-	return strings.TrimRight(c.TemporalUIURL, "/") + "/namespaces/" + url.PathEscape(namespaceOf(c.temporal)) + "/workflows/"
+	namespace := url.PathEscape(namespaceOf(c.temporal))
+	return strings.TrimRight(c.TemporalUIURL, "/") + "/namespaces/" + namespace + "/workflows/"
 }
 
-// certPool returns the system's authorities with those of a file; nil when there is no file.
+// certPool returns the system's certificate authorities and those of a PEM file. It returns nil if file is empty.
 func certPool(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -416,15 +367,15 @@ func certPool(file string) (*x509.CertPool, error) {
 		return nil, err
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate", file)
+		return nil, fmt.Errorf("%s contains no certificate in PEM format", file)
 	}
 	return pool, nil
 }
 
-// lookup serves Temporal's settings from the same environment as ours.
+// lookup makes the process's environment available to Temporal's envconfig.
 type lookup map[string]string
 
-// Environ lists the environment as os.Environ does.
+// Environ returns the environment in the format of [os.Environ].
 func (l lookup) Environ() []string {
 	var all []string
 	for k, v := range l {
@@ -433,7 +384,7 @@ func (l lookup) Environ() []string {
 	return all
 }
 
-// LookupEnv finds a variable as os.LookupEnv does.
+// LookupEnv returns a variable like [os.LookupEnv].
 func (l lookup) LookupEnv(key string) (string, bool) {
 	v, ok := l[key]
 	return v, ok

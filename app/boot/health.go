@@ -7,16 +7,17 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
-// health knows whether a process can do its work.
+// health checks whether a process is ready.
 type health struct {
 	started atomic.Bool
-	checks  []func(context.Context) error // fixed before started is set
+	checks  []func(context.Context) error // not modified after started is set
 }
 
-// ready returns why the process cannot do its work now.
+// ready returns nil if the process can work, otherwise the reason.
 func (h *health) ready(ctx context.Context) error {
 	if !h.started.Load() {
 		return errors.New("starting")
@@ -31,15 +32,37 @@ func (h *health) ready(ctx context.Context) error {
 	return nil
 }
 
-// Health asks the process on this machine whether it is ready, for a container's health
-// check: an image without a shell has nothing else to ask with.
+// Health returns nil if the process on this machine is ready. It serves as the health check of containers, whose image
+// has neither a shell nor an HTTP client. Without COMANDA_ADMIN_LISTEN it checks the default addresses of the API and
+// of a worker: at least one process must run, and each that runs must be ready.
 func Health(ctx context.Context, environ map[string]string) error {
+	if address := environ["COMANDA_ADMIN_LISTEN"]; address != "" {
+		return healthOf(ctx, address)
+	}
+	return healthOfAny(ctx, defaultAdminListen, defaultWorkerAdminListen)
+}
+
+// healthOfAny returns nil if at least one of the processes runs and each that runs is ready.
+func healthOfAny(ctx context.Context, addresses ...string) error {
+	var absent []error
+	for _, address := range addresses {
+		switch err := healthOf(ctx, address); {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			absent = append(absent, err)
+		case err != nil:
+			return err
+		}
+	}
+	if len(absent) == len(addresses) {
+		return fmt.Errorf("no process is running: %w", errors.Join(absent...))
+	}
+	return nil
+}
+
+// healthOf returns nil if the process with an admin listener at this address is ready.
+func healthOf(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	address := environ["COMANDA_ADMIN_LISTEN"]
-	if address == "" {
-		address = defaultAdminListen
-	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("COMANDA_ADMIN_LISTEN: %w", err)
@@ -47,7 +70,8 @@ func Health(ctx context.Context, environ map[string]string) error {
 	if host == "" || host == "0.0.0.0" || host == "::" {
 		host = "localhost"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	readyz := "http://" + net.JoinHostPort(host, port) + "/readyz"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, readyz, nil)
 	if err != nil {
 		return err
 	}
@@ -57,7 +81,7 @@ func Health(ctx context.Context, environ map[string]string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s", response.Status)
+		return fmt.Errorf("the process at %s is not ready: %s", address, response.Status)
 	}
 	return nil
 }

@@ -9,30 +9,43 @@ import (
 
 const module = "github.com/comanda-dev/comanda/"
 
-// imports is the table of the design: which of our packages each may import. "all" is
-// everything, "" nothing.
+// imports lists the packages of Comanda that each package may import, and the reason. "all" means every package, ""
+// means none.
 var imports = map[string]struct{ may, because string }{
-	"app":                         {"", "it is the vocabulary"},
-	"activities":                  {"app", "it declares what it needs of a store, and never sees SQL"},
-	"activities/smtptest":         {"", "it is a kit for tests"},
-	"workflows":                   {"app activities", "activities for typed references only; decisions need no database"},
-	"persistence":                 {"app persistence/pg persistence/delivery", "it knows neither Temporal nor HTTP"},
-	"persistence/delivery":        {"app persistence/pg", "the queue knows no resource of the restaurant"},
-	"persistence/pg":              {"app persistence/migrations", "no resource owns it"},
-	"persistence/migrations":      {"", "it is SQL"},
-	"persistence/localpg":         {"persistence/localpg/dirlock persistence/localpg/former", "it runs PostgreSQL, whatever is in it"},
+	"app":                 {"", "it contains domain types without I/O"},
+	"activities":          {"app", "it declares its storage interfaces and contains no SQL"},
+	"activities/smtptest": {"", "it is a test kit"},
+	"workflows": {
+		"app activities", "it uses activities as typed references only and needs no database",
+	},
+	"persistence": {
+		"app app/otp persistence/pg persistence/delivery", "it does not depend on Temporal and HTTP",
+	},
+	"persistence/delivery":        {"app persistence/pg", "the queue does not depend on other resources"},
+	"persistence/pg":              {"app persistence/migrations", "it contains no resource"},
+	"persistence/migrations":      {"", "it contains SQL only"},
+	"persistence/localpg":         {"persistence/localpg/dirlock persistence/localpg/former", "it runs any PostgreSQL"},
 	"persistence/localpg/dirlock": {"persistence/localpg/former", "it locks a directory"},
 	"persistence/localpg/former":  {"", "it waits for processes to end"},
-	"persistence/persistencetest": {"app persistence persistence/pg persistence/localpg", "it is a kit for tests"},
-	"api":                         {"app persistence api/dashboard", "it reaches workflows through the database alone, and never sees Temporal"},
-	"api/dashboard":               {"", "it is a client of the API, built"},
-	"app/boot":                    {"all", "it wires"},
-	"app/cmd/comanda":             {"app app/boot app/listen app/webhook", "it only calls boot and listen"},
-	"app/webhook":                 {"", "receivers import it and nothing else of ours"},
-	"app/listen":                  {"app/webhook", "it is a receiver like any other"},
+	"persistence/persistencetest": {"app persistence persistence/pg persistence/localpg", "it is a test kit"},
+	"api": {
+		"app app/otp persistence api/dashboard", "it reaches workflows only through the database",
+	},
+	"api/dashboard":       {"", "it contains the build of an API client"},
+	"api/openapi":         {"app", "it describes operations that it does not know"},
+	"api/client/comanda":  {"app/webhook", "it is for other programs, which get few dependencies"},
+	"api/client/generate": {"", "it reads the document, not the service"},
+	"app/boot":            {"all", "it wires the packages"},
+	"app/cmd/comanda": {
+		"activities app app/boot app/listen app/trigger app/webhook", "it only calls boot, listen and trigger",
+	},
+	"app/webhook": {"", "receivers import it without the rest of Comanda"},
+	"app/otp":     {"app", "it computes codes with a library, and app depends on none"},
+	"app/listen":  {"app/webhook", "it is a receiver like any other"},
+	"app/trigger": {"", "it is a client of the API like any other"},
 }
 
-// foreign lists what a package must not reach, directly or through others.
+// foreign lists prefixes of import paths that a package must not depend on, directly or indirectly.
 var foreign = map[string]string{
 	"persistence":          "go.temporal.io net/http/httptest github.com/gorilla",
 	"persistence/delivery": "go.temporal.io net/http/httptest github.com/gorilla",
@@ -40,6 +53,7 @@ var foreign = map[string]string{
 	"api":                  "go.temporal.io",
 	"activities":           "github.com/uptrace github.com/jackc go.temporal.io",
 	"workflows":            "github.com/uptrace github.com/jackc",
+	"api/client/comanda":   "github.com go.temporal.io go.opentelemetry.io go.yaml.in golang.org code.dny.dev",
 	"app/webhook":          "github.com go.temporal.io golang.org code.dny.dev",
 	"app":                  "github.com go.temporal.io golang.org code.dny.dev",
 }
@@ -54,12 +68,12 @@ func TestImports(t *testing.T) {
 		}
 		row, ok := imports[pkg]
 		if !ok {
-			t.Errorf("the package %s has no row in the table of imports", pkg)
+			t.Errorf("package %s is missing in the table of imports", pkg)
 		}
 		for _, imported := range fields[1:] {
 			ours, ok := strings.CutPrefix(imported, module)
 			if ok && row.may != "all" && !slices.Contains(strings.Fields(row.may), ours) {
-				t.Errorf("%s imports %s, but %s", pkg, ours, row.because)
+				t.Errorf("%s imports %s, want only %q, because %s", pkg, ours, row.may, row.because)
 			}
 		}
 	}
@@ -67,20 +81,21 @@ func TestImports(t *testing.T) {
 		for _, dep := range goList(t, "-deps", module+pkg) {
 			for _, prefix := range strings.Fields(prefixes) {
 				if strings.HasPrefix(dep, prefix) && !strings.HasPrefix(dep+"/", module) {
-					t.Errorf("%s reaches %s", pkg, dep)
+					t.Errorf("%s depends on %s, want no dependency on %s", pkg, dep, prefix)
 				}
 			}
 		}
 	}
 }
 
-// The production program must not contain the Temporal server.
-func TestProductionDoesNotReachTheServer(t *testing.T) {
+// The production program contains neither the Temporal server nor a PostgreSQL server.
+func TestProductionContainsNoServers(t *testing.T) {
 	t.Parallel()
 	for pkg := range imports {
 		for _, dep := range goList(t, "-deps", module+pkg) {
-			if strings.HasPrefix(dep, "go.temporal.io/server") || strings.Contains(dep, "embedded-postgres") && pkg == "app/cmd/comanda" {
-				t.Errorf("%s reaches %s", pkg, dep)
+			if strings.HasPrefix(dep, "go.temporal.io/server") ||
+				strings.Contains(dep, "embedded-postgres") && pkg == "app/cmd/comanda" {
+				t.Errorf("%s depends on %s, want no server in production", pkg, dep)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// registry notes the names of all metrics of ours that are registered.
+// registry records the names of the registered metrics that begin with comanda_.
 type registry struct {
 	*prometheus.Registry
 	names []string
@@ -57,23 +57,32 @@ func TestMetrics(t *testing.T) {
 	if _, err := admitBursts(t.Context(), Config{Burst: burstOff}, nil, metrics, zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
-	server := api.New(api.Config{DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute, RefreshTTL: time.Hour, Metrics: metrics})
+	server := api.New(api.Config{
+		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute,
+		RefreshTTL: time.Hour, Metrics: metrics,
+	})
 	defer server.Close()
 	server.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/auth/me", nil))
 	temporal, err := temporalMetrics(metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
+	const start = "StartWorkflowExecution"
 	for range 2 {
-		temporal.WithTags(map[string]string{"operation": "StartWorkflowExecution", "namespace": "default"}).Counter("temporal_request").Inc(1)
+		both := temporal.WithTags(map[string]string{"operation": start, "namespace": "default"})
+		both.Counter("temporal_request").Inc(1)
 	}
-	temporal = temporal.WithTags(map[string]string{"namespace": "default"}).WithTags(map[string]string{"operation": "StartWorkflowExecution"})
-	temporal.WithTags(map[string]string{"status_code": "UNAVAILABLE"}).Counter("temporal_request").Inc(1) // with other labels
+	temporal = temporal.WithTags(map[string]string{"namespace": "default"}).WithTags(
+		map[string]string{"operation": start},
+	)
+	failed := temporal.WithTags(map[string]string{"status_code": "UNAVAILABLE"}) // a series with other labels
+	failed.Counter("temporal_request").Inc(1)
 	temporal.Timer("temporal_request_latency").Record(20 * time.Millisecond)
 	temporal.Gauge("temporal_worker_task_slots_used").Update(7)
 
 	recorder := httptest.NewRecorder()
-	api.Admin(func(context.Context) error { return nil }, metrics).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	admin := api.Admin(func(context.Context) error { return nil }, metrics)
+	admin.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	scraped := recorder.Body.String()
 	for _, line := range []string{
 		`comanda_deliveries_total{outcome="delivered"} 3`,
@@ -89,7 +98,7 @@ func TestMetrics(t *testing.T) {
 		`temporal_worker_task_slots_used{namespace="default",operation="StartWorkflowExecution"} 7`,
 	} {
 		if recorder.Code != http.StatusOK || !strings.Contains(scraped, line+"\n") {
-			t.Errorf("%d, without %s", recorder.Code, line)
+			t.Errorf("GET /metrics: got status %d and no line %s, want 200 and the line", recorder.Code, line)
 		}
 	}
 	if t.Failed() {
@@ -97,18 +106,19 @@ func TestMetrics(t *testing.T) {
 	}
 	problems, err := promlint.New(strings.NewReader(scraped)).Lint()
 	if err != nil {
-		t.Error(err)
+		t.Errorf("promlint: %v", err)
 	}
 	for _, problem := range problems {
-		if problem.Text != "no help text" || !strings.HasPrefix(problem.Metric, "temporal_") { // the SDK gives none
-			t.Errorf("%s: %s", problem.Metric, problem.Text)
+		// the SDK sets no help text
+		if problem.Text != "no help text" || !strings.HasPrefix(problem.Metric, "temporal_") {
+			t.Errorf("%s: got the problem %q, want none", problem.Metric, problem.Text)
 		}
 	}
-	documented(t, metrics.names)
+	checkDocumented(t, metrics.names)
 }
 
-// documented compares metrics with the table of them in docs/.
-func documented(t *testing.T, names []string) {
+// checkDocumented compares the names of metrics with the table in docs/operating-webhooks.md.
+func checkDocumented(t *testing.T, names []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/operating-webhooks.md")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// Pauses between two readings of the namespace's retention.
+// Intervals between two reads of the namespace's retention.
 const (
-	retentionEvery = time.Hour   // an operator rarely changes it
+	retentionEvery = time.Hour   // operators rarely change it
 	retentionAgain = time.Minute // after an error
 )
 
-// followRetention returns a function that returns how long Temporal keeps a closed workflow, 0
-// until that is known. It is read in the background, because the API works without Temporal.
+// followRetention returns a function that returns how long Temporal retains closed workflows, or 0 if that is not yet
+// known. The value is read in the background, because the API must work without Temporal.
 func followRetention(
 	ctx context.Context, group *errgroup.Group, config Config, client *workflows.Client,
 ) func() time.Duration {
 	var current atomic.Int64
-	if config.TemporalUIURL != "" { // only links need it
+	if config.TemporalUIURL != "" { // only links to workflows depend on the retention
 		group.Go(func() error {
 			for ctx.Err() == nil {
 				pause := retentionEvery

@@ -14,8 +14,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// unused returns an address of this machine at which nobody listens.
-func unused(t *testing.T) string {
+// unusedAddress returns a local address on which no process listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,19 +25,20 @@ func unused(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A worker that waits for Temporal lives, and is not ready.
-func TestWhoWaitsCanBeAsked(t *testing.T) {
+// A worker that waits for Temporal is alive but not ready.
+func TestHealthWhileWaitingForTemporal(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	address := unused(t)
-	config, err := Load(with("DATABASE_URL", db.URL, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", unused(t)), Worker)
+	address := unusedAddress(t)
+	environ := with("DATABASE_URL", db.URL, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", unusedAddress(t))
+	config, err := Load(environ, Worker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, config, zerolog.Nop(), func() { t.Error("it is ready without Temporal") })
+		ended <- Run(ctx, config, zerolog.Nop(), func() { t.Error("Run called ready without Temporal") })
 	}()
 	status := func(path string) int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
@@ -54,33 +55,36 @@ func TestWhoWaitsCanBeAsked(t *testing.T) {
 	for status("/healthz") == 0 {
 		select {
 		case err := <-ended:
-			t.Fatal("it has ended: ", err)
+			t.Fatalf("Run returned %v, want it to wait for Temporal", err)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if alive, ready := status("/healthz"), status("/readyz"); alive != http.StatusOK || ready != http.StatusServiceUnavailable {
-		t.Errorf("/healthz %d, /readyz %d", alive, ready)
+	alive, ready := status("/healthz"), status("/readyz")
+	if alive != http.StatusOK || ready != http.StatusServiceUnavailable {
+		t.Errorf("/healthz: %d, /readyz: %d, want 200 and 503", alive, ready)
 	}
 	stop()
 	<-ended
 }
 
-// A database that does not let the login role in is not waited for.
-func TestADatabaseThatRefusesUs(t *testing.T) {
+// Run fails immediately if the database rejects the login role.
+func TestRunDatabaseLoginRejected(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	stranger, err := url.Parse(db.URL)
+	unknown, err := url.Parse(db.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger.User = url.UserPassword("comanda_stranger", "wrong")
-	config, err := Load(with("DATABASE_URL", stranger.String(), "COMANDA_ADMIN_LISTEN", unused(t)), Worker)
+	unknown.User = url.UserPassword("comanda_unknown", "wrong")
+	config, err := Load(with("DATABASE_URL", unknown.String(), "COMANDA_ADMIN_LISTEN", unusedAddress(t)), Worker)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), startTimeout)
 	defer stop()
-	if err := Run(ctx, config, zerolog.Nop(), nil); err == nil || ctx.Err() != nil || !strings.HasPrefix(err.Error(), "DATABASE_URL: ") || !strings.Contains(err.Error(), "comanda_stranger") {
-		t.Errorf("it ran until %v", err)
+	err = Run(ctx, config, zerolog.Nop(), nil)
+	if err == nil || ctx.Err() != nil || !strings.HasPrefix(err.Error(), "DATABASE_URL: ") ||
+		!strings.Contains(err.Error(), "comanda_unknown") {
+		t.Errorf("Run returned %v, want an error about DATABASE_URL and comanda_unknown without waiting", err)
 	}
 }

@@ -9,14 +9,15 @@ import (
 	temporallog "go.temporal.io/sdk/log"
 )
 
-// temporalClient makes a client that connects when it is used first, and again whenever it
-// has to: nobody who can do without Temporal for a while waits for it.
+// temporalClient returns a client that connects at its first use and reconnects when needed, so that the process can
+// start while Temporal is unreachable.
 func temporalClient(config Config, log zerolog.Logger) (client.Client, error) {
 	options := config.temporal
-	// Temporal's own log is ours to read only when something is wrong.
-	options.Logger = temporallog.NewStructuredLogger(slog.New(zerolog.NewSlogHandler(log.Level(max(log.GetLevel(), zerolog.WarnLevel)))))
+	// The SDK's messages below the level warn are of no use to operators.
+	level := max(log.GetLevel(), zerolog.WarnLevel)
+	options.Logger = temporallog.NewStructuredLogger(slog.New(zerolog.NewSlogHandler(log.Level(level))))
 	if options.ConnectionOptions.TLS == nil {
-		// A server spoken to in plain text is near; compressing costs more than it saves.
+		// A server without TLS is on the same network, where compression costs more than it saves.
 		options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	}
 	temporal, err := client.NewLazyClient(options)
@@ -24,4 +25,12 @@ func temporalClient(config Config, log zerolog.Logger) (client.Client, error) {
 		return nil, fmt.Errorf("TEMPORAL_ADDRESS: %w", err)
 	}
 	return temporal, nil
+}
+
+// namespaceOf returns the namespace of the options, or the default one.
+func namespaceOf(options client.Options) string {
+	if options.Namespace == "" {
+		return client.DefaultNamespace
+	}
+	return options.Namespace
 }

@@ -16,21 +16,23 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// temporalBuckets are the bounds of Temporal's histograms, in seconds: calls take
-// milliseconds, what waits for a free slot may take minutes.
+// temporalBuckets lists the bounds of Temporal's histograms in seconds. Calls take milliseconds; waiting for a free
+// slot may take minutes.
 var temporalBuckets = []float64{.005, .025, .1, .5, 1, 5, 10, 60, 300}
 
-// temporalMetrics lets Temporal's SDK report to the registry, with OpenTelemetry's exporter:
-// it takes series of one name with different labels, which registered vectors do not.
+// temporalMetrics returns a handler through which Temporal's SDK reports to the registry. It uses OpenTelemetry's
+// exporter, because the SDK reports series of one name with different labels, which vectors of the Prometheus client do
+// not support.
 func temporalMetrics(metrics prometheus.Registerer) (client.MetricsHandler, error) {
 	meter, err := temporalMeter(metrics)
 	return &temporalSeries{meter: meter}, err
 }
 
 func temporalMeter(metrics prometheus.Registerer) (metric.Meter, error) {
-	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(metrics), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
+	exporter, err := otelprometheus.New(
+		otelprometheus.WithRegisterer(metrics), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
-		return nil, fmt.Errorf("metrics of Temporal's SDK: %w", err)
+		return nil, fmt.Errorf("cannot register the metrics of Temporal's SDK: %w", err)
 	}
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithView(sdkmetric.NewView(
 		sdkmetric.Instrument{Kind: sdkmetric.InstrumentKindHistogram},
@@ -39,9 +41,9 @@ func temporalMeter(metrics prometheus.Registerer) (metric.Meter, error) {
 	return provider.Meter("temporal"), nil
 }
 
-// temporalSeries are the series of one set of tags. It remembers what it has made: the SDK
-// asks for tags and instruments anew each time that it has something to report, dozens of
-// times for a delivery, and its own handler makes them anew, which is most of what that costs.
+// temporalSeries is a metrics handler for one set of tags. It caches the instruments and the handlers with more tags.
+// The SDK requests them for every report, dozens of times per delivery, and its own handler creates them each time,
+// which causes most of the cost of reporting.
 type temporalSeries struct {
 	meter metric.Meter
 	tags  attribute.Set
@@ -49,7 +51,7 @@ type temporalSeries struct {
 	tagged, counters, gauges, timers sync.Map
 }
 
-// WithTags returns the series that have these tags, too.
+// WithTags returns the handler for the tags of s and the given tags.
 func (s *temporalSeries) WithTags(tags map[string]string) client.MetricsHandler {
 	names := make([]string, 0, 8)
 	for name := range tags {
@@ -63,7 +65,7 @@ func (s *temporalSeries) WithTags(tags map[string]string) client.MetricsHandler 
 		key.WriteString(tags[name])
 		key.WriteByte(0)
 	}
-	return remembered(&s.tagged, key.String(), func() *temporalSeries {
+	return cached(&s.tagged, key.String(), func() *temporalSeries {
 		all := s.tags.ToSlice()
 		for name, value := range tags {
 			all = append(all, attribute.String(name, value))
@@ -72,9 +74,9 @@ func (s *temporalSeries) WithTags(tags map[string]string) client.MetricsHandler 
 	})
 }
 
-// Counter returns the counter of a name.
+// Counter returns the counter with a name.
 func (s *temporalSeries) Counter(name string) client.MetricsCounter {
-	return remembered(&s.counters, name, func() client.MetricsCounter {
+	return cached(&s.counters, name, func() client.MetricsCounter {
 		counter, err := s.meter.Int64Counter(name)
 		if err != nil {
 			return client.MetricsNopHandler.Counter(name)
@@ -83,9 +85,9 @@ func (s *temporalSeries) Counter(name string) client.MetricsCounter {
 	})
 }
 
-// Gauge returns the gauge of a name.
+// Gauge returns the gauge with a name.
 func (s *temporalSeries) Gauge(name string) client.MetricsGauge {
-	return remembered(&s.gauges, name, func() client.MetricsGauge {
+	return cached(&s.gauges, name, func() client.MetricsGauge {
 		gauge, err := s.meter.Float64Gauge(name)
 		if err != nil {
 			return client.MetricsNopHandler.Gauge(name)
@@ -94,9 +96,9 @@ func (s *temporalSeries) Gauge(name string) client.MetricsGauge {
 	})
 }
 
-// Timer returns the timer of a name.
+// Timer returns the histogram with a name.
 func (s *temporalSeries) Timer(name string) client.MetricsTimer {
-	return remembered(&s.timers, name, func() client.MetricsTimer {
+	return cached(&s.timers, name, func() client.MetricsTimer {
 		histogram, err := s.meter.Float64Histogram(name, metric.WithUnit("s"))
 		if err != nil {
 			return client.MetricsNopHandler.Timer(name)
@@ -105,12 +107,12 @@ func (s *temporalSeries) Timer(name string) client.MetricsTimer {
 	})
 }
 
-func remembered[T any](all *sync.Map, key string, create func() T) T {
-	one, ok := all.Load(key)
+func cached[T any](cache *sync.Map, key string, create func() T) T {
+	value, ok := cache.Load(key)
 	if !ok {
-		one, _ = all.LoadOrStore(key, create())
+		value, _ = cache.LoadOrStore(key, create())
 	}
-	return one.(T)
+	return value.(T)
 }
 
 type temporalCounter struct {
@@ -136,7 +138,7 @@ type temporalTimer struct {
 	tags      []metric.RecordOption
 }
 
-// Record adds a time to the histogram, which is in seconds.
+// Record adds a duration to the histogram, in seconds.
 func (t *temporalTimer) Record(took time.Duration) {
 	t.histogram.Record(context.Background(), took.Seconds(), t.tags...)
 }

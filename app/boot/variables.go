@@ -11,14 +11,28 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// variablePrefix begins the names of Comanda's own variables.
+// variablePrefix is the prefix of Comanda's own variables.
 const variablePrefix = "COMANDA_"
 
-// otherVariables are not part of Config, but may be in its environment.
+// otherVariables lists the known variables that are not part of Config.
 var otherVariables = [...]string{
-	"COMANDA_WEBHOOK_SECRET",                        // of comanda listen
-	"COMANDA_TEST_DATABASE_URL",                     // of the tests
-	"COMANDA_DB_PASSWORD", "COMANDA_OWNER_PASSWORD", // of docker-compose.yml
+	"COMANDA_WEBHOOK_SECRET",                                         // of comanda listen
+	"COMANDA_API_KEY",                                                // of comanda listen and comanda trigger
+	"COMANDA_TEST_DATABASE_URL",                                      // of the tests
+	"COMANDA_DB_PASSWORD", "COMANDA_OWNER_PASSWORD", "COMANDA_IMAGE", // of docker-compose.yml
+}
+
+// formerVariables maps the variables of an earlier release to the instruction that replaces them.
+var formerVariables = map[string]string{
+	"COMANDA_GOOGLE_CLIENT_IDS":   clientIDsInstruction("google"),
+	"COMANDA_APPLE_CLIENT_IDS":    clientIDsInstruction("apple"),
+	"COMANDA_FACEBOOK_CLIENT_IDS": clientIDsInstruction("facebook"),
+}
+
+// clientIDsInstruction tells how to configure the client ids of a provider (contract §3, Social).
+func clientIDsInstruction(provider string) string {
+	return fmt.Sprintf("is no longer supported, because client ids belong to one website; remove the variable and call "+
+		`PATCH /website as its OWNER, or PATCH /platform/websites/:id, with {"social":{"%s":["…"]}}`, provider)
 }
 
 // kubernetesVariable matches the variables that Kubernetes sets in every container of a namespace that has a service
@@ -26,13 +40,17 @@ var otherVariables = [...]string{
 var kubernetesVariable = regexp.MustCompile(
 	`^COMANDA(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)$`)
 
-// CheckVariables returns an error with one line for each unknown variable of an environment that begins with COMANDA_.
+// CheckVariables returns an error with one line for each unknown or former variable of an environment that begins with
+// COMANDA_.
 func CheckVariables(environ map[string]string) error {
 	fields, err := env.GetFieldParams(&Config{})
 	if err != nil {
 		return err
 	}
 	known := slices.Clone(otherVariables[:])
+	for _, name := range fileVariables {
+		known = append(known, name+fileSuffix)
+	}
 	for _, field := range fields {
 		if strings.HasPrefix(field.Key, variablePrefix) {
 			known = append(known, field.Key)
@@ -41,21 +59,28 @@ func CheckVariables(environ map[string]string) error {
 	slices.Sort(known)
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(environ)) {
-		if strings.HasPrefix(name, variablePrefix) && !slices.Contains(known, name) && !kubernetesVariable.MatchString(name) {
-			faults = append(faults, fmt.Errorf("%s: unknown variable; the nearest known name is %s", name, nearest(name, known)))
+		if !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) ||
+			kubernetesVariable.MatchString(name) {
+			continue
 		}
+		if instruction, former := formerVariables[name]; former {
+			faults = append(faults, fmt.Errorf("%s: %s", name, instruction))
+			continue
+		}
+		faults = append(faults,
+			fmt.Errorf("%s: unknown variable; the nearest known name is %s", name, nearest(name, known)))
 	}
 	return errors.Join(faults...)
 }
 
-// nearest returns the first of the names with the least edit distance to a name.
+// nearest returns the first name in names with the smallest edit distance to name.
 func nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 
-// distance returns the Levenshtein distance: the number of bytes to insert, delete or replace to turn a into b.
+// distance returns the Levenshtein distance of a and b: the number of bytes to insert, delete or replace.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // distances from the part of a read so far to each prefix of b
+	row := make([]int, len(b)+1) // distances of the processed prefix of a to each prefix of b
 	for j := range row {
 		row[j] = j
 	}

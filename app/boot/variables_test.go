@@ -15,10 +15,29 @@ func TestUnknownVariables(t *testing.T) {
 		"COMANDA_BURST_PORT_8443_": "COMANDA_BURST",
 		"COMANDA_":                 "COMANDA_BURST",
 	} {
-		_, err := Load(with(name, ""), API)
-		want := "\n" + name + ": unknown variable; the nearest known name is " + suggestion
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(with(name, ""), API)
+			want := "\n" + name + ": unknown variable; the nearest known name is " + suggestion
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// TestFormerVariables checks that a list of client ids, which was valid for every website, says where it belongs now.
+func TestFormerVariables(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{"google", "apple", "facebook"} {
+		name := "COMANDA_" + strings.ToUpper(provider) + "_CLIENT_IDS"
+		for _, value := range []string{"", "web.example"} {
+			_, err := Load(with(name, value), API|Worker)
+			for _, want := range []string{"\n" + name + ": is no longer supported", "PATCH /website",
+				"PATCH /platform/websites/:id", `{"social":{"` + provider + `":`} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s=%q: got %v, want %q in it", name, value, err, want)
+				}
+			}
 		}
 	}
 }
@@ -30,14 +49,15 @@ func TestKnownVariables(t *testing.T) {
 		"COMANDA_GOOGLE_ISSUER", "https://google.test")
 	for _, name := range []string{ // of services named comanda, comanda-api and comanda-temporal-ui
 		"COMANDA_SERVICE_HOST", "COMANDA_SERVICE_PORT", "COMANDA_SERVICE_PORT_HTTPS", "COMANDA_PORT",
-		"COMANDA_PORT_8443_TCP", "COMANDA_PORT_8443_TCP_PROTO", "COMANDA_PORT_8443_TCP_PORT", "COMANDA_PORT_8443_TCP_ADDR",
+		"COMANDA_PORT_8443_TCP", "COMANDA_PORT_8443_TCP_PROTO", "COMANDA_PORT_8443_TCP_PORT",
+		"COMANDA_PORT_8443_TCP_ADDR",
 		"COMANDA_API_SERVICE_HOST", "COMANDA_API_SERVICE_PORT_HTTPS", "COMANDA_API_PORT",
 		"COMANDA_API_PORT_8443_TCP_ADDR", "COMANDA_TEMPORAL_UI_PORT_80_TCP",
 	} {
 		environ[name] = "x"
 	}
 	if _, err := Load(environ, API|Worker); err != nil {
-		t.Error(err)
+		t.Errorf("Load with known variables: %v, want no error", err)
 	}
 }
 
@@ -47,7 +67,8 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "ac", 1}, {"ac", "abc", 1},
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"abc", "abd", 1}, {"abc", "ac", 1},
+		{"ac", "abc", 1},
 		{"kitten", "sitting", 3}, {"SHEDULE", "SCHEDULE", 1},
 	} {
 		if got := distance(test.a, test.b); got != test.want {

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Roles. The product connects as loginRole, which has no rights but to become one of the two that follow it; the
-// migrations run as ownerRole, which owns the product's tables.
+// Roles. The product connects as loginRole, whose only privilege is to become appRole or systemRole. Migrations run as
+// ownerRole, which owns the tables of the product.
 const (
 	loginRole    = "comanda"
 	appRole      = "comanda_app"
@@ -24,7 +24,7 @@ const (
 	temporalRole = "temporal"
 )
 
-// roles are all of them with their attributes. Those that log in get a password, too.
+// roles lists all roles with their attributes. Roles that can log in also get a password.
 var roles = [...]struct{ name, attributes string }{
 	{appRole, "NOLOGIN"},
 	{systemRole, "NOLOGIN"},
@@ -39,14 +39,14 @@ const (
 	visibilityDatabase = "temporal_visibility"
 )
 
-// databases are the URLs with which each part reaches its own.
+// databases are the URLs of the databases, each with the role of the part that uses it.
 type databases struct {
 	product, owner                    string
 	temporalStore, temporalVisibility string
 }
 
-// setUpDatabases makes what a PostgreSQL server lacks of roles and databases and gives the roles that log in their
-// passwords, which are kept in a file. The URL's user must be able to create roles and databases.
+// setUpDatabases creates the missing roles and databases of a PostgreSQL server and sets the passwords in passwordFile,
+// which it creates if necessary. The user of adminURL must be able to create roles and databases.
 func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databases, error) {
 	admin, err := url.Parse(adminURL)
 	if err != nil || admin.Scheme != "postgres" && admin.Scheme != "postgresql" {
@@ -63,9 +63,10 @@ func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databas
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	if err := createAll(ctx, conn, passwords); err != nil {
 		if refusal, ok := errors.AsType[*pgconn.PgError](err); ok && refusal.Code == "42501" {
-			return databases{}, fmt.Errorf("DATABASE_URL's user %s must be able to create roles and databases: %w", admin.User.Username(), err)
+			return databases{}, fmt.Errorf("DATABASE_URL: the user %s must be able to create roles and databases: %w",
+				admin.User.Username(), err)
 		}
-		return databases{}, fmt.Errorf("set up PostgreSQL's roles and databases: %w", err)
+		return databases{}, fmt.Errorf("create roles and databases in PostgreSQL: %w", err)
 	}
 	as := func(role, database string) string {
 		u := *admin
@@ -80,7 +81,7 @@ func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databas
 	}, nil
 }
 
-// createAll makes the roles and databases. Everything it does can be repeated.
+// createAll creates the missing roles and databases. It can be repeated.
 func createAll(ctx context.Context, conn *pgx.Conn, passwords map[string]string) error {
 	for _, role := range roles {
 		if err := createRole(ctx, conn, role.name, role.attributes, passwords[role.name]); err != nil {
@@ -100,7 +101,7 @@ func createAll(ctx context.Context, conn *pgx.Conn, passwords map[string]string)
 	return nil
 }
 
-// createRole makes a role, or gives an existing one its password.
+// createRole creates a role, or sets the attributes and the password of an existing one.
 func createRole(ctx context.Context, conn *pgx.Conn, name, attributes, password string) error {
 	exists, err := found(ctx, conn, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name)
 	if err != nil {
@@ -112,19 +113,19 @@ func createRole(ctx context.Context, conn *pgx.Conn, name, attributes, password 
 	}
 	statement := fmt.Sprintf("%s ROLE %s %s", verb, name, attributes)
 	if password != "" {
-		statement += " PASSWORD '" + password + "'" // one of ours, of letters and digits
+		statement += " PASSWORD '" + password + "'" // generated: only letters and digits
 	}
 	_, err = conn.Exec(ctx, statement)
 	return err
 }
 
-// createDatabase makes a database of an owner's.
+// createDatabase creates a database with an owner unless it exists.
 func createDatabase(ctx context.Context, conn *pgx.Conn, name, owner string) error {
 	exists, err := found(ctx, conn, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name)
 	if err != nil || exists {
 		return err
 	}
-	// Who is not a superuser may give a database only to a role that it can become.
+	// A role that is not a superuser can assign a database only to a role of which it is a member.
 	superuser, err := found(ctx, conn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
 	if err != nil {
 		return err
@@ -138,13 +139,13 @@ func createDatabase(ctx context.Context, conn *pgx.Conn, name, owner string) err
 	return err
 }
 
-// found runs a query that answers yes or no.
+// found runs a query that returns one boolean.
 func found(ctx context.Context, conn *pgx.Conn, query string, args ...any) (yes bool, err error) {
 	err = conn.QueryRow(ctx, query, args...).Scan(&yes)
 	return yes, err
 }
 
-// rolePasswords reads the roles' passwords from a file, choosing those that it lacks.
+// rolePasswords reads the passwords of roles from a file. It generates missing passwords and writes them to the file.
 func rolePasswords(file string, roles ...string) (map[string]string, error) {
 	passwords := map[string]string{}
 	text, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// TestSharedServer sets the databases up on a server that is not ours, where DATABASE_URL's user is no superuser.
+// TestSharedServer creates the databases on a shared server, as a user without superuser rights.
 func TestSharedServer(t *testing.T) {
 	t.Parallel()
 	server, err := localpg.Start(t.Context(), localpg.Options{})
@@ -47,7 +47,7 @@ func TestSharedServer(t *testing.T) {
 
 	if _, err := setUpDatabases(t.Context(), as("weak"), passwords); err == nil ||
 		!strings.Contains(err.Error(), "weak must be able to create roles and databases") {
-		t.Errorf("as a user without rights: %v", err)
+		t.Errorf("as a user without privileges: got error %v", err)
 	}
 	first, err := setUpDatabases(t.Context(), as("maker"), passwords)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestSharedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first != again {
-		t.Errorf("the second run says %v after %v", again, first)
+		t.Errorf("the second run returns %v, want %v as the first", again, first)
 	}
 	for _, owner := range []string{first.owner, first.temporalStore, first.temporalVisibility} {
 		if _, err := connect(t, owner).Exec(t.Context(), "CREATE TABLE made()"); err != nil {

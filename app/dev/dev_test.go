@@ -26,7 +26,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
 )
 
-// TestRestart starts the infrastructure, then everything on the same data, and looks at both from the outside.
+// TestRestart starts the infrastructure, stops it, and starts the whole product with the same data.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	data := dataDirectory(t)
@@ -36,29 +36,30 @@ func TestRestart(t *testing.T) {
 	checkReadyFile(t, filepath.Join(data, readyFile))
 	checkEnvironment(t, first)
 	checkRoles(t, first)
-	checkAnswers(t, http.DefaultClient, first.TemporalUIURL)
+	checkResponds(t, http.DefaultClient, first.TemporalUIURL)
 	run := startWorkflow(t, first)
 	infra.stop(t)
 
 	everything := launch(t, data, "--port", "0")
 	second := everything.ready(t)
 	if got, want := password(t, second.DatabaseURL), password(t, first.DatabaseURL); got != want {
-		t.Error("the database's password changed")
+		t.Error("the password of the database changed")
 	}
 	if second.Env != nil || second.OwnerDatabaseURL != "" {
-		t.Error("ready.json has --infra's members")
+		t.Error("ready.json has members that belong to --infra")
 	}
 	checkWorkflow(t, second, run)
-	checkAnswers(t, http.DefaultClient, second.AdminURL+"/readyz")
-	checkAnswers(t, trusting(t, second.CAFile), second.APIURL+"/docs")
+	checkResponds(t, http.DefaultClient, second.AdminURL+"/readyz")
+	checkResponds(t, trusting(t, second.CAFile), second.APIURL+"/docs")
 	if diff := cmp.Diff(first.Users, second.Users); diff != "" || len(second.Users) == 0 {
 		t.Errorf("users (-first +second):\n%s", diff)
 	}
 	if first.APIKey != second.APIKey || second.APIKey == "" {
 		t.Error("the API key changed")
 	}
-	eventually(t, func() error { // the menu that the first start made is news to the receiver
-		if out := everything.stdout.String(); !strings.Contains(out, "name=Tiramisù  priceMinor=590  currency=EUR  ✓ verified") {
+	const delivered = "name=Tiramisù  priceMinor=590  currency=EUR  ✓ verified"
+	eventually(t, func() error { // the first start has created products, whose events are delivered now
+		if out := everything.stdout.String(); !strings.Contains(out, delivered) {
 			return fmt.Errorf("no event received:\n%s", out)
 		}
 		return nil
@@ -68,13 +69,13 @@ func TestRestart(t *testing.T) {
 	checkScreen(t, everything.stdout.String(), second)
 }
 
-// checkScreen checks that people are told what programs are, and above the events.
+// checkScreen checks that the screen shows the members of ready.json, above the events.
 func checkScreen(t *testing.T, out string, ready Ready) {
 	t.Helper()
 	screen, events, _ := strings.Cut(out, "Ctrl-C stops everything")
 	for _, text := range []string{
-		ready.APIURL + "/docs", ready.DashboardURL + " ", ready.TemporalUIURL, ready.ReceiverURL, ready.ReceiverSecret, ready.AdminURL, ready.CAFile,
-		ready.Users[0].Email, ready.Users[0].Password, ready.APIKey, ready.SocialURL,
+		ready.APIURL + "/docs", ready.DashboardURL + " ", ready.TemporalUIURL, ready.ReceiverURL, ready.ReceiverSecret,
+		ready.AdminURL, ready.CAFile, ready.Users[0].Email, ready.Users[0].Password, ready.APIKey, ready.SocialURL,
 	} {
 		if !strings.Contains(screen, text) {
 			t.Errorf("the screen lacks %q:\n%s", text, screen)
@@ -85,7 +86,7 @@ func checkScreen(t *testing.T, out string, ready Ready) {
 	}
 }
 
-// checkCommands pastes what the screen offers into a shell.
+// checkCommands runs the commands of the screen in a shell.
 func checkCommands(t *testing.T, screen string) {
 	t.Helper()
 	_, screen, _ = strings.Cut(screen, "Paste this")
@@ -99,19 +100,22 @@ func checkCommands(t *testing.T, screen string) {
 	shell := exec.CommandContext(t.Context(), "sh", "-eu")
 	shell.Stdin = strings.NewReader(script)
 	out, err := shell.CombinedOutput()
-	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
-	want := []string{`"status":"RECEIVED"`, `"accessToken":"`, `"id":"prd_`, `"email":"ada@gmail.com","firstName":"Ada","lastName":"Lovelace"`}
-	if err != nil || len(answers) != len(want) {
-		t.Fatalf("%v, the answers:\n%s", err, out)
+	responses := strings.Split(strings.TrimSpace(string(out)), "\n")
+	want := []string{
+		`"status":"RECEIVED"`, `"accessToken":"`, `"id":"prd_`,
+		`"email":"ada@gmail.com","firstName":"Ada","lastName":"Lovelace"`,
+	}
+	if err != nil || len(responses) != len(want) {
+		t.Fatalf("error %v, want %d responses, got:\n%s", err, len(want), out)
 	}
 	for i, part := range want {
-		if !strings.HasPrefix(answers[i], `{"success":true,`) || !strings.Contains(answers[i], part) {
-			t.Errorf("no %s in %s", part, answers[i])
+		if !strings.HasPrefix(responses[i], `{"success":true,`) || !strings.Contains(responses[i], part) {
+			t.Errorf("response %d does not contain %s: %s", i+1, part, responses[i])
 		}
 	}
 }
 
-// checkReadyFile checks that nobody else may read the passwords.
+// checkReadyFile checks that other users cannot read the passwords.
 func checkReadyFile(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -123,7 +127,7 @@ func checkReadyFile(t *testing.T, path string) {
 	}
 }
 
-// checkEnvironment checks what comanda serve and worker are told.
+// checkEnvironment checks the environment of comanda serve and worker.
 func checkEnvironment(t *testing.T, ready Ready) {
 	t.Helper()
 	listen := ready.Env["COMANDA_LISTEN"]
@@ -132,7 +136,7 @@ func checkEnvironment(t *testing.T, ready Ready) {
 		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
 		"COMANDA_EGRESS_CA_FILE":  ready.CAFile,
 		"COMANDA_LISTEN":          listen,
-		"COMANDA_RETRY_SCHEDULE":  "1s,2s", // from our own environment
+		"COMANDA_RETRY_SCHEDULE":  "1s,2s", // from the environment of the program
 		"COMANDA_SECRET_KEYS":     ready.Env["COMANDA_SECRET_KEYS"],
 		"COMANDA_TEMPORAL_UI_URL": ready.TemporalUIURL,
 		"COMANDA_TLS_CERT":        filepath.Join(filepath.Dir(ready.CAFile), "tls.crt"),
@@ -152,7 +156,7 @@ func checkEnvironment(t *testing.T, ready Ready) {
 	}
 }
 
-// checkRoles checks that the product's role can take on its two roles and has no rights of its own.
+// checkRoles checks that the login role can become the roles of the two pools, and has no other privileges.
 func checkRoles(t *testing.T, ready Ready) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), ready.DatabaseURL)
@@ -173,8 +177,8 @@ func checkRoles(t *testing.T, ready Ready) {
 	}
 }
 
-// checkAnswers checks that a URL answers 200.
-func checkAnswers(t *testing.T, c *http.Client, url string) {
+// checkResponds checks that a URL responds with 200.
+func checkResponds(t *testing.T, c *http.Client, url string) {
 	t.Helper()
 	response, err := c.Get(url)
 	if err != nil {
@@ -183,11 +187,11 @@ func checkAnswers(t *testing.T, c *http.Client, url string) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Errorf("%s answers %s", url, response.Status)
+		t.Errorf("%s responds with %s, want 200", url, response.Status)
 	}
 }
 
-// trusting returns a client that trusts a certificate authority alone.
+// trusting returns a client that trusts only the certificate authority in a file.
 func trusting(t *testing.T, caFile string) *http.Client {
 	t.Helper()
 	pem, err := os.ReadFile(caFile)
@@ -211,7 +215,7 @@ func dialTemporal(t *testing.T, ready Ready) client.Client {
 
 var testAttribute = temporal.NewSearchAttributeKeyKeyword("ComandaDevTest")
 
-// startWorkflow adds a search attribute and starts a workflow that has it and that nobody works on.
+// startWorkflow registers a search attribute and starts a workflow with it, on a task queue without workers.
 func startWorkflow(t *testing.T, ready Ready) client.WorkflowRun {
 	t.Helper()
 	c := dialTemporal(t, ready)
@@ -223,9 +227,10 @@ func startWorkflow(t *testing.T, ready Ready) client.WorkflowRun {
 		t.Fatal(err)
 	}
 	var run client.WorkflowRun
-	eventually(t, func() error { // the server learns of a new attribute within a second or two
+	eventually(t, func() error { // a new attribute can be used after a second or two
 		run, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			ID: "survivor", TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(testAttribute.ValueSet("here")),
+			ID: "survivor", TaskQueue: "without workers",
+			TypedSearchAttributes: temporal.NewSearchAttributes(testAttribute.ValueSet("here")),
 		}, "Workflow")
 		return err
 	})
@@ -244,7 +249,8 @@ func checkWorkflow(t *testing.T, ready Ready, run client.WorkflowRun) {
 		t.Errorf("the workflow is %v", status)
 	}
 	eventually(t, func() error {
-		count, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: testAttribute.GetName() + ` = "here"`})
+		request := &workflowservice.CountWorkflowExecutionsRequest{Query: testAttribute.GetName() + ` = "here"`}
+		count, err := c.CountWorkflow(t.Context(), request)
 		if err == nil && count.Count != 1 {
 			err = fmt.Errorf("%d workflows found", count.Count)
 		}
@@ -288,7 +294,7 @@ func TestPortTaken(t *testing.T) {
 	defer listener.Close()
 	taken := listener.Addr().(*net.TCPAddr).Port
 	launch(t, dataDirectory(t), "--infra", "--port", fmt.Sprint(taken-int(frontendPort))).
-		wantFailure(t, fmt.Sprintf("port %d, meant for Temporal, is taken", taken), "--port")
+		wantFailure(t, fmt.Sprintf("port %d for Temporal is in use", taken), "--port")
 }
 
 func TestDataDirectoryInUse(t *testing.T) {
@@ -308,7 +314,7 @@ func TestDataDirectoryInUse(t *testing.T) {
 	}
 	launch(t, data, "--port", "0").wantFailure(t, data, fmt.Sprintf("in use by process %d", os.Getpid()))
 	if _, err := os.Stat(ready); err != nil {
-		t.Errorf("the other run's ready.json is gone: %v", err)
+		t.Errorf("the ready.json of the other run was removed: %v", err)
 	}
 }
 
@@ -324,6 +330,6 @@ func TestBrokenDataDirectory(t *testing.T) {
 	}
 	launch(t, data, "--port", "0").wantFailure(t, "broken", cluster)
 	if _, err := os.Stat(filepath.Join(data, readyFile)); !os.IsNotExist(err) {
-		t.Errorf("a ready.json of an earlier run is still there: %v", err)
+		t.Errorf("the ready.json of the earlier run still exists: %v", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// dataDir is the directory in which everything is kept between runs, by its absolute path.
+// dataDir is the absolute path of the directory that keeps all data between runs.
 type dataDir string
 
 func (d dataDir) file(name string) string { return filepath.Join(string(d), name) }
 
-// secret returns a secret of the installation, made on the first run.
+// secret returns a secret of the installation. The first run generates it.
 func (d dataDir) secret(name string) (string, error) {
 	text, err := os.ReadFile(d.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +25,7 @@ func (d dataDir) secret(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// read returns the line in a file, "" if there is none.
+// read returns the content of a file without surrounding space, or "" if the file does not exist.
 func (d dataDir) read(name string) (string, error) {
 	text, err := os.ReadFile(d.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func (d dataDir) read(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// trusted returns a file with our own certificate authority and those of another file, if there is one.
+// trusted returns a file with the certificate authority in ownCA and those in othersFile ("" = none).
 func (d dataDir) trusted(ownCA, othersFile string) (string, error) {
 	if othersFile == "" {
 		return ownCA, nil
@@ -60,7 +60,7 @@ func writeJSON(path string, value any) error {
 	return writePrivate(path, append(text, '\n'))
 }
 
-// writePrivate replaces a file in one step; only this user may read it.
+// writePrivate replaces a file atomically. Only this user may read it.
 func writePrivate(path string, content []byte) error {
 	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
 		return err

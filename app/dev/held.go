@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// heldWriter keeps what is written to it until it is released: events arrive before the screen that they belong below.
+// heldWriter buffers its input until it is released. Events can arrive before the program has printed its addresses,
+// and appear below them.
 type heldWriter struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -23,10 +24,10 @@ func (w *heldWriter) Write(text []byte) (int, error) {
 	return w.held.Write(text)
 }
 
-// release lets everything through, what was held first.
+// release writes the buffered input. Further input is written directly.
 func (w *heldWriter) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.released = true
-	_, _ = w.held.WriteTo(w.out) // a terminal that is gone needs no events
+	_, _ = w.held.WriteTo(w.out) // the terminal may be closed
 }

@@ -1,5 +1,5 @@
 // Program dev runs all of Comanda on one machine: PostgreSQL, a Temporal server with its Web UI, the API, a worker, a
-// webhook receiver and demo data. It needs nothing but Go installed, keeps its data between runs and ends on Ctrl-C.
+// webhook receiver and demo data. It needs only Go, keeps its data between runs, and stops on Ctrl-C.
 package main
 
 import (
@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// errInterrupted says that the user did not wait for all to be up.
+// errInterrupted is the error of a start that a signal interrupted.
 var errInterrupted = errors.New("interrupted while starting")
 
-// stopTime is how long everything has to end.
+// stopTime limits a graceful stop of all parts.
 const stopTime = 10 * time.Second
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // a reader of our output who leaves early does not end us
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe on standard output must not end the program
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(signals, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run is the program: it starts everything, says so, and stops it at the first signal, in haste at the second. It
-// returns the exit code.
+// run starts all parts and prints their addresses. It stops them gracefully at the first signal and immediately at the
+// second one. It returns the exit code: 0, 1 for a failure, 2 for an invalid command line.
 func run(signals <-chan os.Signal, args, environ []string, stdout, stderr io.Writer) int {
 	o, err := parseFlags(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -45,7 +45,7 @@ func run(signals <-chan os.Signal, args, environ []string, stdout, stderr io.Wri
 	events := &heldWriter{out: stdout}
 	o.Environ, o.Out, o.Notice = environ, events, stdout
 	interrupted, hurried := onSignals(signals)
-	fmt.Fprintln(stdout, "Starting …")
+	fmt.Fprintln(stdout, "Starting PostgreSQL, Temporal and Comanda …")
 	stack, err := startUntil(interrupted, hurried, o)
 	if err != nil {
 		complain(stderr, err)
@@ -69,8 +69,8 @@ func run(signals <-chan os.Signal, args, environ []string, stdout, stderr io.Wri
 	return code
 }
 
-// startUntil starts everything. It gives up and tidies up when the first context ends, and leaves at once when the
-// second does.
+// startUntil starts all parts. If interrupted ends first, it stops the parts that run and returns errInterrupted. If
+// hurried ends, it returns errInterrupted without waiting for them.
 func startUntil(interrupted, hurried context.Context, o Options) (stack *Stack, err error) {
 	started := make(chan struct{})
 	go func() {
@@ -88,7 +88,7 @@ func startUntil(interrupted, hurried context.Context, o Options) (stack *Stack, 
 	return stack, err
 }
 
-// onSignals returns contexts that end with the first and with the second signal.
+// onSignals returns two contexts, which end at the first and at the second signal.
 func onSignals(signals <-chan os.Signal) (first, second context.Context) {
 	first, endFirst := context.WithCancel(context.Background())
 	second, endSecond := context.WithCancel(context.Background())

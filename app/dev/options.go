@@ -9,51 +9,53 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
 
-// Options says what to start.
+// Options selects the parts to start and their settings.
 type Options struct {
-	Data   string // directory in which everything is kept
-	Port   int    // the API's; the others follow it; 0 takes free ones
-	NoDemo bool   // no demo data
-	Infra  bool   // PostgreSQL, Temporal and its Web UI alone
+	Data   string // directory for all data, logs and keys
+	Port   int    // port of the API; the other ports follow it; 0 = free ports
+	NoDemo bool   // create no demo data
+	Infra  bool   // start only PostgreSQL, Temporal and its Web UI
 	Quiet  bool   // print errors only
 
 	// Environ are environment variables, as from os.Environ.
 	Environ []string
-	// Out receives the webhook receiver's lines; nil discards them.
+	// Out receives the lines of the webhook receiver; nil discards them.
 	Out io.Writer
-	// Notice receives one line when the start waits for a killed run to end; nil discards it.
+	// Notice receives a line if the start waits for an earlier, killed run to end; nil discards it.
 	Notice io.Writer
 }
 
-// parseFlags reads the command line. It returns flag.ErrHelp when that asks for help.
+// parseFlags reads the command line. It returns flag.ErrHelp after printing the usage for -h.
 func parseFlags(args []string, stderr io.Writer) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.Data, "data", ".dev", "keep everything in `DIR`")
-	flags.IntVar(&o.Port, "port", 8443, "port of the API; the others follow it; 0 takes free ones")
-	flags.BoolVar(&o.NoDemo, "no-demo", false, "make no demo data")
-	flags.BoolVar(&o.Infra, "infra", false, "start PostgreSQL, Temporal and its Web UI alone, for comanda serve and worker beside it")
+	flags.StringVar(&o.Data, "data", ".dev", "`DIR` for all data, logs and keys")
+	flags.IntVar(&o.Port, "port", 8443, "port of the API; the other ports follow it; 0 picks free ports")
+	flags.BoolVar(&o.NoDemo, "no-demo", false, "create no demo data")
+	flags.BoolVar(&o.Infra, "infra", false,
+		"start only PostgreSQL, Temporal and its Web UI, and print the environment for comanda serve and worker")
 	flags.BoolVar(&o.Quiet, "quiet", false, "print errors only")
 	if err := flags.Parse(args); err != nil {
 		return Options{}, err
 	}
 	if flags.NArg() > 0 {
-		return Options{}, fmt.Errorf("what is %q? There are flags only, see -h", flags.Arg(0))
+		return Options{}, fmt.Errorf("unexpected argument %q; run with -h for usage", flags.Arg(0))
 	}
 	if last := 65535 - int(portCount) + 1; o.Port < 0 || o.Port > last {
-		return Options{}, fmt.Errorf("--port wants a number from 1 to %d, or 0", last)
+		return Options{}, fmt.Errorf("--port must be from 1 to %d, or 0 for free ports", last)
 	}
 	if o.Data == "" {
-		return Options{}, errors.New("--data wants a directory")
+		return Options{}, errors.New("--data must name a directory")
 	}
 	return o, nil
 }
 
-// env returns an environment variable.
+// env returns an environment variable, or "" if it is not set.
 func (o Options) env(name string) string {
 	for _, variable := range o.Environ {
 		if key, value, _ := strings.Cut(variable, "="); key == name {
@@ -63,13 +65,13 @@ func (o Options) env(name string) string {
 	return ""
 }
 
-// Environment variables that change the Temporal server for experiments, see temporaldev.Tuning. The bench sets them.
+// Environment variables that tune the Temporal server, see temporaldev.Tuning. The benchmark sets them.
 const (
 	visibilityPollRPS = "TEMPORALDEV_VISIBILITY_POLL_RPS"
 	partitions        = "TEMPORALDEV_PARTITIONS"
 )
 
-// tuning reads the variables that change the Temporal server.
+// tuning reads the variables that tune the Temporal server.
 func (o Options) tuning() (tuning temporaldev.Tuning, err error) {
 	for name, value := range map[string]*int{
 		visibilityPollRPS: &tuning.VisibilityPollRPS,
@@ -80,19 +82,34 @@ func (o Options) tuning() (tuning temporaldev.Tuning, err error) {
 			continue
 		}
 		if *value, err = strconv.Atoi(text); err != nil || *value < 0 {
-			return tuning, fmt.Errorf("%s must be a number from 0, not %q", name, text)
+			return tuning, fmt.Errorf("%s must be a number of at least 0, not %q", name, text)
 		}
 	}
 	return tuning, nil
 }
 
-// sets tells whether the environment has a variable whose name begins with a prefix.
+// sets reports whether the environment has a variable whose name begins with a prefix.
 func (o Options) sets(prefix string) bool {
 	return slices.ContainsFunc(o.Environ, func(variable string) bool { return strings.HasPrefix(variable, prefix) })
 }
 
-// settings are the environment of the product: what is decided here, and on top the caller's COMANDA_ variables, save
-// those that the flags decide.
+// withFiles returns the options with the values of the files that variables such as COMANDA_SECRET_KEYS_FILE name.
+func (o Options) withFiles() (Options, error) {
+	environ := map[string]string{}
+	for _, variable := range o.Environ {
+		name, value, _ := strings.Cut(variable, "=")
+		environ[name] = value
+	}
+	environ, err := boot.ReadFiles(environ)
+	o.Environ = nil
+	for name, value := range environ {
+		o.Environ = append(o.Environ, name+"="+value)
+	}
+	return o, err
+}
+
+// settings returns the environment of the product. The caller's COMANDA_ variables override defaults, and decided
+// overrides both.
 func (o Options) settings(decided, defaults map[string]string) map[string]string {
 	settings := map[string]string{}
 	for name, value := range defaults {

@@ -50,16 +50,37 @@ func TestExitCodes(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	o := Options{Environ: []string{"COMANDA_A=ours=a", "COMANDA_B=ours", "COMANDA_C=ours", "DATABASE_URL=ours", "HOME=ours"}}
+	o := Options{Environ: []string{
+		"COMANDA_A=ours=a", "COMANDA_B=ours", "COMANDA_C=ours", "DATABASE_URL=ours", "HOME=ours",
+	}}
 	got := o.settings(
 		map[string]string{"COMANDA_B": "decided", "DATABASE_URL": "decided"},
 		map[string]string{"COMANDA_C": "default", "COMANDA_D": "default"},
 	)
 	want := map[string]string{
-		"COMANDA_A": "ours=a", "COMANDA_B": "decided", "COMANDA_C": "ours", "COMANDA_D": "default", "DATABASE_URL": "decided",
+		"COMANDA_A": "ours=a", "COMANDA_B": "decided", "COMANDA_C": "ours", "COMANDA_D": "default",
+		"DATABASE_URL": "decided",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The key in a file replaces the key of the data directory.
+func TestSettingsInFiles(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte("ours\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := Options{Environ: []string{"COMANDA_SECRET_KEYS_FILE=" + file, "COMANDA_BASE_URL=x=y"}}.withFiles()
+	want := map[string]string{"COMANDA_SECRET_KEYS": "ours", "COMANDA_BASE_URL": "x=y"}
+	got := o.settings(nil, map[string]string{"COMANDA_SECRET_KEYS": "default"})
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("settings: error %v (-want +got):\n%s", err, diff)
+	}
+	if _, err := (Options{Environ: []string{"COMANDA_SMTP_URL_FILE=" + file + "x"}}).withFiles(); err == nil {
+		t.Error("a missing file is accepted")
 	}
 }
 
@@ -73,17 +94,17 @@ func TestTrustedAuthorities(t *testing.T) {
 		}
 	}
 	if got, err := data.trusted(own, ""); err != nil || got != own {
-		t.Errorf("without others: %q, %v", got, err)
+		t.Errorf("without another file: got %q, error %v, want %q", got, err, own)
 	}
 	both, err := data.trusted(own, others)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(both); err != nil || string(text) != "others\nown\n" {
-		t.Errorf("with others: %q, %v", text, err)
+		t.Errorf("with another file: got %q, error %v", text, err)
 	}
 	if _, err := data.trusted(own, "/missing.pem"); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("got no error for a missing file")
 	}
 }
 
@@ -95,7 +116,7 @@ func TestSecretIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := data.secret("key"); err != nil || again != first || len(first) < 32 {
-		t.Errorf("%q, then %q, %v", first, again, err)
+		t.Errorf("first got %q, then %q, error %v; want the same secret of at least 32 characters", first, again, err)
 	}
 }
 
@@ -110,7 +131,7 @@ func TestFreePorts(t *testing.T) {
 	seen := map[int]bool{0: true}
 	for _, u := range uses {
 		if number := p.numbers[u]; seen[number] {
-			t.Errorf("%v has port %d", u, number)
+			t.Errorf("port %d of %v is 0 or has another use", number, u)
 		} else {
 			seen[number] = true
 		}
@@ -120,18 +141,18 @@ func TestFreePorts(t *testing.T) {
 	}
 	number := p.take(apiPort)
 	if _, err := reservePorts(t.Context(), number-int(adminPort), adminPort); err != nil {
-		t.Errorf("a port that was taken over is not free: %v", err)
+		t.Errorf("a port that was taken over cannot be reserved: %v", err)
 	}
 	if _, err := reservePorts(t.Context(), p.numbers[uiPort]-int(adminPort), adminPort); err == nil {
-		t.Error("a port that is held is free")
+		t.Error("a reserved port can be reserved again")
 	}
 }
 
-// TestProvidersOfTheEnvironment: who names a provider is not given another's settings.
-func TestProvidersOfTheEnvironment(t *testing.T) {
+// TestSocialOfEnvironment checks that the mock does not start if the environment configures a provider.
+func TestSocialOfEnvironment(t *testing.T) {
 	t.Parallel()
 	s, settings := &Stack{}, map[string]string{}
-	o := Options{Environ: []string{"COMANDA_APPLE_CLIENT_IDS=ours"}}
+	o := Options{Environ: []string{"COMANDA_APPLE_ISSUER=https://apple.test"}}
 	if err := s.startSocial(o, localca.Files{}, settings); err != nil || len(settings) > 0 || s.Ready.SocialURL != "" {
 		t.Errorf("%v, %v, %q", err, settings, s.Ready.SocialURL)
 	}
@@ -145,8 +166,9 @@ func TestTuning(t *testing.T) {
 	}
 	for _, value := range []string{"few", "-1"} {
 		o := Options{Environ: []string{"TEMPORALDEV_PARTITIONS=" + value}}
-		if _, err := o.tuning(); err == nil || !strings.Contains(err.Error(), "TEMPORALDEV_PARTITIONS must be a number") {
-			t.Errorf("%s: %v", value, err)
+		const want = "TEMPORALDEV_PARTITIONS must be a number"
+		if _, err := o.tuning(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %q", value, err, want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// use is what a port is for. The uses are in the order in which their ports follow --port.
+// use is the purpose of a port. The ports follow --port in the order of these constants.
 type use int
 
 const (
@@ -31,14 +31,14 @@ func (u use) String() string {
 	}[u]
 }
 
-// ports are those of one run. Each is held by a listener until what it is for takes it over, so that two runs which
-// start at once cannot choose the same.
+// ports are the ports of one run. A listener holds each port until its server takes it over, so that two runs that
+// start concurrently cannot choose the same port.
 type ports struct {
 	numbers [portCount]int
 	held    [portCount]net.Listener
 }
 
-// reservePorts holds the ports for the given uses: consecutive from first on or, if that is 0, whichever are free.
+// reservePorts holds the ports of the given uses: consecutive ports starting with first, or free ports if first is 0.
 func reservePorts(ctx context.Context, first int, uses ...use) (*ports, error) {
 	var config net.ListenConfig
 	p := &ports{}
@@ -51,20 +51,20 @@ func reservePorts(ctx context.Context, first int, uses ...use) (*ports, error) {
 		listener, err := config.Listen(ctx, "tcp", p.address(u))
 		if err != nil {
 			p.release()
-			return nil, fmt.Errorf("port %d, meant for %v, is taken: choose other ports with --port", p.numbers[u], u)
+			return nil, fmt.Errorf("port %d for %v is in use; choose other ports with --port", p.numbers[u], u)
 		}
 		p.held[u], p.numbers[u] = listener, listener.Addr().(*net.TCPAddr).Port
 	}
 	return p, nil
 }
 
-// address is where a use listens: on this machine's loopback interface alone.
+// address returns the address of a use, on the loopback interface.
 func (p *ports) address(u use) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.numbers[u]))
 }
 
-// url is where a browser finds what listens there. What speaks plain HTTP has no name: the API's demand for HTTPS holds
-// for every port of its host, and would keep browsers from Temporal's Web UI.
+// url returns the URL of a use for browsers. For plain HTTP it contains the IP address: the API's HSTS header applies
+// to every port of the host localhost, so browsers would refuse Temporal's Web UI there.
 func (p *ports) url(scheme string, u use) string {
 	host := "localhost"
 	if scheme == "http" {
@@ -73,20 +73,20 @@ func (p *ports) url(scheme string, u use) string {
 	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(p.numbers[u]))
 }
 
-// take frees a use's port for a server that is about to listen on it, and returns it.
+// take releases the port of a use for a server that opens it itself, and returns the port.
 func (p *ports) take(u use) int {
-	_ = p.listener(u).Close() // nobody has connected
+	_ = p.listener(u).Close() // no client has connected
 	return p.numbers[u]
 }
 
-// listener hands a use's listener over.
+// listener returns the listener of a use, which then belongs to the caller.
 func (p *ports) listener(u use) net.Listener {
 	listener := p.held[u]
 	p.held[u] = nil
 	return listener
 }
 
-// release frees the ports that nobody took.
+// release closes the listeners that were not handed over.
 func (p *ports) release() {
 	for u := range portCount {
 		if p.held[u] != nil {

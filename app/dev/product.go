@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// attemptStopTime is how long webhooks under way may take when the product stops.
+	// attemptStopTime is the time for attempts in flight to finish when the product stops.
 	attemptStopTime = 4 * time.Second
-	// productStopTime is how much of the time to stop everything the product may use.
+	// productStopTime is the part of stopTime that the product may use.
 	productStopTime = 6 * time.Second
 )
 
-// keyFile keeps the demo's API key, which the database cannot tell.
+// keyFile holds the API key of the demo data, because the database stores only its hash.
 const keyFile = "api.key"
 
-// startProduct starts what is Comanda itself: it migrates the database and fills it with the demo data, then runs the
-// API and a worker, and the receiver beside them. With --infra it says what these need instead.
+// startProduct migrates the database, creates the demo data, and starts the receiver, the API and a worker. With
+// --infra it starts none of them, and s.Ready gets the environment of these programs.
 func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error {
 	files, err := localca.Open(string(s.data), time.Now())
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error 
 	return s.run(ctx, settings)
 }
 
-// settings are the product's environment.
+// settings returns the environment of the product.
 func (s *Stack) settings(o Options, d databases, files localca.Files) (map[string]string, error) {
 	key, err := s.data.secret("secret.key")
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Stack) startReceiver(files localca.Files, out io.Writer) error {
 	return nil
 }
 
-// startSocial starts what plays the providers of social logins, and sets the API to believe it. When the environment
-// has settings of any provider, these alone count.
+// startSocial starts the mock of the social login providers and configures the API to trust it. It does nothing if the
+// environment configures a provider.
 func (s *Stack) startSocial(o Options, files localca.Files, settings map[string]string) error {
 	for _, provider := range app.Providers {
 		if o.sets(social.Setting(provider)) {
@@ -134,7 +134,7 @@ func (s *Stack) startSocial(o Options, files localca.Files, settings map[string]
 	return nil
 }
 
-// seed makes what is missing of the demo data.
+// seed creates the missing demo data.
 func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
 	keyring, err := app.NewKeyring(app.NewSecret(settings["COMANDA_SECRET_KEYS"]))
 	if err != nil {
@@ -155,12 +155,12 @@ func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
-	s.Ready.Users, s.Ready.Stores, s.Ready.PlatformAdmin, s.Ready.Customer = made.Users, made.Stores, &made.PlatformAdmin, &made.Customer
-	s.Ready.APIKey = made.APIKey
+	s.Ready.Users, s.Ready.Stores = made.Users, made.Stores
+	s.Ready.PlatformAdmin, s.Ready.Customer, s.Ready.APIKey = &made.PlatformAdmin, &made.Customer, made.APIKey
 	return writePrivate(s.data.file(keyFile), []byte(made.APIKey+"\n"))
 }
 
-// run runs the API and a worker in this process, and returns when both work.
+// run starts the API and a worker in this process, and returns when both are ready.
 func (s *Stack) run(ctx context.Context, settings map[string]string) error {
 	config, err := boot.Load(settings, boot.API|boot.Worker)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Stack) run(ctx context.Context, settings map[string]string) error {
 		case <-done:
 			return nil
 		case <-ctx.Done():
-			return fmt.Errorf("not ended in time: %w", ctx.Err())
+			return fmt.Errorf("still running after %v: %w", productStopTime, ctx.Err())
 		}
 	})
 	select {

@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// program is a run of this program inside the test's process.
+// program is a run of the program in the process of the test.
 type program struct {
 	data           string
 	signals        chan os.Signal
@@ -22,7 +22,7 @@ type program struct {
 	stdout, stderr buffer
 }
 
-// buffer can be written to and read at the same time.
+// buffer is safe for concurrent reads and writes.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -40,7 +40,7 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// dataDirectory returns a directory that PostgreSQL's user can reach, whoever that is.
+// dataDirectory returns a directory that every user can enter, because PostgreSQL may run as another user.
 func dataDirectory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "comanda-dev-test-*")
@@ -65,8 +65,8 @@ func launch(t *testing.T, data string, args ...string) *program {
 	return p
 }
 
-// ready waits until all is up and returns what the program says about it. Without a PostgreSQL the test is skipped, in
-// CI it fails.
+// ready waits until all parts run and returns the content of ready.json. Without PostgreSQL the test is skipped; in CI
+// it fails.
 func (p *program) ready(t *testing.T) Ready {
 	t.Helper()
 	file := filepath.Join(p.data, readyFile)
@@ -93,7 +93,7 @@ func (p *program) ready(t *testing.T) Ready {
 	}
 }
 
-// stop interrupts the program and checks that it ends in order.
+// stop interrupts the program and checks that it stops gracefully.
 func (p *program) stop(t *testing.T) {
 	t.Helper()
 	asked := time.Now()
@@ -106,11 +106,11 @@ func (p *program) stop(t *testing.T) {
 		t.Errorf("took %v to stop", took)
 	}
 	if _, err := os.Stat(filepath.Join(p.data, readyFile)); !os.IsNotExist(err) {
-		t.Errorf("ready.json is still there: %v", err)
+		t.Errorf("ready.json still exists: %v", err)
 	}
 }
 
-// wantFailure checks that the program does not start and says why on one line.
+// wantFailure checks that the program fails to start, with an error of one line that contains these parts.
 func (p *program) wantFailure(t *testing.T, parts ...string) {
 	t.Helper()
 	if code := <-p.exited; code != 1 {
@@ -122,7 +122,7 @@ func (p *program) wantFailure(t *testing.T, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
-			t.Errorf("printed %q, which does not say %q", text, part)
+			t.Errorf("printed %q, want it to contain %q", text, part)
 		}
 	}
 }

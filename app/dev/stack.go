@@ -21,32 +21,32 @@ import (
 )
 
 const (
-	// namespace is Temporal's for the product.
+	// namespace is the Temporal namespace of the product.
 	namespace = "default"
-	// retention is how long Temporal keeps workflows that have ended.
+	// retention is the time for which Temporal keeps closed workflows.
 	retention = 24 * time.Hour
-	// readyFile is removed as soon as not everything is up.
+	// readyFile exists only while all parts run.
 	readyFile = "ready.json"
 )
 
-// Stack is everything, running.
+// Stack is a running installation.
 type Stack struct {
 	Ready  Ready
 	data   dataDir
 	ports  *ports
-	parts  []part     // in the order of their start
-	failed chan error // why a part ended by itself
+	parts  []part     // in start order
+	failed chan error // the error of the first part that ended unexpectedly
 	done   chan struct{}
 }
 
-// part is something that runs.
+// part is a running part of a stack.
 type part struct {
 	name string
 	stop func(context.Context) error
 }
 
-// Start starts everything in order and returns when all of it is up. If a part does not start, or ctx ends first, what
-// runs already is stopped again.
+// Start starts all parts in order and returns when they run. If a part cannot start, or ctx ends first, Start stops the
+// parts that run and returns the error.
 func Start(ctx context.Context, o Options) (*Stack, error) {
 	data, err := filepath.Abs(o.Data)
 	if err != nil {
@@ -68,6 +68,10 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 }
 
 func (s *Stack) start(ctx context.Context, o Options) error {
+	o, err := o.withFiles()
+	if err != nil {
+		return err
+	}
 	if err := boot.CheckVariables(o.settings(nil, nil)); err != nil { // before PostgreSQL and Temporal start
 		return err
 	}
@@ -89,9 +93,10 @@ func (s *Stack) start(ctx context.Context, o Options) error {
 	return writeJSON(s.data.file(readyFile), s.Ready)
 }
 
-// open takes possession of the data directory and the ports. A run that was killed a moment ago may still hold both.
+// open locks the data directory and reserves the ports. It waits for a run that was killed recently and still uses
+// them.
 func (s *Stack) open(ctx context.Context, o Options) error {
-	// PostgreSQL may have to run as a user who must be able to enter; what is secret is in files of mode 0600.
+	// PostgreSQL may run as another user, which must be able to enter the directory. Secrets are in files of mode 0600.
 	if err := os.MkdirAll(string(s.data), 0o755); err != nil {
 		return err
 	}
@@ -115,8 +120,8 @@ func (s *Stack) open(ctx context.Context, o Options) error {
 	return err
 }
 
-// uses lists what ports are needed for. With fixed ports those of programs that are started beside us may be taken: by
-// these programs.
+// uses returns the uses whose ports must be free. With Infra and fixed ports, the ports of the API and of its admin
+// address may already be in use, by the programs that run on the infrastructure.
 func (o Options) uses() []use {
 	uses := []use{frontendPort, uiPort, historyPort, matchingPort, workerPort}
 	if o.env("DATABASE_URL") == "" {
@@ -131,13 +136,13 @@ func (o Options) uses() []use {
 	return uses
 }
 
-// add notes a part that runs, to be stopped.
+// add registers a running part, which Stop stops.
 func (s *Stack) add(name string, stop func(context.Context) error) {
 	s.parts = append(s.parts, part{name, stop})
 }
 
-// log opens a part's log file for this run, in place of the last one's. It is to be opened before the part starts, so
-// that it is closed after the part has ended.
+// log creates the log file of a part and replaces that of the previous run. Call it before the part starts: parts stop
+// in reverse order, so the file is closed after the part has ended.
 func (s *Stack) log(name string) (*os.File, error) {
 	file, err := os.OpenFile(s.data.file(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -147,29 +152,29 @@ func (s *Stack) log(name string) (*os.File, error) {
 	return file, nil
 }
 
-// watch reports the failure of a part that ends by itself. Its channel yields why, or is closed.
+// watch reports a part that ends unexpectedly. failed yields its error, or is closed if there is no error.
 func (s *Stack) watch(name string, failed <-chan error) {
 	go func() {
 		select {
 		case err := <-failed:
 			if err == nil {
-				err = fmt.Errorf("%s ended by itself", name)
+				err = fmt.Errorf("%s ended unexpectedly", name)
 			}
 			select {
 			case s.failed <- err:
-			default: // the first failure is the one that tells
+			default: // only the first failure is reported
 			}
 		case <-s.done:
 		}
 	}()
 }
 
-// serve serves a handler over HTTPS. Requests under way when it is stopped are cut off.
+// serve serves a handler over HTTPS. Stopping it aborts requests in progress.
 func (s *Stack) serve(name string, u use, files localca.Files, handler http.Handler) {
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong in TLS is theirs to see
+		ErrorLog:          log.New(io.Discard, "", 0), // TLS errors of clients are not ours
 	}
 	listener, failed := s.ports.listener(u), make(chan error, 1)
 	go func() {
@@ -181,10 +186,11 @@ func (s *Stack) serve(name string, u use, files localca.Files, handler http.Hand
 	s.watch(name, failed)
 }
 
-// Failed yields an error when a part ends by itself.
+// Failed returns a channel that yields an error if a part ends unexpectedly.
 func (s *Stack) Failed() <-chan error { return s.failed }
 
-// Stop ends everything, the newest part first. When ctx ends, the rest is stopped in haste; nothing committed is lost.
+// Stop stops all parts in reverse start order. If ctx ends, it stops the remaining parts immediately; committed data is
+// not lost.
 func (s *Stack) Stop(ctx context.Context) error {
 	close(s.done)
 	var errs []error
@@ -196,7 +202,7 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeReady takes back the word that all is up.
+// removeReady removes readyFile if it exists.
 func (s *Stack) removeReady() error {
 	if err := os.Remove(s.data.file(readyFile)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -204,7 +210,7 @@ func (s *Stack) removeReady() error {
 	return nil
 }
 
-// startPostgres starts the private server, unless DATABASE_URL names another one, and makes the databases.
+// startPostgres starts the private server, unless DATABASE_URL is set, and creates the databases.
 func (s *Stack) startPostgres(ctx context.Context, o Options) (databases, error) {
 	url := o.env("DATABASE_URL")
 	if url == "" {
@@ -236,7 +242,7 @@ func (s *Stack) postgres(o Options) localpg.Options {
 	}
 }
 
-// ended turns a channel that is closed into one that yields nil.
+// ended returns a channel of errors that is closed when done is closed.
 func ended(done <-chan struct{}) <-chan error {
 	failed := make(chan error)
 	go func() {

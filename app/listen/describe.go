@@ -9,18 +9,18 @@ import (
 	"github.com/comanda-dev/comanda/app/webhook"
 )
 
-// shown are the members of an event's data that its line has room for, in this order.
+// shown lists the members of an event's data that are printed, in this order.
 var shown = [...]string{
 	"orderId", "name", "email", "status", "partySize", "startAt", "totalMinor", "amountMinor", "priceMinor", "currency",
 	"reason",
 }
 
-// describe renders an event on one line: its type, its id and the shortest telling members of its data.
+// describe formats an event as one line with its type, its id and some members of its data.
 func describe(event webhook.Event) string {
 	var data map[string]any
 	decoder := json.NewDecoder(strings.NewReader(string(event.Data)))
 	decoder.UseNumber()
-	_ = decoder.Decode(&data) // data that is no object has no members
+	_ = decoder.Decode(&data) // data that is not an object has no members
 	line := fmt.Sprintf("%-22s %s", printable(string(event.Type)), printable(event.ID))
 	for _, name := range shown {
 		switch value := data[name].(type) {
@@ -33,7 +33,8 @@ func describe(event webhook.Event) string {
 	return line
 }
 
-// printable keeps a stranger's text from steering the terminal, and short.
+// printable removes control characters from untrusted text, so that it cannot control the terminal, and truncates it to
+// 60 characters.
 func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -1,5 +1,5 @@
-// Package listen is a webhook receiver to watch deliveries with: it verifies them, prints
-// a line about each, and can pass them on.
+// Package listen is a webhook receiver for development: it verifies requests, prints a line for each, and can forward
+// them.
 package listen
 
 import (
@@ -22,27 +22,27 @@ import (
 	"github.com/comanda-dev/comanda/app/webhook"
 )
 
-// patience is how long a sender waits for an answer (spec, Retry policy).
-const patience = 10 * time.Second
+// senderTimeout is the time for which the sender waits for a response (spec, Retry policy).
+const senderTimeout = 10 * time.Second
 
-// Options says how requests are verified and where they are printed.
+// Options configures a [Handler].
 type Options struct {
 	Verifier *webhook.Verifier
-	Out      io.Writer    // gets one line per request
-	JSON     bool         // prints lines of JSON, see [Line]
-	Next     http.Handler // answers what is verified; nil answers 204
+	Out      io.Writer    // receives one line per request
+	JSON     bool         // print each line as JSON, see [Line]
+	Next     http.Handler // handles verified requests; nil responds with 204
 }
 
-// Line is what is printed as JSON about one request.
+// Line is the JSON output for one request.
 type Line struct {
 	ReceivedAt time.Time       `json:"receivedAt"`
-	Status     int             `json:"status"`          // what was answered
-	Event      json.RawMessage `json:"event,omitempty"` // the body, of verified requests only
-	Error      string          `json:"error,omitempty"` // why it was refused, or not passed on
+	Status     int             `json:"status"`          // status of the response
+	Event      json.RawMessage `json:"event,omitempty"` // body of a verified request
+	Error      string          `json:"error,omitempty"` // why the request was refused or could not be forwarded
 }
 
-// Handler receives POSTs at any path. What does not verify is answered with its
-// [webhook.Status] and goes no further.
+// Handler returns a handler for POST requests on any path. A request that cannot be verified gets the [webhook.Status]
+// of its error and is not passed to o.Next.
 func Handler(o Options) http.Handler {
 	if o.Next == nil {
 		o.Next = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -54,7 +54,7 @@ func Handler(o Options) http.Handler {
 
 type handler struct {
 	Options
-	mu sync.Mutex // one line at a time
+	mu sync.Mutex // serializes writes to Out
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,23 +66,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, line.Error, line.Status)
 		return
 	}
-	if line.Event, err = io.ReadAll(r.Body); err != nil { // from memory, where Verify put it
-		panic(err)
+	if line.Event, err = io.ReadAll(r.Body); err != nil {
+		panic(err) // impossible: Verify has read the body into memory
 	}
 	r.Body = io.NopCloser(bytes.NewReader(line.Event))
-	answer := &answer{ResponseWriter: w, status: http.StatusOK}
+	recorder := &responseRecorder{ResponseWriter: w, status: http.StatusOK}
 	defer func() {
-		line.Status, line.Error = answer.status, answer.err
+		line.Status, line.Error = recorder.status, recorder.err
 		text := describe(event) + "  ✓ verified"
 		if line.Status != http.StatusNoContent {
-			text += fmt.Sprintf(", answered %d", line.Status)
+			text += fmt.Sprintf(", response %d", line.Status)
 		}
 		if line.Error != "" {
 			text += ": " + printable(line.Error)
 		}
 		h.print(line, text)
 	}()
-	h.Next.ServeHTTP(answer, r)
+	h.Next.ServeHTTP(recorder, r)
 }
 
 func (h *handler) print(line Line, text string) {
@@ -90,68 +90,68 @@ func (h *handler) print(line Line, text string) {
 	if h.JSON {
 		encoder := json.NewEncoder(&out)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(line); err != nil { // the event has been decoded before
-			panic(err)
+		if err := encoder.Encode(line); err != nil {
+			panic(err) // impossible: the event is valid JSON
 		}
 	} else {
 		fmt.Fprintf(&out, "%s  %s\n", line.ReceivedAt.Local().Format(time.TimeOnly), text)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.Out.Write(out.Bytes()) //nolint:errcheck // whoever closed the pipe does not want to read it
+	h.Out.Write(out.Bytes()) //nolint:errcheck // a closed output must not fail the request
 }
 
-// answer remembers what was answered.
-type answer struct {
+// responseRecorder records the status of a response and the error of forwarding.
+type responseRecorder struct {
 	http.ResponseWriter
 	status int
 	err    string
 }
 
-// WriteHeader sends the status.
-func (a *answer) WriteHeader(status int) {
-	if status >= http.StatusOK { // others only announce it
-		a.status = status
+// WriteHeader records and sends the status. Informational statuses (1xx) are not recorded.
+func (r *responseRecorder) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		r.status = status
 	}
-	a.ResponseWriter.WriteHeader(status)
+	r.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for [http.ResponseController].
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap returns the underlying writer for [http.ResponseController].
+func (r *responseRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Forward passes requests on to an address, with the body's very bytes and the headers,
-// and their answers back. An address that gives none within 10 s makes a 502.
+// Forward returns a handler that sends requests to target with unchanged body and headers, and returns its responses.
+// If target does not respond within 10 s, the response is 502.
 func Forward(target *url.URL) http.Handler {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.Proxy = nil               // the address is near
-	transport.DisableKeepAlives = true  // it may be started anew between requests
-	transport.DisableCompression = true // the headers are the sender's
-	transport.ResponseHeaderTimeout = patience
+	transport.Proxy = nil               // the target is local
+	transport.DisableKeepAlives = true  // the target may restart between requests
+	transport.DisableCompression = true // the request keeps the sender's headers
+	transport.ResponseHeaderTimeout = senderTimeout
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			to := *target
 			r.Out.URL, r.Out.Host = &to, ""
 		},
 		Transport: transport,
-		ErrorLog:  log.New(io.Discard, "", 0), // it is printed in the request's line
+		ErrorLog:  log.New(io.Discard, "", 0), // the line of the request contains the error
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			if a, ok := w.(*answer); ok {
-				a.err = err.Error()
+			if r, ok := w.(*responseRecorder); ok {
+				r.err = err.Error()
 			}
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
 }
 
-// Serve answers until the context ends, and then finishes what is under way. Without a
-// certificate it speaks plain HTTP. It takes the listener over.
+// Serve accepts requests until ctx is done. Then it waits for open requests, at most 10 s, and closes the listener. If
+// certificate is nil, it serves plain HTTP.
 func Serve(ctx context.Context, listener net.Listener, certificate *tls.Certificate, h http.Handler) error {
 	server := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: patience,
-		ReadTimeout:       patience,
+		ReadHeaderTimeout: senderTimeout,
+		ReadTimeout:       senderTimeout,
 		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong in TLS is theirs to see
+		ErrorLog:          log.New(io.Discard, "", 0), // TLS errors of clients are visible to the clients
 	}
 	serve := server.Serve
 	if certificate != nil {
@@ -165,9 +165,9 @@ func Serve(ctx context.Context, listener net.Listener, certificate *tls.Certific
 		return err
 	case <-ctx.Done():
 	}
-	finishing, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer done()
-	if err := server.Shutdown(finishing); !errors.Is(err, context.DeadlineExceeded) {
+	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), senderTimeout)
+	defer cancel()
+	if err := server.Shutdown(shutdown); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return server.Close()

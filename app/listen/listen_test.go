@@ -40,7 +40,7 @@ func options(t *testing.T, out io.Writer) Options {
 	return Options{Verifier: verifier, Out: out}
 }
 
-// delivery is a request signed at a time.
+// delivery returns a request with a signature of the given time.
 func delivery(method, target, key, body string, at time.Time) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -57,36 +57,44 @@ func handle(o Options, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestLines(t *testing.T) {
+func TestHandlerOutput(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 1<<20+1)
+	const stale = "✗ the timestamp is outside the tolerance: 5m1s, limit 5m0s"
 	for name, test := range map[string]struct {
 		key, body string
 		at        time.Time
 		status    int
 		line      string
 	}{
-		"genuine":  {secret, event, now, 204, "order.created          evt_1  orderId=1042  name=Zoë <3  totalMinor=1850  currency=EUR  ✓ verified"},
-		"forged":   {strings.Repeat("x", 32), event, now, 401, "✗ the signature does not match"},
-		"old":      {secret, event, now.Add(-301 * time.Second), 401, "✗ the timestamp is too far from now: 5m1s, more than 5m0s"},
-		"early":    {secret, event, now.Add(301 * time.Second), 401, "✗ the timestamp is too far from now: 5m1s, more than 5m0s"},
-		"no event": {secret, "{}", now, 400, "✗ the body is not an event: it has no id or no type"},
-		"large":    {secret, large, now, 413, "✗ the body is too large: it has more than 1048576 bytes"},
-		"steering": {secret, `{"id":"evt_1","type":"\u001b[2Jx","data":[]}`, now, 204, "[2Jx                   evt_1  ✓ verified"},
+		"genuine": {
+			secret, event, now, 204,
+			"order.created          evt_1  orderId=1042  name=Zoë <3  totalMinor=1850  currency=EUR  ✓ verified",
+		},
+		"forged":       {strings.Repeat("x", 32), event, now, 401, "✗ the signature does not match"},
+		"too old":      {secret, event, now.Add(-301 * time.Second), 401, stale},
+		"too early":    {secret, event, now.Add(301 * time.Second), 401, stale},
+		"not an event": {secret, "{}", now, 400, "✗ the body is not an event: id or type is missing"},
+		"too large":    {secret, large, now, 413, "✗ the body is too large: the limit is 1048576 bytes"},
+		"control characters": {
+			secret, `{"id":"evt_1","type":"\u001b[2Jx","data":[]}`, now, 204,
+			"[2Jx                   evt_1  ✓ verified",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var text, lines bytes.Buffer
 			o := options(t, &text)
 			w := handle(o, delivery(http.MethodPost, "/any/path", test.key, test.body, test.at))
-			if want := now.Local().Format(time.TimeOnly) + "  " + test.line + "\n"; w.Code != test.status || text.String() != want {
-				t.Errorf("answered %d, printed %q, want %d %q", w.Code, &text, test.status, want)
+			wantText := now.Local().Format(time.TimeOnly) + "  " + test.line + "\n"
+			if w.Code != test.status || text.String() != wantText {
+				t.Errorf("status %d, output %q, want %d, %q", w.Code, &text, test.status, wantText)
 			}
 			o.JSON, o.Out = true, &lines
 			handle(o, delivery(http.MethodPost, "/any/path", test.key, test.body, test.at))
 			var line Line
 			if err := json.Unmarshal(lines.Bytes(), &line); err != nil || strings.Count(lines.String(), "\n") != 1 {
-				t.Fatalf("%q: %v", &lines, err)
+				t.Fatalf("JSON output %q: %v, want one line", &lines, err)
 			}
 			want := Line{ReceivedAt: now, Status: test.status}
 			if test.status == 204 {
@@ -99,14 +107,15 @@ func TestLines(t *testing.T) {
 				want.Error = strings.TrimPrefix(test.line, "✗ ")
 			}
 			if diff := cmp.Diff(want, line); diff != "" {
-				t.Error(diff)
+				t.Errorf("JSON line (-want +got):\n%s", diff)
 			}
 		})
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPut} {
 		var out bytes.Buffer
-		if w := handle(options(t, &out), delivery(method, "/", secret, event, now)); w.Code != http.StatusMethodNotAllowed || out.Len() > 0 {
-			t.Errorf("%s: %d %s", method, w.Code, &out)
+		w := handle(options(t, &out), delivery(method, "/", secret, event, now))
+		if w.Code != http.StatusMethodNotAllowed || out.Len() > 0 {
+			t.Errorf("%s: status %d, output %q, want 405 and no output", method, w.Code, &out)
 		}
 	}
 }
@@ -141,36 +150,37 @@ func TestForward(t *testing.T) {
 		out.Reset()
 		w := handle(o, delivery(http.MethodPost, "/hook?b=2", secret, event, now))
 		if w.Code != status || status != 204 && w.Body.String() != "thanks" || w.Header().Get("X-Answer") != "yes" {
-			t.Errorf("answered %d %s, want %d", w.Code, w.Body, status)
+			t.Errorf("response %d %s, want the target's response with %d", w.Code, w.Body, status)
 		}
 		if diff := cmp.Diff([]string{"POST /inbox?a=1 " + event}, got); diff != "" {
-			t.Error(diff)
+			t.Errorf("forwarded requests (-want +got):\n%s", diff)
 		}
-		want := "✓ verified, answered " + strconv.Itoa(status) + "\n"
+		want := "✓ verified, response " + strconv.Itoa(status) + "\n"
 		if status == 204 {
 			want = "✓ verified\n"
 		}
 		if !strings.HasSuffix(out.String(), want) {
-			t.Errorf("printed %q, want %q", &out, want)
+			t.Errorf("output %q, want the suffix %q", &out, want)
 		}
 		for name := range request.Header {
 			if header.Get(name) != request.Header.Get(name) {
-				t.Errorf("%s: %q was passed on as %q", name, request.Header.Get(name), header.Get(name))
+				t.Errorf("forwarded header %s: %q, want %q", name, header.Get(name), request.Header.Get(name))
 			}
 		}
 		for name := range header {
 			if name != "Content-Length" && name != "Connection" && request.Header.Get(name) == "" {
-				t.Errorf("%s: %s was added", name, header.Get(name))
+				t.Errorf("forwarded header %s: %q, want none", name, header.Get(name))
 			}
 		}
 	}
 
 	got = nil
 	for _, refused := range []*http.Request{
-		delivery(http.MethodPost, "/", strings.Repeat("x", 32), event, now), delivery(http.MethodPost, "/", secret, event, now.Add(-time.Hour)),
+		delivery(http.MethodPost, "/", strings.Repeat("x", 32), event, now),
+		delivery(http.MethodPost, "/", secret, event, now.Add(-time.Hour)),
 	} {
 		if w := handle(o, refused); w.Code != http.StatusUnauthorized || len(got) > 0 {
-			t.Errorf("answered %d, passed on %q", w.Code, got)
+			t.Errorf("unverified request: status %d, forwarded %q, want 401 and nothing forwarded", w.Code, got)
 		}
 	}
 
@@ -179,14 +189,16 @@ func TestForward(t *testing.T) {
 	o.JSON = true
 	w := handle(o, delivery(http.MethodPost, "/", secret, event, now))
 	var line Line
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil || w.Code != http.StatusBadGateway || line.Status != w.Code ||
+	err = json.Unmarshal(out.Bytes(), &line)
+	if err != nil || w.Code != http.StatusBadGateway || line.Status != w.Code ||
 		!strings.Contains(line.Error, "refused") || len(line.Event) == 0 {
-		t.Errorf("nobody is there: answered %d, printed %s, %v", w.Code, &out, err)
+		t.Errorf("target not reachable: status %d, output %s, %v, want 502 with the event and an error",
+			w.Code, &out, err)
 	}
 }
 
-// An answer that breaks off is not taken for a whole one, and its line is printed.
-func TestForwardBreaksOff(t *testing.T) {
+// If the target closes the connection within its response, so does the handler, and the request's line is printed.
+func TestForwardIncompleteResponse(t *testing.T) {
 	t.Parallel()
 	local := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "10")
@@ -209,20 +221,20 @@ func TestForwardBreaksOff(t *testing.T) {
 		response.Body.Close()
 	}
 	if err == nil {
-		t.Error("it looks whole")
+		t.Error("the response was read completely, want an error")
 	}
 	front.Close() // waits for the handler
-	if !strings.HasSuffix(out.String(), "✓ verified, answered 200\n") {
-		t.Errorf("printed %q", &out)
+	if want := "✓ verified, response 200\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("output %q, want the suffix %q", &out, want)
 	}
 }
 
-func TestServeFinishesWhatIsUnderWay(t *testing.T) {
+func TestServeFinishesOpenRequests(t *testing.T) {
 	t.Parallel()
-	borrowed := httptest.NewUnstartedServer(nil)
-	borrowed.StartTLS()
-	t.Cleanup(borrowed.Close)
-	for name, certificate := range map[string]*tls.Certificate{"http": nil, "https": &borrowed.TLS.Certificates[0]} {
+	tlsServer := httptest.NewUnstartedServer(nil) // provides a certificate and a client that trusts it
+	tlsServer.StartTLS()
+	t.Cleanup(tlsServer.Close)
+	for name, certificate := range map[string]*tls.Certificate{"http": nil, "https": &tlsServer.TLS.Certificates[0]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -232,31 +244,30 @@ func TestServeFinishesWhatIsUnderWay(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			served := make(chan error, 1)
 			address := name + "://" + listener.Addr().String()
-			go func() {
-				served <- Serve(ctx, listener, certificate, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					stop()
-					for { // until nobody else is let in
-						connection, err := net.Dial("tcp", listener.Addr().String())
-						if err != nil {
-							break
-						}
-						connection.Close()
+			handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				stop()
+				for { // until the server refuses new connections
+					connection, err := net.Dial("tcp", listener.Addr().String())
+					if err != nil {
+						break
 					}
-					w.WriteHeader(http.StatusTeapot)
-				}))
-			}()
-			response, err := borrowed.Client().Post(address, "", nil)
+					connection.Close()
+				}
+				w.WriteHeader(http.StatusTeapot)
+			})
+			go func() { served <- Serve(ctx, listener, certificate, handler) }()
+			response, err := tlsServer.Client().Post(address, "", nil)
 			if err != nil || response.StatusCode != http.StatusTeapot {
-				t.Errorf("%v, %v", response, err)
+				t.Errorf("request open at the end: %v, %v, want status 418", response, err)
 			}
 			if err := <-served; err != nil {
-				t.Error(err)
+				t.Errorf("Serve returned %v, want nil", err)
 			}
 		})
 	}
 }
 
-func TestServeSaysWhyItEnds(t *testing.T) {
+func TestServeReturnsListenerError(t *testing.T) {
 	t.Parallel()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -264,6 +275,6 @@ func TestServeSaysWhyItEnds(t *testing.T) {
 	}
 	listener.Close()
 	if err := Serve(t.Context(), listener, nil, nil); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
+		t.Errorf("Serve on a closed listener: %v, want %v", err, net.ErrClosed)
 	}
 }

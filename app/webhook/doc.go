@@ -1,7 +1,6 @@
-// Package webhook is for receivers of Comanda's webhooks: a [Verifier] tells with one call
-// whether a request is genuine, and which [Event] it brings. It needs nothing but the
-// standard library.
+// Package webhook verifies Comanda's webhooks in receivers. One call of a [Verifier] checks the signature of a request
+// and returns its [Event]. The package depends only on the standard library.
 //
-// An event may arrive more than once. Its id, which is signed as part of the body, tells
-// duplicates; the header X-Webhook-Id is not signed and is not looked at.
+// An event may arrive more than once. Use its id to detect duplicates: the id is part of the signed body. The header
+// X-Webhook-Id is not signed, and the package ignores it.
 package webhook

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Event is what a genuine request brings.
+// Event is the content of a verified request.
 type Event struct {
-	ID        string          `json:"id"` // the same whenever the event is delivered again
+	ID        string          `json:"id"` // the same in every delivery of the event
 	Type      EventType       `json:"type"`
 	StoreID   string          `json:"storeId"`
-	Timestamp time.Time       `json:"timestamp"` // when it happened
-	Data      json.RawMessage `json:"data"`      // what the type says it is
+	Timestamp time.Time       `json:"timestamp"` // time of the event
+	Data      json.RawMessage `json:"data"`      // its members depend on the type
 }
 
-// EventType names what happened. Types may be added: accept those you do not know.
+// EventType is the type of an event. New types may be added at any time: respond with 2xx to unknown types.
 type EventType string
 
 const (
@@ -33,7 +33,7 @@ const (
 	ReservationConfirmed EventType = "reservation.confirmed"
 	ReservationCancelled EventType = "reservation.cancelled"
 
-	// TestPing is sent on request to try a receiver out; nobody subscribes to it.
+	// TestPing is the type of the event that the test operation sends. Webhooks cannot subscribe to it.
 	TestPing EventType = "test.ping"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// snippet returns the one block of a language in the README's section on receivers.
+// snippet returns the code block of a language in the README's section on receivers.
 func snippet(t *testing.T, language string) []byte {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
@@ -30,12 +30,12 @@ func snippet(t *testing.T, language string) []byte {
 	_, code, ok := strings.Cut(section, "\n```"+language+"\n")
 	code, rest, closed := strings.Cut(code, "\n```\n")
 	if !ok || !closed || strings.Contains(rest, "\n```"+language+"\n") {
-		t.Fatalf("the README does not have one receiver in %s", language)
+		t.Fatalf("the README's section must have exactly one code block in %s", language)
 	}
 	return []byte(code + "\n")
 }
 
-// need skips the test where a program is missing; where everything must run it fails.
+// need skips the test if a program is not installed. In CI, it fails the test.
 func need(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -46,15 +46,14 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// process is a receiver of the README that runs.
+// process is a running receiver of the README.
 type process struct {
 	url    string
 	exited chan error
-	output bytes.Buffer // to read once it has exited
+	output bytes.Buffer // may be read after the process has exited
 }
 
-// start runs a receiver until the test ends, and waits until it can be reached or has
-// exited.
+// start runs a receiver until the test ends. It waits until the receiver accepts connections or has exited.
 func start(t *testing.T, command []string, secret string) *process {
 	t.Helper()
 	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -92,14 +91,15 @@ func start(t *testing.T, command []string, secret string) *process {
 	}
 }
 
-// send makes the request that the service would make at a time, to the secret's holder.
+// send sends the request that the service sends at a given time, with the given secret.
 func send(t *testing.T, url, secret string, at time.Time, change func(*http.Request)) (int, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header = activities.Headers(app.Outgoing{EventID: "evt_1", EventAt: at, Body: []byte(body), Secret: app.NewSecret(secret)}, at)
+	out := app.Outgoing{EventID: "evt_1", EventAt: at, Body: []byte(body), Secret: app.NewSecret(secret)}
+	r.Header = activities.Headers(out, at)
 	change(r)
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -118,14 +118,16 @@ func TestReadmeReceivers(t *testing.T) {
 	}{
 		"go": {"go", "main.go", func(t *testing.T, file string) []string {
 			binary := strings.TrimSuffix(file, ".go") + ".exe"
-			// From here, so that the module that it imports is this one.
+			// Built in this directory, so that the program imports this module.
 			if out, err := exec.Command("go", "build", "-o", binary, file).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			return []string{binary}
 		}},
-		"js":     {"node", "receiver.mjs", func(_ *testing.T, file string) []string { return []string{"node", file} }},
-		"python": {"python3", "receiver.py", func(_ *testing.T, file string) []string { return []string{"python3", file} }},
+		"js": {"node", "receiver.mjs", func(_ *testing.T, file string) []string { return []string{"node", file} }},
+		"python": {"python3", "receiver.py", func(_ *testing.T, file string) []string {
+			return []string{"python3", file}
+		}},
 	} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
@@ -138,11 +140,11 @@ func TestReadmeReceivers(t *testing.T) {
 			command := program.run(t, file)
 
 			receiver := start(t, command, secret)
-			for range 3 { // somebody else may have taken its port
+			for range 3 { // another process may have taken the port
 				if len(receiver.exited) == 0 {
 					break
 				}
-				t.Logf("it ended: %v\n%s", <-receiver.exited, &receiver.output)
+				t.Logf("the receiver exited: %v\n%s", <-receiver.exited, &receiver.output)
 				receiver = start(t, command, secret)
 			}
 			check(t, receiver)
@@ -151,20 +153,20 @@ func TestReadmeReceivers(t *testing.T) {
 			select {
 			case err := <-without.exited:
 				if _, failed := errors.AsType[*exec.ExitError](err); !failed {
-					t.Errorf("without a secret it ended with %v", err)
+					t.Errorf("without a secret, the receiver exited with %v, want a failure", err)
 				}
 			default:
-				t.Error("it goes without a secret")
+				t.Error("without a secret, the receiver runs, want a failure at the start")
 			}
 		})
 	}
 }
 
-// check sends a receiver what it must take and what it must not.
+// check sends genuine and forged requests to a receiver and checks the status of each response.
 func check(t *testing.T, receiver *process) {
 	t.Helper()
 	same := func(*http.Request) {}
-	alone := func(r *http.Request) { r.Header.Del("Webhook-Signature") } // the spec's headers without the standard's
+	alone := func(r *http.Request) { r.Header.Del("Webhook-Signature") } // leaves X-Webhook-Signature only
 	now := time.Now()
 	for _, test := range []struct {
 		name   string
@@ -174,24 +176,24 @@ func check(t *testing.T, receiver *process) {
 		want   int
 	}{
 		{"genuine", secret, now, same, 204},
-		{"the spec's headers alone", secret, now, alone, 204},
-		{"a while ago", secret, now.Add(-240 * time.Second), same, 204},
-		{"soon", secret, now.Add(240 * time.Second), same, 204},
-		{"stale", secret, now.Add(-360 * time.Second), same, 401},
-		{"too early", secret, now.Add(360 * time.Second), same, 401},
-		{"a foreign secret", other, now, same, 401},
-		{"no secret", "", now, same, 401},
-		{"tampered with", secret, now, func(r *http.Request) {
+		{"X-Webhook-Signature only", secret, now, alone, 204},
+		{"240 s old", secret, now.Add(-240 * time.Second), same, 204},
+		{"240 s early", secret, now.Add(240 * time.Second), same, 204},
+		{"360 s old", secret, now.Add(-360 * time.Second), same, 401},
+		{"360 s early", secret, now.Add(360 * time.Second), same, 401},
+		{"unknown secret", other, now, same, 401},
+		{"empty secret", "", now, same, 401},
+		{"modified body", secret, now, func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader(strings.Replace(body, "1900", "1901", 1)))
 		}, 401},
-		{"another timestamp", secret, now.Add(-360 * time.Second), func(r *http.Request) {
+		{"modified timestamp", secret, now.Add(-360 * time.Second), func(r *http.Request) {
 			r.Header.Set("X-Webhook-Timestamp", fmt.Sprint(now.Unix()))
 		}, 401},
-		{"a signature cut short", secret, now, func(r *http.Request) {
+		{"truncated signature", secret, now, func(r *http.Request) {
 			r.Header.Set("X-Webhook-Signature", r.Header.Get("X-Webhook-Signature")[:62])
 			alone(r)
 		}, 401},
-		{"a signature in other letters", secret, now, func(r *http.Request) {
+		{"signature not in ASCII", secret, now, func(r *http.Request) {
 			r.Header.Set("X-Webhook-Signature", "ключ")
 			alone(r)
 		}, 401},
@@ -203,15 +205,15 @@ func check(t *testing.T, receiver *process) {
 		{"too large", secret, now, func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", 1<<20+1))), 1<<20+1
 		}, 413},
-		{"broken off", secret, now, func(r *http.Request) {
+		{"incomplete body", secret, now, func(r *http.Request) {
 			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))+1
 		}, 0},
-		{"genuine after all that", secret, now, same, 204},
+		{"genuine after invalid requests", secret, now, same, 204},
 	} {
 		status, err := send(t, receiver.url, test.secret, test.at, test.change)
-		cut := err != nil && (test.want == 413 || test.want == 0) // hanging up is an answer, too
-		if status != test.want && !cut {
-			t.Errorf("%s: answered %d, %v; want %d", test.name, status, err, test.want)
+		closed := err != nil && (test.want == 413 || test.want == 0) // the receiver may also close the connection
+		if status != test.want && !closed {
+			t.Errorf("%s: status %d, %v, want %d", test.name, status, err, test.want)
 		}
 	}
 }

@@ -18,100 +18,101 @@ import (
 	"unicode/utf8"
 )
 
-// Why a request is refused. Errors are compared with [errors.Is]; they say more, and never
-// a secret.
+// Errors of [Verifier.Verify] and [Verifier.VerifyBody]. Compare them with [errors.Is]: the returned errors wrap them
+// and add details, but never a secret.
 var (
 	ErrTooLarge      = errors.New("webhook: the body is too large")
-	ErrMissingHeader = errors.New("webhook: a header is missing or unreadable")
+	ErrMissingHeader = errors.New("webhook: a header is missing or malformed")
 	ErrSignature     = errors.New("webhook: the signature does not match")
-	// ErrStale is about a request with a matching signature: somebody sends it again, or
-	// one of the clocks is wrong.
-	ErrStale = errors.New("webhook: the timestamp is too far from now")
-	// ErrMalformed is about a genuine request whose body is no event.
+	// ErrStale means that the signature matches but the timestamp is outside the tolerance: the request is a copy of an
+	// earlier one, or a clock is wrong.
+	ErrStale = errors.New("webhook: the timestamp is outside the tolerance")
+	// ErrMalformed means that the signature matches but the body is not an event.
 	ErrMalformed = errors.New("webhook: the body is not an event")
 )
 
-// minSecret is how many characters a webhook's secret has at least.
+// minSecret is the minimum length of a webhook's secret in characters.
 const minSecret = 32
 
-// Verifier tells genuine requests from others. Its fields may be changed before its first
-// use; after that it is safe for concurrent use.
+// Verifier verifies requests. Its fields may be changed before the first use. After that, it is safe for concurrent
+// use.
 type Verifier struct {
-	Tolerance time.Duration    // how far a timestamp may be from now, both ways: 300 s
-	MaxBody   int64            // how many bytes a body may have: 1 MiB
-	Now       func() time.Time // the clock: time.Now
+	Tolerance time.Duration    // maximum difference between a timestamp and now, in both directions; default 300 s
+	MaxBody   int64            // maximum size of a body in bytes; default 1 MiB
+	Now       func() time.Time // clock; default time.Now
 
 	secrets [][]byte
 }
 
-// New makes a verifier for what is signed with any of the secrets. While a secret is being
-// changed, give the new one and the old one. It refuses to go without a secret and with
-// one of fewer than 32 characters, which no webhook has: what an unset variable holds
-// would let everybody sign.
+// New returns a verifier that accepts requests signed with any of the secrets. While you rotate a secret, pass the new
+// and the previous one. New returns an error if there is no secret, or if a secret has fewer than 32 characters. This
+// prevents the use of an unset variable, with which anyone could sign.
 func New(secrets ...string) (*Verifier, error) {
 	if len(secrets) == 0 {
-		return nil, errors.New("webhook: there is no secret")
+		return nil, errors.New("webhook: no secret was given")
 	}
 	v := &Verifier{Tolerance: 300 * time.Second, MaxBody: 1 << 20, Now: time.Now}
 	for i, secret := range secrets {
 		if utf8.RuneCountInString(secret) < minSecret {
-			return nil, fmt.Errorf("webhook: secret %d of %d has fewer than %d characters", i+1, len(secrets), minSecret)
+			return nil, fmt.Errorf("webhook: secret %d of %d has fewer than %d characters",
+				i+1, len(secrets), minSecret)
 		}
 		v.secrets = append(v.secrets, []byte(secret))
 	}
 	return v, nil
 }
 
-// Format keeps the secrets out of whatever a verifier is printed to.
+// Format prints "webhook.Verifier" for every verb, so that the secrets do not appear in logs.
 func (v Verifier) Format(f fmt.State, _ rune) { io.WriteString(f, "webhook.Verifier") }
 
-// Verify reads a request's body and returns its event if the request is genuine. The body
-// can be read once more afterwards, unless it was too large or broke off. Besides this
-// package's errors it returns those of reading.
+// Verify reads the body of a request, verifies the request and returns its event. Afterwards, r.Body can be read again,
+// unless the body was too large or could not be read. Verify returns the errors of this package and of reading the
+// body.
 func (v *Verifier) Verify(r *http.Request) (Event, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, v.MaxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return Event{}, fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, v.MaxBody)
+		return Event{}, fmt.Errorf("%w: the limit is %d bytes", ErrTooLarge, v.MaxBody)
 	}
 	if err != nil {
-		return Event{}, fmt.Errorf("webhook: read the body: %w", err)
+		return Event{}, fmt.Errorf("webhook: cannot read the body: %w", err)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	return v.VerifyBody(r.Header, body)
 }
 
-// VerifyBody returns the event of a request if it is genuine: its timestamp is close to
-// now and its signature is that of the timestamp and the body's very bytes.
+// VerifyBody verifies a request with a body that has already been read, and returns its event. A request is genuine if
+// a signature of the timestamp and the exact bytes of the body matches, and the timestamp is within the tolerance.
 //
-// A request is signed with X-Webhook-Signature, with the headers of Standard Webhooks
-// (webhook-id, webhook-timestamp, webhook-signature), or with both, of which one must
-// match: while a secret is being changed, only the latter know the old one, too.
+// The signature is in X-Webhook-Signature or in the headers of Standard Webhooks (webhook-id, webhook-timestamp,
+// webhook-signature). If a request has both, one must match: during the rotation of a secret, only the headers of
+// Standard Webhooks also carry a signature with the previous secret.
 func (v *Verifier) VerifyBody(header http.Header, body []byte) (Event, error) {
 	claim, err := v.match(header, body)
 	if err != nil {
 		return Event{}, err
 	}
 	if off := v.Now().Sub(claim.at).Abs(); off > v.Tolerance {
-		return Event{}, fmt.Errorf("%w: %v, more than %v", ErrStale, off.Round(time.Second), v.Tolerance)
+		return Event{}, fmt.Errorf("%w: %v, limit %v", ErrStale, off.Round(time.Second), v.Tolerance)
 	}
 	var event Event
 	if err := json.Unmarshal(body, &event); err != nil {
 		return Event{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if event.ID == "" || event.Type == "" {
-		return Event{}, fmt.Errorf("%w: it has no id or no type", ErrMalformed)
+		return Event{}, fmt.Errorf("%w: id or type is missing", ErrMalformed)
 	}
 	return event, nil
 }
 
-// claim is what a request says of its signature.
+// claim is the content of a request's signature headers.
 type claim struct {
 	at         time.Time
-	prefix     string   // what is signed before the body
-	signatures [][]byte // any of them may match
+	prefix     string   // signed bytes before the body
+	signatures [][]byte // one of them must match
 }
 
-// match returns the claim of a request that a signature proves.
+// match returns the claim of a request if one of its signatures matches. The error is about X-Webhook-Signature unless
+// the request has only the headers of Standard Webhooks.
 func (v *Verifier) match(header http.Header, body []byte) (claim, error) {
 	c, err := read(header)
 	if err == nil && !v.signed(c, body) {
@@ -167,7 +168,7 @@ func readStandard(header http.Header) (claim, error) {
 	return c, nil
 }
 
-// timestamp returns a header of Unix seconds as it stands there, and its time.
+// timestamp returns a header with Unix seconds as text, which is part of the signed bytes, and as a time.
 func timestamp(header http.Header, name string) (string, time.Time, error) {
 	text := header.Get(name)
 	seconds, err := strconv.ParseInt(text, 10, 64)
@@ -177,7 +178,7 @@ func timestamp(header http.Header, name string) (string, time.Time, error) {
 	return text, time.Unix(seconds, 0), nil
 }
 
-// signed compares every signature with that of every secret, each in constant time.
+// signed reports whether a signature of the claim matches a secret. It compares all of them in constant time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	match := false
 	for _, secret := range v.secrets {
@@ -192,15 +193,15 @@ func (v *Verifier) signed(c claim, body []byte) bool {
 	return match
 }
 
-// Handler receives events: it verifies each POST and calls receive with what is genuine.
-// It answers 204 when receive returns nil, 500 otherwise, so that the event comes again
-// later, and the [Status] of the error to what it refuses, saying why. Receive should
-// return within 5 seconds, and nil for types it does not know.
+// Handler returns a receiver: it verifies each POST and calls receive with the event. The response is 204 if receive
+// returns nil, otherwise 500, so that the event is delivered again later. A request that cannot be verified gets the
+// [Status] and the text of the error. receive should return within 5 seconds, and it should return nil for unknown
+// event types.
 func (v *Verifier) Handler(receive func(context.Context, Event) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
-			http.Error(w, "webhook: send a POST", http.StatusMethodNotAllowed)
+			http.Error(w, "webhook: the method must be POST", http.StatusMethodNotAllowed)
 			return
 		}
 		event, err := v.Verify(r)
@@ -209,15 +210,15 @@ func (v *Verifier) Handler(receive func(context.Context, Event) error) http.Hand
 			return
 		}
 		if receive(r.Context(), event) != nil {
-			http.Error(w, "webhook: it was not received", http.StatusInternalServerError)
+			http.Error(w, "webhook: the event could not be processed", http.StatusInternalServerError)
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
 }
 
-// Status returns what to answer to a request that [Verifier.Verify] refused: 413 for
-// [ErrTooLarge], 401 for [ErrMissingHeader], [ErrSignature] and [ErrStale], else 400.
+// Status returns the HTTP status for an error of [Verifier.Verify]: 413 for [ErrTooLarge], 401 for [ErrMissingHeader],
+// [ErrSignature] and [ErrStale], otherwise 400.
 func Status(err error) int {
 	switch {
 	case errors.Is(err, ErrTooLarge):

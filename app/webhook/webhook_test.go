@@ -26,7 +26,8 @@ import (
 const (
 	secret = "a secret of 32 characters or more"
 	other  = "another secret, just as long as that"
-	body   = `{"id":"evt_1","type":"order.created","storeId":"sto_1","timestamp":"2026-03-14T12:00:00.250Z","data":{"totalMinor":1900}}`
+	body   = `{"id":"evt_1","type":"order.created","storeId":"sto_1",` +
+		`"timestamp":"2026-03-14T12:00:00.250Z","data":{"totalMinor":1900}}`
 )
 
 var now = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -41,7 +42,7 @@ func verifier(t testing.TB, secrets ...string) *webhook.Verifier {
 	return v
 }
 
-// spec returns the headers of the specification.
+// spec returns headers with X-Webhook-Signature.
 func spec(secret string, at time.Time, body string) http.Header {
 	return http.Header{
 		"X-Webhook-Id":        {"evt_1"},
@@ -50,7 +51,7 @@ func spec(secret string, at time.Time, body string) http.Header {
 	}
 }
 
-// standard returns the headers of Standard Webhooks.
+// standard returns headers with a signature of Standard Webhooks.
 func standard(secret string, at time.Time, body string) http.Header {
 	return http.Header{
 		"Webhook-Id":        {"evt_1"},
@@ -59,7 +60,7 @@ func standard(secret string, at time.Time, body string) http.Header {
 	}
 }
 
-// with returns headers with some set, or removed where the value is "-".
+// with returns a copy of header with the given pairs of name and value. The value "-" removes the header.
 func with(header http.Header, pairs ...string) http.Header {
 	header = header.Clone()
 	for pair := range slices.Chunk(pairs, 2) {
@@ -81,69 +82,78 @@ func join(a, b http.Header) http.Header {
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	std := standard(secret, now, body)
-	signature := std.Get("Webhook-Signature")
+	ours, std := spec(secret, now, body), standard(secret, now, body)
+	hex, signature := ours.Get("X-Webhook-Signature"), std.Get("Webhook-Signature")
+	const id, at = "X-Webhook-Id", "X-Webhook-Timestamp"
+	const unknownType = `{"id":"evt_1","type":"new.type"}`
+	unknown := strings.Repeat("x", 32) // a secret that the verifier does not have
+	nextSecond := strconv.FormatInt(now.Unix()+1, 10)
 	for name, test := range map[string]struct {
 		header http.Header
 		body   string
 		want   error
 	}{
-		"genuine":                      {spec(secret, now, body), body, nil},
-		"the second secret":            {spec(other, now, body), body, nil},
-		"upper case":                   {with(spec(secret, now, body), "X-Webhook-Signature", strings.ToUpper(spec(secret, now, body).Get("X-Webhook-Signature"))), body, nil},
-		"a stranger's secret":          {spec(strings.Repeat("x", 32), now, body), body, webhook.ErrSignature},
-		"no secret at all":             {spec("", now, body), body, webhook.ErrSignature},
-		"another body":                 {spec(secret, now, body), body + " ", webhook.ErrSignature},
-		"another timestamp":            {with(spec(secret, now, body), "X-Webhook-Timestamp", strconv.FormatInt(now.Unix()+1, 10)), body, webhook.ErrSignature},
-		"cut short":                    {with(spec(secret, now, body), "X-Webhook-Signature", spec(secret, now, body).Get("X-Webhook-Signature")[:32]), body, webhook.ErrSignature},
-		"not hexadecimal":              {with(spec(secret, now, body), "X-Webhook-Signature", "zz"), body, webhook.ErrSignature},
-		"an empty signature":           {with(spec(secret, now, body), "X-Webhook-Signature", ""), body, webhook.ErrSignature},
-		"300 s old":                    {spec(secret, now.Add(-300*time.Second), body), body, nil},
-		"301 s old":                    {spec(secret, now.Add(-301*time.Second), body), body, webhook.ErrStale},
-		"300 s early":                  {spec(secret, now.Add(300*time.Second), body), body, nil},
-		"301 s early":                  {spec(secret, now.Add(301*time.Second), body), body, webhook.ErrStale},
-		"the end of time":              {spec(secret, time.Unix(1<<62, 0), body), body, webhook.ErrStale},
-		"forged and old":               {spec("", now.Add(-time.Hour), body), body, webhook.ErrSignature},
-		"no headers":                   {http.Header{}, body, webhook.ErrMissingHeader},
-		"no timestamp":                 {with(spec(secret, now, body), "X-Webhook-Timestamp", "-"), body, webhook.ErrMissingHeader},
-		"a timestamp in words":         {with(spec(secret, now, body), "X-Webhook-Timestamp", "noon"), body, webhook.ErrMissingHeader},
-		"no id header":                 {with(spec(secret, now, body), "X-Webhook-Id", "-"), body, nil},
-		"empty":                        {spec(secret, now, ""), "", webhook.ErrMalformed},
-		"not JSON":                     {spec(secret, now, "hello"), "hello", webhook.ErrMalformed},
-		"not an event":                 {spec(secret, now, "{}"), "{}", webhook.ErrMalformed},
-		"two of them":                  {spec(secret, now, body+body), body + body, webhook.ErrMalformed},
-		"an unknown type":              {spec(secret, now, `{"id":"evt_1","type":"new.type"}`), `{"id":"evt_1","type":"new.type"}`, nil},
-		"standard":                     {std, body, nil},
-		"standard, the second secret":  {standard(other, now, body), body, nil},
-		"standard, many signatures":    {with(std, "Webhook-Signature", "v1a,AAAA v1,AAAA "+signature+" v1,"), body, nil},
-		"standard, none matches":       {with(std, "Webhook-Signature", "v1,AAAA "+strings.Replace(signature, "v1,", "v2,", 1)), body, webhook.ErrSignature},
-		"standard, another id":         {with(std, "Webhook-Id", "evt_2"), body, webhook.ErrSignature},
-		"standard, no id":              {with(std, "Webhook-Id", "-"), body, webhook.ErrMissingHeader},
-		"standard, no timestamp":       {with(std, "Webhook-Timestamp", "-"), body, webhook.ErrMissingHeader},
-		"standard, no signature":       {with(std, "Webhook-Signature", "-"), body, webhook.ErrMissingHeader},
-		"standard, too old":            {standard(secret, now.Add(-301*time.Second), body), body, webhook.ErrStale},
-		"standard, too early":          {standard(secret, now.Add(301*time.Second), body), body, webhook.ErrStale},
-		"standard, another body":       {std, body + " ", webhook.ErrSignature},
-		"both":                         {join(spec(secret, now, body), std), body, nil},
-		"both, the new one unknown":    {join(spec(strings.Repeat("x", 32), now, body), with(std, "Webhook-Signature", "v1,AAAA "+signature)), body, nil},
-		"both, ours is empty":          {with(join(spec(secret, now, body), std), "X-Webhook-Signature", ""), body, nil},
-		"both forged":                  {join(spec("", now, body), standard("", now, body)), body, webhook.ErrSignature},
-		"both, only the other one bad": {join(spec(secret, now, body), standard("", now, body)), body, nil},
+		"genuine":                   {ours, body, nil},
+		"second secret":             {spec(other, now, body), body, nil},
+		"upper-case signature":      {with(ours, "X-Webhook-Signature", strings.ToUpper(hex)), body, nil},
+		"unknown secret":            {spec(unknown, now, body), body, webhook.ErrSignature},
+		"empty secret":              {spec("", now, body), body, webhook.ErrSignature},
+		"modified body":             {ours, body + " ", webhook.ErrSignature},
+		"modified timestamp":        {with(ours, at, nextSecond), body, webhook.ErrSignature},
+		"truncated signature":       {with(ours, "X-Webhook-Signature", hex[:32]), body, webhook.ErrSignature},
+		"signature not hexadecimal": {with(ours, "X-Webhook-Signature", "zz"), body, webhook.ErrSignature},
+		"empty signature":           {with(ours, "X-Webhook-Signature", ""), body, webhook.ErrSignature},
+		"300 s old":                 {spec(secret, now.Add(-300*time.Second), body), body, nil},
+		"301 s old":                 {spec(secret, now.Add(-301*time.Second), body), body, webhook.ErrStale},
+		"300 s early":               {spec(secret, now.Add(300*time.Second), body), body, nil},
+		"301 s early":               {spec(secret, now.Add(301*time.Second), body), body, webhook.ErrStale},
+		"largest timestamp":         {spec(secret, time.Unix(1<<62, 0), body), body, webhook.ErrStale},
+		"forged and old":            {spec("", now.Add(-time.Hour), body), body, webhook.ErrSignature},
+		"no headers":                {http.Header{}, body, webhook.ErrMissingHeader},
+		"no timestamp":              {with(ours, at, "-"), body, webhook.ErrMissingHeader},
+		"timestamp not a number":    {with(ours, at, "noon"), body, webhook.ErrMissingHeader},
+		"no id header":              {with(ours, id, "-"), body, nil},
+		"empty body":                {spec(secret, now, ""), "", webhook.ErrMalformed},
+		"not JSON":                  {spec(secret, now, "hello"), "hello", webhook.ErrMalformed},
+		"not an event":              {spec(secret, now, "{}"), "{}", webhook.ErrMalformed},
+		"two events":                {spec(secret, now, body+body), body + body, webhook.ErrMalformed},
+		"unknown type":              {spec(secret, now, unknownType), unknownType, nil},
+		"standard":                  {std, body, nil},
+		"standard, second secret":   {standard(other, now, body), body, nil},
+		"standard, many signatures": {with(std, "Webhook-Signature", "v1a,AAAA v1,AAAA "+signature+" v1,"), body, nil},
+		"standard, no match": {
+			with(std, "Webhook-Signature", "v1,AAAA "+strings.Replace(signature, "v1,", "v2,", 1)), body,
+			webhook.ErrSignature,
+		},
+		"standard, modified id":   {with(std, "Webhook-Id", "evt_2"), body, webhook.ErrSignature},
+		"standard, no id":         {with(std, "Webhook-Id", "-"), body, webhook.ErrMissingHeader},
+		"standard, no timestamp":  {with(std, "Webhook-Timestamp", "-"), body, webhook.ErrMissingHeader},
+		"standard, no signature":  {with(std, "Webhook-Signature", "-"), body, webhook.ErrMissingHeader},
+		"standard, too old":       {standard(secret, now.Add(-301*time.Second), body), body, webhook.ErrStale},
+		"standard, too early":     {standard(secret, now.Add(301*time.Second), body), body, webhook.ErrStale},
+		"standard, modified body": {std, body + " ", webhook.ErrSignature},
+		"both":                    {join(ours, std), body, nil},
+		"both, only standard matches": {
+			join(spec(unknown, now, body), with(std, "Webhook-Signature", "v1,AAAA "+signature)), body, nil,
+		},
+		"both, ours is empty":     {with(join(ours, std), "X-Webhook-Signature", ""), body, nil},
+		"both, no match":          {join(spec("", now, body), standard("", now, body)), body, webhook.ErrSignature},
+		"both, only ours matches": {join(ours, standard("", now, body)), body, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := verifier(t, secret, other)
 			event, err := v.VerifyBody(test.header, []byte(test.body))
 			if !errors.Is(err, test.want) || (err == nil) != (event.ID == "evt_1") {
-				t.Errorf("%+v, %v; want %v", event, err, test.want)
+				t.Errorf("VerifyBody: %+v, %v, want %v", event, err, test.want)
 			}
 			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(test.body))
 			r.Header = test.header
 			if _, again := v.Verify(r); fmt.Sprint(again) != fmt.Sprint(err) {
-				t.Errorf("the request: %v", again)
+				t.Errorf("Verify: %v, want %v as from VerifyBody", again, err)
 			}
 			if raw, err := io.ReadAll(r.Body); err != nil || string(raw) != test.body {
-				t.Errorf("the body is now %q, %v", raw, err)
+				t.Errorf("body after Verify: %q, %v, want %q", raw, err, test.body)
 			}
 		})
 	}
@@ -156,14 +166,15 @@ func TestEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := webhook.Event{
-		ID: "evt_1", Type: webhook.OrderCreated, StoreID: "sto_1", Timestamp: now.Add(250 * time.Millisecond), Data: json.RawMessage(`{"totalMinor":1900}`),
+		ID: "evt_1", Type: webhook.OrderCreated, StoreID: "sto_1", Timestamp: now.Add(250 * time.Millisecond),
+		Data: json.RawMessage(`{"totalMinor":1900}`),
 	}
 	if diff := cmp.Diff(want, event); diff != "" {
-		t.Error(diff)
+		t.Errorf("event (-want +got):\n%s", diff)
 	}
 }
 
-// What the service signs is what this package verifies: the vectors are shared.
+// The tests of the signing code use the same vectors.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("../testdata/signatures.json")
@@ -176,7 +187,7 @@ func TestVectors(t *testing.T) {
 		XWebhookSignature, WebhookSignature string
 	}
 	if err := json.Unmarshal(file, &vectors); err != nil || len(vectors) < 5 {
-		t.Fatal(len(vectors), err)
+		t.Fatalf("%d vectors, %v, want at least 5", len(vectors), err)
 	}
 	for _, vector := range vectors {
 		v := verifier(t, other, vector.Secret)
@@ -186,12 +197,13 @@ func TestVectors(t *testing.T) {
 			{"X-Webhook-Timestamp": timestamp, "X-Webhook-Signature": {vector.XWebhookSignature}},
 			{"Webhook-Timestamp": timestamp, "Webhook-Id": {vector.ID}, "Webhook-Signature": {vector.WebhookSignature}},
 		} {
-			// Some bodies are no events, which is only said of what is genuine.
-			if _, err := v.VerifyBody(header, []byte(vector.Body)); err != nil && !errors.Is(err, webhook.ErrMalformed) {
-				t.Errorf("%s: %v", vector.Name, err)
+			// Some bodies are not events. ErrMalformed implies that the signature matched.
+			if _, err := v.VerifyBody(header, []byte(vector.Body)); err != nil &&
+				!errors.Is(err, webhook.ErrMalformed) {
+				t.Errorf("%s: %v, want a matching signature", vector.Name, err)
 			}
 			if _, err := v.VerifyBody(header, []byte(vector.Body+"x")); !errors.Is(err, webhook.ErrSignature) {
-				t.Errorf("%s, tampered with: %v", vector.Name, err)
+				t.Errorf("%s, modified body: %v, want %v", vector.Name, err, webhook.ErrSignature)
 			}
 		}
 	}
@@ -204,21 +216,24 @@ func TestEventTypes(t *testing.T) {
 		want = append(want, webhook.EventType(eventType))
 	}
 	if diff := cmp.Diff(want, webhook.EventTypes[:]); diff != "" {
-		t.Error(diff)
+		t.Errorf("event types (-want +got):\n%s", diff)
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewChecksSecrets(t *testing.T) {
 	t.Parallel()
 	for name, secrets := range map[string][]string{
-		"nothing": nil, "an empty one": {""}, "a short one": {strings.Repeat("é", 31)}, "a short one after a long one": {secret, "x"},
+		"no secret": nil, "empty secret": {""}, "31 characters": {strings.Repeat("é", 31)},
+		"second secret too short": {secret, "x"},
 	} {
-		if v, err := webhook.New(secrets...); err == nil || v != nil {
-			t.Errorf("%s: %v, %v", name, v, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if v, err := webhook.New(secrets...); err == nil || v != nil {
+				t.Errorf("%s: %v, %v, want an error", name, v, err)
+			}
+		})
 	}
 	if _, err := webhook.New(strings.Repeat("é", 32)); err != nil {
-		t.Error(err)
+		t.Errorf("32 characters: %v, want no error", err)
 	}
 }
 
@@ -226,18 +241,21 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	v := verifier(t, secret)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d"} {
-		for _, what := range []any{v, *v, struct{ V *webhook.Verifier }{v}} {
-			printed := fmt.Sprintf(format, what)
-			for _, leak := range []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%d", []byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret))} {
+		for _, value := range []any{v, *v, struct{ V *webhook.Verifier }{v}} {
+			printed := fmt.Sprintf(format, value)
+			for _, leak := range []string{
+				secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%d", []byte(secret)),
+				base64.StdEncoding.EncodeToString([]byte(secret)),
+			} {
 				if strings.Contains(printed, leak) {
-					t.Errorf("%s: %s", format, printed)
+					t.Errorf("format %s prints the secret: %s", format, printed)
 				}
 			}
 		}
 	}
 }
 
-func TestLargeAndBrokenBodies(t *testing.T) {
+func TestVerifyReadErrors(t *testing.T) {
 	t.Parallel()
 	v := verifier(t, secret)
 	v.MaxBody = int64(len(body))
@@ -248,13 +266,15 @@ func TestLargeAndBrokenBodies(t *testing.T) {
 		return err
 	}
 	if err := post(strings.NewReader(body), spec(secret, now, body)); err != nil {
-		t.Error(err)
+		t.Errorf("body of MaxBody bytes: %v, want no error", err)
 	}
-	if err := post(strings.NewReader(body+" "), spec(secret, now, body+" ")); !errors.Is(err, webhook.ErrTooLarge) {
-		t.Error(err)
+	err := post(strings.NewReader(body+" "), spec(secret, now, body+" "))
+	if !errors.Is(err, webhook.ErrTooLarge) {
+		t.Errorf("body of MaxBody+1 bytes: %v, want %v", err, webhook.ErrTooLarge)
 	}
-	if err := post(iotest.ErrReader(io.ErrUnexpectedEOF), spec(secret, now, body)); !errors.Is(err, io.ErrUnexpectedEOF) || webhook.Status(err) != 400 {
-		t.Error(err)
+	err = post(iotest.ErrReader(io.ErrUnexpectedEOF), spec(secret, now, body))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || webhook.Status(err) != 400 {
+		t.Errorf("incomplete body: %v with status %d, want %v with 400", err, webhook.Status(err), io.ErrUnexpectedEOF)
 	}
 }
 
@@ -269,12 +289,12 @@ func TestHandler(t *testing.T) {
 		called bool
 	}{
 		"genuine":        {"POST", spec(secret, now, body), body, nil, 204, true},
-		"not taken":      {"POST", spec(secret, now, body), body, errors.New("the disk is full"), 500, true},
+		"receive fails":  {"POST", spec(secret, now, body), body, errors.New("the disk is full"), 500, true},
 		"forged":         {"POST", spec(other, now, body), body, nil, 401, false},
-		"old":            {"POST", spec(secret, now.Add(-time.Hour), body), body, nil, 401, false},
+		"too old":        {"POST", spec(secret, now.Add(-time.Hour), body), body, nil, 401, false},
 		"unsigned":       {"POST", http.Header{}, body, nil, 401, false},
 		"not an event":   {"POST", spec(secret, now, "[]"), "[]", nil, 400, false},
-		"large":          {"POST", http.Header{}, strings.Repeat("x", 1<<20+1), nil, 413, false},
+		"too large":      {"POST", http.Header{}, strings.Repeat("x", 1<<20+1), nil, 413, false},
 		"another method": {"PUT", spec(secret, now, body), body, nil, 405, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,18 +309,20 @@ func TestHandler(t *testing.T) {
 			w := httptest.NewRecorder()
 			handler.ServeHTTP(w, r)
 			if w.Code != test.want || (len(got) == 1) != test.called {
-				t.Errorf("answered %d, received %v", w.Code, got)
+				t.Errorf("status %d, events %v, want status %d and receive called: %v",
+					w.Code, got, test.want, test.called)
 			}
-			if answer := w.Body.String(); strings.Contains(answer, "disk") || strings.Contains(answer, secret) {
-				t.Errorf("the sender is told %q", answer)
+			if response := w.Body.String(); strings.Contains(response, "disk") || strings.Contains(response, secret) {
+				t.Errorf("the response %q contains internal details", response)
 			}
 		})
 	}
 }
 
-// Nothing is believed but what was signed with the secret, and all of that is.
+// The verifier accepts a request exactly if it was signed with the secret.
 func FuzzVerify(f *testing.F) {
-	f.Add(strconv.FormatInt(now.Unix(), 10), app.Sign(app.NewSecret(other), now.Unix(), []byte(body)), "evt_1", "v1,AAAA", []byte(body))
+	signature := app.Sign(app.NewSecret(other), now.Unix(), []byte(body))
+	f.Add(strconv.FormatInt(now.Unix(), 10), signature, "evt_1", "v1,AAAA", []byte(body))
 	f.Add("-9223372036854775808", "", "", "", []byte("{}"))
 	f.Fuzz(func(t *testing.T, timestamp, signature, id, signatures string, body []byte) {
 		v := verifier(t, secret)
@@ -308,13 +330,15 @@ func FuzzVerify(f *testing.F) {
 			{"X-Webhook-Timestamp": {timestamp}, "X-Webhook-Signature": {signature}},
 			{"Webhook-Id": {id}, "Webhook-Timestamp": {timestamp}, "Webhook-Signature": {signatures}},
 		} {
-			if _, err := v.VerifyBody(header, body); !errors.Is(err, webhook.ErrSignature) && !errors.Is(err, webhook.ErrMissingHeader) {
-				t.Fatalf("%q: %v", header, err)
+			_, err := v.VerifyBody(header, body)
+			if !errors.Is(err, webhook.ErrSignature) && !errors.Is(err, webhook.ErrMissingHeader) {
+				t.Fatalf("unsigned request with %q: %v, want %v or %v",
+					header, err, webhook.ErrSignature, webhook.ErrMissingHeader)
 			}
 		}
 		for _, header := range []http.Header{spec(secret, now, string(body)), standard(secret, now, string(body))} {
 			if _, err := v.VerifyBody(header, body); err != nil && !errors.Is(err, webhook.ErrMalformed) {
-				t.Fatal(err)
+				t.Fatalf("signed request: %v, want no error or %v", err, webhook.ErrMalformed)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 // attemptFilter adds the conditions of an [app.AttemptFilter] to a query.
 type attemptFilter app.AttemptFilter
 
-// of selects the ids of a subscription's attempts that pass the filter. The attempts of an event
-// are found by its delivery. A test has no delivery, so its attempt is found by the event.
+// of selects the ids of a subscription's attempts that match the filter. The attempts of an event are
+// found by its delivery. A test has no delivery; its attempt is found by the event.
 func (f attemptFilter) of(tx bun.Tx, store app.StoreID, id app.SubscriptionID) *bun.SelectQuery {
 	q := tx.NewSelect().TableExpr("attempts AS a").Column("a.id").
 		Where("a.store_id = ? AND a.subscription_id = ?", store, id)

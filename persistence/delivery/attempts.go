@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// attemptRow is an attempt as lists show it.
+// attemptRow holds the columns of an attempt in a list.
 type attemptRow struct {
 	bun.BaseModel `bun:"table:attempts,alias:a"`
 
@@ -27,19 +27,29 @@ type attemptRow struct {
 	Error          string
 	NextRetryAt    *time.Time
 	AttemptedAt    time.Time
+	OrderID        app.OrderID `bun:",scanonly"`
 }
+
+// attemptColumns selects the columns of attemptRow from attempts a.
+func attemptColumns(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.ColumnExpr("?TableColumns").ColumnExpr(orderOfEvent).
+		Join("LEFT JOIN outbox e ON e.id = a.event_id AND e.store_id = a.store_id")
+}
+
+// orderOfEvent selects the order that an event e is about, or "".
+const orderOfEvent = `CASE WHEN e.subject LIKE 'ord\_%' THEN e.subject ELSE '' END AS order_id`
 
 func (r attemptRow) attempt() app.Attempt {
 	return app.Attempt{
-		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, Status: r.Status,
-		StatusCode: r.StatusCode, ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error,
+		ID: r.ID, DeliveryID: r.DeliveryID, EventID: r.EventID, EventType: r.EventType, OrderID: r.OrderID,
+		Status: r.Status, StatusCode: r.StatusCode, ResponseTimeMs: r.ResponseTimeMs, AttemptNumber: r.Number, Error: r.Error,
 		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), DeliveredAt: app.At(r.AttemptedAt),
 	}
 }
 
-// Attempts returns one page of a subscription's attempts that pass a filter, the newest first, and
-// the number of all attempts that pass it. Pages count from 1. It returns NOT_FOUND if the store
-// has no such subscription.
+// Attempts returns one page of a subscription's attempts that match a filter, newest first, and the
+// total number of matching attempts. Pages are numbered from 1. It returns NOT_FOUND if the store has
+// no such subscription.
 func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.SubscriptionID, filter app.AttemptFilter,
 	page, limit int,
 ) ([]app.Attempt, int, error) {
@@ -50,7 +60,7 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 		if err := findSubscription(ctx, tx, store, id); err != nil {
 			return err
 		}
-		// Counting and skipping use an index only. Rows are read for this page alone.
+		// Counting and skipping read only an index. Rows are read for this page only.
 		if _, err := tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
@@ -62,8 +72,8 @@ func (q *Queue) Attempts(ctx context.Context, store app.StoreID, id app.Subscrip
 		const newest = "a.attempted_at DESC, a.id DESC"
 		ids := attemptFilter(filter).of(tx, store, id).OrderExpr(newest).Limit(int64(limit)).
 			Offset(int64((page - 1) * limit))
-		return tx.NewSelect().Model(&rows).Where("a.store_id = ? AND a.id IN (?)", store, ids).OrderExpr(newest).
-			Scan(ctx)
+		return attemptColumns(tx.NewSelect().Model(&rows)).Where("a.store_id = ? AND a.id IN (?)", store, ids).
+			OrderExpr(newest).Scan(ctx)
 	})
 	attempts := make([]app.Attempt, len(rows))
 	for i, row := range rows {
@@ -103,8 +113,8 @@ func (r attemptDetailRow) detail() app.AttemptDetail {
 	return d
 }
 
-// AttemptDetail returns an attempt in full. It returns NOT_FOUND if the store has no such
-// subscription, or the subscription no such attempt.
+// AttemptDetail returns an attempt with its request and its response. It returns NOT_FOUND if the
+// store has no such subscription, or the subscription has no such attempt.
 func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
 	id app.AttemptID,
 ) (app.AttemptDetail, error) {
@@ -113,7 +123,7 @@ func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscripti
 		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code,
 				a.response_time_ms, a.number, a.error, a.next_retry_at, a.attempted_at, a.request_url,
 				a.request_headers, e.body AS request_body, a.response_headers,
-				a.response_body, a.response_body IS NOT NULL AS body_kept
+				a.response_body, a.response_body IS NOT NULL AS body_kept, `+orderOfEvent+`
 			FROM attempts a JOIN subscriptions s ON s.id = a.subscription_id AND s.store_id = a.store_id
 					AND s.deleted_at IS NULL
 				LEFT JOIN outbox e ON e.id = a.event_id AND e.store_id = a.store_id

@@ -13,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// replayRow is a bulk replay as its table holds it.
+// replayRow is a row of the table replays.
 type replayRow struct {
 	bun.BaseModel `bun:"table:replays,alias:r"`
 
@@ -21,7 +21,7 @@ type replayRow struct {
 	StoreID        app.StoreID
 	SubscriptionID app.SubscriptionID `bun:",nullzero"`
 	EventType      app.EventType      `bun:",nullzero"`
-	DeliveryStatus app.DeliveryStatus
+	DeliveryStatus app.ReplayedStatus
 	DeliveryReason string `bun:",nullzero"`
 	CreatedFrom    time.Time
 	CreatedTo      time.Time
@@ -46,27 +46,26 @@ func (r replayRow) replay() app.BulkReplay {
 	}
 }
 
-// filter selects the deliveries that the bulk replay replays, together with ended.
+// filter returns the filter of the deliveries to replay. The condition of ended applies in addition.
 func (r replayRow) filter() deliveryFilter {
 	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
 	return deliveryFilter{
-		SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: r.DeliveryStatus, Reason: r.DeliveryReason,
-		From: &from, To: &to,
+		SubscriptionID: r.SubscriptionID, EventType: r.EventType, Status: app.DeliveryStatus(r.DeliveryStatus),
+		Reason: r.DeliveryReason, From: &from, To: &to,
 	}
 }
 
-// ended restricts a query of deliveries d to those of its store that had ended when the bulk
+// ended restricts a query of deliveries d to the deliveries of the store that had ended when the bulk
 // replay was created.
 func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
 }
 
-// OrderBulkReplay creates a bulk replay of all deliveries that match. A dry run only counts them, and
+// CreateBulkReplay creates a bulk replay of all deliveries that match. A dry run only counts them; it
 // counts deliveries without a stored body as skipped. It returns NOT_FOUND if the store has no such
-// subscription, and LIMIT_REACHED if app.MaxRunningReplays are running. render and once are as in
-// [pg.RunOnce].
-func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
-	in app.NewBulkReplay, once *pg.Once, render func(app.BulkReplay) any,
+// subscription, LIMIT_REACHED if app.MaxRunningReplays are running, and the errors of [pg.RunOnce].
+func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
+	in app.NewBulkReplay, once *pg.Once,
 ) (app.BulkReplay, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.BulkReplay, error) {
@@ -78,18 +77,7 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 		if err := mayReplay(ctx, tx, store, in); err != nil {
 			return app.BulkReplay{}, err
 		}
-		count := tx.NewSelect().ColumnExpr("count(*)")
-		if in.DryRun {
-			count.ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
-				SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
-		} else {
-			count.ColumnExpr("0")
-		}
-		filter := row.filter()
-		count = filter.within(filter.narrow(row.ended(count.TableExpr("deliveries AS d")))).
-			Where("d.status = ? AND d.event_type = ANY (?::text[])", row.DeliveryStatus,
-				pgdialect.Array(filter.types()))
-		if err := count.Scan(ctx, &row.Matched, &row.Skipped); err != nil {
+		if err := row.count(ctx, tx, in.DryRun); err != nil {
 			return app.BulkReplay{}, err
 		}
 		if in.DryRun {
@@ -114,11 +102,31 @@ func (q *Queue) OrderBulkReplay(ctx context.Context, now time.Time, store app.St
 			return app.BulkReplay{}, err
 		}
 		return row.replay(), EnqueueJob(ctx, tx, now, store, app.JobReplay, string(row.ID))
-	}, render)
+	})
 }
 
-// mayReplay returns an error if a bulk replay cannot be created. It locks the store's row, so that two
-// requests cannot both take the last place.
+// count counts the deliveries that match and, for a dry run, those of them that have no stored body.
+func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
+	if r.DeliveryStatus == app.ReplayMissed {
+		return r.countMissed(ctx, tx, dryRun)
+	}
+	count := tx.NewSelect().ColumnExpr("count(*)")
+	if dryRun {
+		count.ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
+			SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
+	} else {
+		count.ColumnExpr("0")
+	}
+	filter := r.filter()
+	return filter.within(filter.narrow(r.ended(count.TableExpr("deliveries AS d")))).
+		// Bun writes arrays into the text, so that the planner can use a partial index.
+		Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])",
+			pgdialect.Array([]app.DeliveryStatus{filter.Status}), pgdialect.Array(filter.types())).
+		Scan(ctx, &r.Matched, &r.Skipped)
+}
+
+// mayReplay returns an error if a bulk replay cannot be created. The lock of the store's row prevents
+// concurrent requests from exceeding the limit.
 func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
 	if in.SubscriptionID != "" {
 		if err := findSubscription(ctx, tx, store, in.SubscriptionID); err != nil {
@@ -132,19 +140,23 @@ func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulk
 	err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
 		JOIN replays r ON r.store_id = store.id AND r.status = 'running'`, store).Scan(ctx, &running)
 	if err == nil && running >= app.MaxRunningReplays {
-		return app.Errorf(app.CodeLimitReached, "a store can have at most %d bulk replays at once",
-			app.MaxRunningReplays)
+		return app.Errorf(app.CodeLimitReached,
+			"a store can have at most %d running bulk replays; wait for one to end or cancel it", app.MaxRunningReplays)
 	}
 	return err
 }
 
-// inProgress counts the deliveries of a bulk replay r that are queued or wait for their first attempt.
+// inProgress counts the deliveries of a bulk replay r that are queued or have not finished their first
+// attempt.
 const inProgress = `(
-	SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.status IN ('queued', 'pending')) AS in_progress`
+	SELECT count(*) FROM deliveries d WHERE d.replay_id = r.id AND d.` + unattempted + `) AS in_progress`
 
-// BulkReplays lists a store's bulk replays, or those of one subscription, the newest first, at most
-// limit of them, from after the given id ("" = from the start). It returns NOT_FOUND if the store
-// has no such subscription.
+// unattempted is the condition that a replayed delivery is queued or has not finished its first attempt.
+const unattempted = "status IN ('queued', 'pending')"
+
+// BulkReplays lists the bulk replays of a store or, with a subscription, of that subscription, newest
+// first. The zero value of after is the start. It returns NOT_FOUND if the store has no such
+// subscription.
 func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
 	after app.ReplayID, limit int,
 ) ([]app.BulkReplay, error) {
@@ -171,8 +183,8 @@ func (q *Queue) BulkReplays(ctx context.Context, store app.StoreID, subscription
 	return replays, err
 }
 
-// BulkReplay returns a bulk replay of a store. With a subscription it returns only a bulk replay that
-// was created for it. It returns NOT_FOUND if there is no such bulk replay.
+// BulkReplay returns a bulk replay of a store, NOT_FOUND if there is no such bulk replay. If
+// subscription is not "", it must be the subscription for which the bulk replay was created.
 func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
 	id app.ReplayID,
 ) (app.BulkReplay, error) {
@@ -188,9 +200,25 @@ func (q *Queue) BulkReplay(ctx context.Context, store app.StoreID, subscription 
 	return row.replay(), err
 }
 
+// BulkReplayOutcomes counts the deliveries of a bulk replay of a store by their status.
+func (q *Queue) BulkReplayOutcomes(ctx context.Context, store app.StoreID, id app.ReplayID,
+) (app.ReplayOutcomes, error) {
+	var counts app.ReplayOutcomes
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.Tx.QueryRowContext(ctx, replayOutcomes, store, id).
+			Scan(&counts.Delivered, &counts.Retrying, &counts.DeadLetters, &counts.Cancelled)
+	})
+	return counts, err
+}
+
+const replayOutcomes = `SELECT count(*) FILTER (WHERE status = 'delivered'),
+		count(*) FILTER (WHERE status = 'retrying'), count(*) FILTER (WHERE status = 'dead_letter'),
+		count(*) FILTER (WHERE status = 'cancelled')
+	FROM deliveries WHERE store_id = $1 AND replay_id = $2`
+
 // CancelBulkReplay ends a bulk replay. Deliveries that it has queued are still delivered. A cancelled
-// bulk replay does not change. It returns CONFLICT if the bulk replay is completed, NOT_FOUND if
-// there is no such bulk replay.
+// bulk replay stays as it is. It returns CONFLICT if the bulk replay is completed, NOT_FOUND if there
+// is no such bulk replay.
 func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
 	reason string,
 ) (app.BulkReplay, error) {
@@ -203,7 +231,7 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 		case err != nil:
 			return err
 		case status == app.ReplayCompleted:
-			return app.Errorf(app.CodeConflict, "the bulk replay is completed")
+			return app.Errorf(app.CodeConflict, "the bulk replay is already completed")
 		case status == app.ReplayCancelled:
 			return nil
 		}
@@ -218,24 +246,23 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 }
 
 // ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their first
-// attempt, and moves its cursor behind them, in one transaction. A repeated call resumes at the
-// cursor. It returns NOT_FOUND if there is no such bulk replay.
+// attempt, and advances its cursor, in one transaction. A repeated call resumes at the stored cursor.
+// It returns NOT_FOUND if there is no such bulk replay.
 func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
 	limit int,
 ) (app.ReplayStep, error) {
 	now = app.At(now).Time
 	var row replayRow
+	var queued []deliveryRow
 	var moved bool
-	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
-		row, moved = replayRow{}, false
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row, queued, moved = replayRow{}, nil, false
 		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
 		if err != nil || row.Status != app.ReplayRunning {
 			return err
 		}
 		if row.SubscriptionID != "" {
-			var exists int
-			err := tx.NewRaw("SELECT 1 FROM subscriptions WHERE id = ? AND deleted_at IS NULL", row.SubscriptionID).
-				Scan(ctx, &exists)
+			err := findSubscription(ctx, tx, store, row.SubscriptionID)
 			if errors.Is(err, sql.ErrNoRows) {
 				row.Status, row.Reason, row.EndedAt, moved = app.ReplayCancelled, app.ReasonDeleted, &now, true
 				return saveReplay(ctx, tx, row)
@@ -245,32 +272,46 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 			}
 		}
 		var waiting int
-		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending')",
-			id).Scan(ctx, &waiting)
+		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND "+unattempted, id).
+			Scan(ctx, &waiting)
 		if err != nil || waiting >= limit {
 			return err
 		}
 		moved = true
-		return q.replayBatch(ctx, tx, now, &row, limit-waiting)
+		if row.DeliveryStatus == app.ReplayMissed {
+			queued, err = missedBatch(ctx, tx, now, &row, limit-waiting)
+			return err
+		}
+		queued, err = replayBatch(ctx, tx, now, &row, limit-waiting)
+		return err
 	})
+	if err == nil {
+		for _, d := range queued {
+			q.orders.add(changedEvent{d.EventID, store, d.EventType})
+		}
+	}
 	return app.ReplayStep{
 		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
 	}, err
 }
 
-// replayBatch queues the next deliveries of a bulk replay, up to limit, and moves its cursor behind them. A delivery that
-// no longer matches once it is locked is skipped; only a search that finds fewer than limit is the end.
-func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int) error {
+// replayBatch queues the next deliveries of a bulk replay, at most limit, and advances its cursor. It
+// returns the queued deliveries. It skips a delivery that no longer matches after it is locked. The bulk
+// replay is completed when a search returns fewer than limit deliveries.
+func replayBatch(
+	ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int,
+) ([]deliveryRow, error) {
 	next, err := nextReplays(ctx, tx, *row, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ids, err := lockReplayable(ctx, tx, *row, next)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...); err != nil {
-		return err
+	queued, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
+	if err != nil {
+		return nil, err
 	}
 	row.Replayed += int64(len(ids))
 	row.Skipped += int64(len(next) - len(ids))
@@ -278,24 +319,29 @@ func (q *Queue) replayBatch(ctx context.Context, tx bun.Tx, now time.Time, row *
 		row.Cursor = next[len(next)-1]
 	}
 	if len(next) < limit {
-		// Deliveries that were counted and not found have changed since.
-		row.Matched = max(row.Matched, row.Replayed+row.Skipped)
-		row.Skipped = row.Matched - row.Replayed
-		row.Status, row.EndedAt = app.ReplayCompleted, &now
+		row.complete(now)
 	}
-	return saveReplay(ctx, tx, *row)
+	return queued, saveReplay(ctx, tx, *row)
 }
 
-// nextReplays returns the next deliveries that a bulk replay matches, in the order of their ids.
+// complete ends a bulk replay. Deliveries that were counted in Matched but not found have changed since.
+func (r *replayRow) complete(now time.Time) {
+	r.Matched = max(r.Matched, r.Replayed+r.Skipped)
+	r.Skipped = r.Matched - r.Replayed
+	r.Status, r.EndedAt = app.ReplayCompleted, &now
+}
+
+// nextReplays returns the next deliveries that match a bulk replay, in the order of their ids.
 func nextReplays(ctx context.Context, tx bun.Tx, row replayRow, limit int) ([]app.DeliveryID, error) {
 	var next []app.DeliveryID
 	found := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
-	err := tx.NewSelect().TableExpr("(?) AS found", found).Column("id").OrderExpr("id").Limit(int64(limit)).Scan(ctx, &next)
+	err := tx.NewSelect().TableExpr("(?) AS found", found).Column("id").OrderExpr("id").Limit(int64(limit)).
+		Scan(ctx, &next)
 	return next, err
 }
 
-// lockReplayable locks those of the deliveries that can be replayed: they still match, their event has its body, and
-// their subscription exists.
+// lockReplayable locks the deliveries that can be replayed: they still match, their event has a body,
+// and their subscription exists.
 func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, next []app.DeliveryID) ([]app.DeliveryID, error) {
 	var locked []struct {
 		ID      app.DeliveryID

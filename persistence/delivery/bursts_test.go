@@ -21,30 +21,31 @@ func claimBurst(t *testing.T, db *persistencetest.Database, r restaurant, n int)
 	claimed, err := db.Claim(t.Context(), noon, bursts)
 	must(t, err)
 	if len(claimed.Claims) != n || claimed.Claims[0].BurstID == "" {
-		t.Fatalf("claims %+v", claimed.Claims)
+		t.Fatalf("claims: got %+v, want %d in one burst", claimed.Claims, n)
 	}
 	return claimed.Claims
 }
 
-// The data of a burst comes in the order of its deliveries, without those that are gone.
-func TestOutgoingOfABurst(t *testing.T) {
+// The data of a burst is in the order of its deliveries, and nil for missing deliveries.
+func TestOutgoingAll(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	claims := claimBurst(t, db, open(t, db, "one.example"), 3)
 	attempt(t, db, claims[1].ID, 1, app.AttemptRetrying, 0)
-	loaded, err := db.OutgoingAll(t.Context(), []app.DeliveryID{claims[2].ID, "dlv_gone", claims[1].ID, claims[0].ID}, 1)
+	loaded, err := db.OutgoingAll(t.Context(), []app.DeliveryID{claims[2].ID, "dlv_gone", claims[1].ID, claims[0].ID},
+		1)
 	must(t, err)
 	if loaded[1] != nil || loaded[2].Recorded == nil || loaded[0].Recorded != nil {
-		t.Fatalf("%+v", loaded)
+		t.Fatalf("loaded: got %+v, want nil at 1 and a recorded attempt at 2 only", loaded)
 	}
 	got := []app.EventID{loaded[0].EventID, loaded[2].EventID, loaded[3].EventID}
 	if diff := cmp.Diff([]app.EventID{claims[2].EventID, claims[1].EventID, claims[0].EventID}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("events of the loaded deliveries (-want +got):\n%s", diff)
 	}
 }
 
-// A delivery names the workflow that makes or made it.
-func TestWorkflowOfADelivery(t *testing.T) {
+// A delivery has the id of the workflow that makes or made its attempt.
+func TestWorkflowID(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -57,7 +58,7 @@ func TestWorkflowOfADelivery(t *testing.T) {
 		d, err := db.Delivery(t.Context(), claim.StoreID, claim.ID)
 		must(t, err)
 		if d.WorkflowID != want {
-			t.Errorf("%s: %q, want %q", name, d.WorkflowID, want)
+			t.Errorf("%s: got workflow %q, want %q", name, d.WorkflowID, want)
 		}
 	}
 	burst := app.BurstWorkflowID(claims[0].BurstID)
@@ -73,8 +74,8 @@ func TestWorkflowOfADelivery(t *testing.T) {
 	check("queued for a replay", claims[0], "")
 }
 
-// A delivery that is cancelled during the first attempt has no retry to come.
-func TestFailureOfACancelledDelivery(t *testing.T) {
+// A delivery that is cancelled during its first attempt has no retry.
+func TestCancelledDeliveryHasNoRetry(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	claims := claimBurst(t, db, open(t, db, "one.example"), 2)
@@ -84,9 +85,10 @@ func TestFailureOfACancelledDelivery(t *testing.T) {
 	}
 	const recorded = "SELECT count(*) FROM attempts WHERE status = 'dead_letter' AND next_retry_at IS NULL"
 	if n := count(t, db, recorded); n != 1 {
-		t.Errorf("%d attempts are the last one", n)
+		t.Errorf("attempts with status dead_letter: got %d, want 1", n)
 	}
-	if n := count(t, db, "SELECT count(*) FROM attempts WHERE status = 'retrying' AND next_retry_at IS NOT NULL"); n != 1 {
-		t.Errorf("%d attempts have a retry to come", n)
+	if n := count(t, db, `SELECT count(*) FROM attempts WHERE status = 'retrying'
+		AND next_retry_at IS NOT NULL`); n != 1 {
+		t.Errorf("attempts with a retry: got %d, want 1", n)
 	}
 }

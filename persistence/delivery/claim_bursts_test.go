@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,17 +16,17 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// bursting is the limits of production, without those of one subscription.
+// bursting returns the limits of production without the limits of a subscription.
 func bursting() app.ClaimLimits {
 	limits := delivery.DefaultPolicy().Claim
 	limits.Unproven, limits.Quick, limits.Slow = 10_000, 10_000, 10_000
 	return limits
 }
 
-// waited is a time at which the events of noon have waited long enough.
+// waited is a time at which deliveries of noon have waited long enough for bursts.
 var waited = noon.Add(250 * time.Millisecond)
 
-// burstSizes returns the sizes of the bursts, the largest first, and the number of claims that are in none.
+// burstSizes returns the sizes of the bursts, largest first, and the number of claims without a burst.
 func burstSizes(claims []app.Claim) (sizes []int, single int) {
 	bursts := map[app.BurstID]int{}
 	for _, c := range claims {
@@ -43,8 +44,9 @@ func burstSizes(claims []app.Claim) (sizes []int, single int) {
 	return sizes, single
 }
 
-// Deliveries that have waited are claimed as bursts, more of them in one claim. A burst has at least two.
-func TestWaitingDeliveriesBecomeBursts(t *testing.T) {
+// Deliveries that have waited are claimed as bursts, and a claim of bursts is larger. A burst has at
+// least two deliveries.
+func TestClaimBursts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		events int
@@ -64,6 +66,8 @@ func TestWaitingDeliveriesBecomeBursts(t *testing.T) {
 		"more than one claim takes": {1_000, nil, waited, slices.Repeat([]int{32}, 16), 0},
 		"a smaller claim":           {100, func(l *app.ClaimLimits) { l.BurstBatch = 70 }, waited, []int{32, 32, 6}, 0},
 		"bursts of two":             {5, func(l *app.ClaimLimits) { l.Burst = 2 }, waited, []int{2, 2}, 1},
+		"fewer than the least":      {9, func(l *app.ClaimLimits) { l.BurstLeast = 10 }, waited, nil, 9},
+		"as many as the least":      {10, func(l *app.ClaimLimits) { l.BurstLeast = 10 }, waited, []int{10}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,18 +83,19 @@ func TestWaitingDeliveriesBecomeBursts(t *testing.T) {
 			must(t, err)
 			sizes, single := burstSizes(found.Claims)
 			if diff := cmp.Diff(test.sizes, sizes); diff != "" || single != test.single {
-				t.Errorf("%d in no burst, want %d; %s", single, test.single, diff)
+				t.Errorf("got %d without a burst, want %d; sizes of bursts (-want +got): %s", single, test.single, diff)
 			}
 			if want := test.now.Sub(noon); found.Waited != want {
-				t.Errorf("waited %s, want %s", found.Waited, want)
+				t.Errorf("Waited: got %s, want %s", found.Waited, want)
 			}
 		})
 	}
 }
 
-// Neither replays nor deliveries of failing or slow subscriptions are in a burst, and they do not cause one. A burst
-// has deliveries of several websites.
-func TestBurstsHaveFirstDeliveriesOfHealthyQuickSubscriptions(t *testing.T) {
+// Only deliveries of healthy, quick subscriptions cause bursts. Deliveries of failing, quick subscriptions then have
+// separate bursts. Replays and deliveries of slow subscriptions belong to no burst. A burst can contain deliveries of
+// several websites.
+func TestBurstsOmitReplaysAndSlowSubscriptions(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, other := open(t, db, "one.example"), open(t, db, "two.example")
@@ -98,13 +103,14 @@ func TestBurstsHaveFirstDeliveriesOfHealthyQuickSubscriptions(t *testing.T) {
 	s := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
 	replays := r.endedDeliveries(t, db, 10)
 	r.replayAll(t, db, replays)
-	failing, slow := r.Subscribe(t, db, 0, app.EventOrderCancelled).ID, r.Subscribe(t, db, 0, app.EventOrderCancelled).ID
+	failing, slow := r.Subscribe(t, db, 0, app.EventOrderCancelled).ID,
+		r.Subscribe(t, db, 0, app.EventOrderCancelled).ID
 	change(t, db, "UPDATE subscription_health SET failure_count = 1 WHERE subscription_id = $1", failing)
 	change(t, db, "UPDATE subscription_health SET slow_seen_at = $2 WHERE subscription_id = $1", slow, noon)
 	enqueue(t, db, app.EventOrderCancelled, 10, r.Stores[0])
 	for _, c := range claimAll(t, db.Queue, waited, bursting()) {
 		if c.BurstID != "" {
-			t.Errorf("in a burst: %+v", c)
+			t.Errorf("claim: got %+v, want no burst", c)
 		}
 	}
 	deliver(t, db)
@@ -112,22 +118,49 @@ func TestBurstsHaveFirstDeliveriesOfHealthyQuickSubscriptions(t *testing.T) {
 	enqueue(t, db, app.EventOrderCreated, 20, r.Stores[0], other.Stores[0])
 	r.replayAll(t, db, replays)
 	enqueue(t, db, app.EventOrderCancelled, 10, r.Stores[0])
-	got := map[app.SubscriptionID]int{}
+	got := map[app.BurstID]map[app.SubscriptionID]int{}
+	var ofHealthy, ofFailing app.BurstID
 	for _, c := range claimAll(t, db.Queue, waited, bursting()) {
-		if c.BurstID != "" {
-			got[c.SubscriptionID]++
+		switch {
+		case c.BurstID == "":
+			continue
+		case c.SubscriptionID == failing:
+			ofFailing = c.BurstID
+		default:
+			ofHealthy = c.BurstID
 		}
+		if got[c.BurstID] == nil {
+			got[c.BurstID] = map[app.SubscriptionID]int{}
+		}
+		got[c.BurstID][c.SubscriptionID]++
 	}
-	if diff := cmp.Diff(map[app.SubscriptionID]int{s: 10, healthy: 10}, got); diff != "" {
-		t.Error(diff)
-	}
-	if n := count(t, db, "SELECT count(DISTINCT burst_id) FROM deliveries"); n != 1 {
-		t.Errorf("%d bursts, want one of both websites", n)
+	want := map[app.BurstID]map[app.SubscriptionID]int{ofHealthy: {s: 10, healthy: 10}, ofFailing: {failing: 10}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("claims by burst (-want +got):\n%s", diff)
 	}
 }
 
-// A delivery that waited for its window has waited since the window began.
-func TestWaitingForTheWindowIsNoBacklog(t *testing.T) {
+// A claim of bursts contains no more replays than the starters can take beside the bursts.
+func TestReplaysBesideBursts(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.replayAll(t, db, r.endedDeliveries(t, db, 200))
+	enqueue(t, db, app.EventOrderCreated, 100, r.Stores[0])
+	for _, want := range []struct {
+		sizes  []int
+		single int
+	}{{[]int{32, 32, 32, 4}, 48}, {nil, 64}} {
+		sizes, single := burstSizes(claimOnce(t, db.Queue, waited, bursting()))
+		if diff := cmp.Diff(want.sizes, sizes); diff != "" || single != want.single {
+			t.Errorf("got %d without a burst, want %d; sizes of bursts (-want +got): %s", single, want.single, diff)
+		}
+	}
+}
+
+// The waiting time of a delivery that its plan has delayed counts from the beginning of the window.
+func TestWaitForWindowCausesNoBurst(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -139,10 +172,13 @@ func TestWaitingForTheWindowIsNoBacklog(t *testing.T) {
 	for _, step := range []struct {
 		at    time.Time
 		sizes []int
-	}{{next.Add(100 * time.Millisecond), nil}, {next.Add(300 * time.Millisecond), append(slices.Repeat([]int{32}, 7), 12)}} {
+	}{
+		{next.Add(100 * time.Millisecond), nil},
+		{next.Add(300 * time.Millisecond), append(slices.Repeat([]int{32}, 7), 12)},
+	} {
 		sizes, _ := burstSizes(claimOnce(t, db.Queue, step.at, bursting()))
 		if diff := cmp.Diff(step.sizes, sizes, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("at %s: %s", step.at.Sub(next), diff)
+			t.Errorf("sizes of bursts %s after the beginning of the window (-want +got): %s", step.at.Sub(next), diff)
 		}
 	}
 }
@@ -156,14 +192,14 @@ func burst(t *testing.T, db *persistencetest.Database, n int) []app.Claim {
 	enqueue(t, db, app.EventOrderCreated, n, r.Stores[0])
 	claims := claimOnce(t, db.Queue, waited, bursting())
 	if sizes, single := burstSizes(claims); len(sizes) != 1 || sizes[0] != n || single != 0 {
-		t.Fatalf("bursts of %v, %d in none", sizes, single)
+		t.Fatalf("got bursts of %v and %d claims without one, want one burst of %d", sizes, single, n)
 	}
 	return claims
 }
 
-// A burst is taken over as a whole, under its own id, even if the lease of only one delivery has ended, and also in a
-// later window. Deliveries of it that have ended stay as they are.
-func TestBurstsAreTakenOverAsAWhole(t *testing.T) {
+// An abandoned burst is claimed as a whole and keeps its id, even if the lease of only one of its
+// deliveries has expired, and also in a later window. Its ended deliveries stay as they are.
+func TestAbandonedBurstIsClaimedAsWhole(t *testing.T) {
 	t.Parallel()
 	for _, now := range []time.Time{noon.Add(time.Minute), noon.Add(2 * time.Hour)} {
 		db := persistencetest.New(t)
@@ -175,19 +211,51 @@ func TestBurstsAreTakenOverAsAWhole(t *testing.T) {
 		taken, err := db.ClaimAbandoned(t.Context(), now, batches(1))
 		must(t, err)
 		if len(taken) != 29 {
-			t.Fatalf("%d of 29 are taken over", len(taken))
+			t.Fatalf("abandoned claims: got %d, want 29", len(taken))
 		}
 		for _, c := range taken {
 			if c.BurstID != claims[0].BurstID || c.Generation != 2 || c.ID == claims[0].ID {
-				t.Errorf("taken over: %+v", c)
+				t.Errorf("abandoned claim: got %+v, want generation 2 of burst %s", c, claims[0].BurstID)
 			}
 		}
 	}
 }
 
-// Two relays that see the same burst do not share it, and do not wait for each other. A burst of which a delivery is
-// being recorded runs, and is left alone.
-func TestBurstsAreTakenOverByOneRelay(t *testing.T) {
+// A burst that another relay takes over in a later window counts in that window, once.
+func TestAbandonedBurstCountsInItsWindow(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	claims := burst(t, db, 30)
+	queue := claims[0].Queue
+	for _, step := range []struct {
+		after      time.Duration
+		noon, then int // counted in the window of noon, and in that of the step
+	}{
+		{time.Minute, 30, 30}, {time.Hour, 30, 30}, {time.Hour + time.Minute, 30, 30}, {2 * time.Hour, 30, 30},
+	} {
+		now := noon.Add(step.after)
+		taken, err := db.ClaimAbandoned(t.Context(), now, bursting())
+		must(t, err)
+		if len(taken) != 30 {
+			t.Errorf("after %s: got %d abandoned claims, want 30", step.after, len(taken))
+		}
+		if n, m := startedIn(t, db, queue, noon), startedIn(t, db, queue, now); n != step.noon || m != step.then {
+			t.Errorf("after %s: got %d starts in the window of noon and %d in the current one, want %d and %d",
+				step.after, n, m, step.noon, step.then)
+		}
+	}
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		SELECT 'evt_y' || i, $1, $2, '{}', $3 FROM generate_series(1, 500) i`, claims[0].StoreID, app.EventOrderCreated, noon)
+	_, err := db.Dispatch(t.Context(), noon, 1000)
+	must(t, err)
+	if n := len(claimAll(t, db.Queue, noon.Add(2*time.Hour), all)); n != 470 {
+		t.Errorf("claims in the window of the burst: got %d, want 470", n)
+	}
+}
+
+// One of several relays claims an abandoned burst; the others do not wait. A burst with a locked
+// delivery, whose attempt is being recorded, is not abandoned.
+func TestAbandonedBurstIsClaimedByOneRelay(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	claims := burst(t, db, 32)
@@ -200,27 +268,25 @@ func TestBurstsAreTakenOverByOneRelay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if taken, err := db.ClaimAbandoned(ctx, now, all); err != nil || len(taken) != 0 {
-		t.Errorf("%d are taken over while one is being recorded, %v", len(taken), err)
+		t.Errorf("claims of a burst with a locked delivery: got %d and error %v, want 0", len(taken), err)
 	}
 	must(t, tx.Rollback())
-	var lock sync.Mutex
-	var sizes []int
-	var relays sync.WaitGroup
-	for range 4 {
-		relays.Go(func() {
-			taken, err := db.ClaimAbandoned(ctx, now, all)
-			if err != nil {
-				t.Error(err)
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			if len(taken) > 0 {
-				sizes = append(sizes, len(taken))
-			}
-		})
-	}
-	relays.Wait()
-	if diff := cmp.Diff([]int{32}, sizes); diff != "" {
-		t.Error(diff)
+	for round := range 20 {
+		now = now.Add(time.Hour)
+		var claimed atomic.Int64
+		var relays sync.WaitGroup
+		for range 8 {
+			relays.Go(func() {
+				taken, err := db.ClaimAbandoned(ctx, now, all)
+				if err != nil {
+					t.Error(err)
+				}
+				claimed.Add(int64(len(taken)))
+			})
+		}
+		relays.Wait()
+		if got := claimed.Load(); got != 32 {
+			t.Fatalf("round %d: got %d claimed deliveries, want 32", round, got)
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// The rows and index entries that a claim reads are bounded by the policy and the size of the claim. They grow neither
-// with the backlog, nor with the number of websites and webhooks.
-func TestTheCostOfAClaimIsBounded(t *testing.T) {
+// The policy and the size of a claim bound the rows and index entries that it reads. Neither the
+// backlog nor the number of websites and webhooks matters.
+func TestClaimCostIsBounded(t *testing.T) {
 	t.Parallel()
 	policy := delivery.DefaultPolicy()
 	for _, plan := range []app.Plan{app.PlanEnterprise, app.PlanStarter} {
@@ -22,7 +22,9 @@ func TestTheCostOfAClaimIsBounded(t *testing.T) {
 			{1, 1, 10_000, 64}, {1, 1, 40_000, 64}, {1, 1_000, 40, 64}, {1, 4_000, 10, 2}, {400, 10, 10, 64},
 			{2_000, 2, 10, 512},
 		} {
-			t.Run(fmt.Sprint(plan, test), func(t *testing.T) {
+			name := fmt.Sprintf("%s, %d websites, %d webhooks, %d deliveries, batches of %d", plan, test.websites,
+				test.webhooks, test.deliveries, test.batch)
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				database := persistencetest.New(t)
 				r := open(t, database, "one.example")
@@ -43,15 +45,16 @@ func TestTheCostOfAClaimIsBounded(t *testing.T) {
 					must(t, db.FlushReads(t.Context()))
 					read := reads(t, owner).minus(before)
 
-					// 16 for each subscription that is read, 20 for each delivery that is claimed; and it counts the
-					// deliveries of a queue up to the starts that its plan allows.
+					// A claim reads up to 16 rows and entries for each subscription and 20 for each claimed delivery.
+					// In addition, it counts the deliveries of a queue up to the starts of its plan.
 					queues := min(test.websites, policy.ClaimQueues, test.batch)
 					most := 100 + 16*min(queues*test.webhooks, policy.ClaimSubscriptions) + 20*test.batch
 					if limit, limited := plan.PerWindow(); limited {
 						most += 2 * queues * limit
 					}
 					if len(claims) < test.batch || read.sequential > 0 || read.fetched+read.entries > most {
-						t.Errorf("%d claims read %+v, at most %d", len(claims), read, most)
+						t.Errorf("got %d claims reading %+v, want %d reading at most %d", len(claims), read, test.batch,
+							most)
 					}
 				}
 			})

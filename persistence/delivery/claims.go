@@ -25,18 +25,19 @@ var (
 	unclaimStatement string
 )
 
-// claimReads is how many parts of the queues a claim reads while it finds nothing that it may claim.
+// claimReads is the maximum number of claim statements that [Queue.Claim] runs while they claim
+// nothing and parts of the queues are unread.
 const claimReads = 4
 
-// Claim makes queued deliveries pending, at most as many as the limits allow. Websites take turns, then their webhooks.
-// It reads a bounded part of the queues, however much is queued.
+// Claim makes queued deliveries pending, within the limits. Websites take turns, and so do the
+// subscriptions of a website. It reads a bounded part of the queues, independent of their size.
 //
-// Claim is the only place that enforces plans (contract §4, Plan rate). If no queue with a limited plan waits, one
-// statement claims. Otherwise a transaction locks the limited queues first and counts its claims; a queue that another
-// relay has locked is left to that relay.
+// Claim is the only place that enforces plans (contract §4, Plan rate). If no queue with a limited
+// plan contains deliveries, one statement claims. Otherwise a transaction locks the limited queues
+// first and counts its claims; it skips a queue that another relay has locked.
 //
-// A claim is not flushed to disk: if the server loses it, the delivery is queued again, and starting its workflow twice
-// has no effect.
+// A claim is not flushed to disk. If the database loses it, the delivery is queued again. Starting its
+// workflow twice has no effect.
 func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error) {
 	now = app.At(now).Time
 	if limits.Batch <= 0 && limits.SlowBatch <= 0 {
@@ -52,6 +53,7 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 		if err != nil {
 			return app.Claimed{}, pg.Classify(err)
 		}
+		q.orders.add(claimedEvents(found.Claims)...)
 		if len(found.Claims) > 0 || !found.unread {
 			break
 		}
@@ -59,12 +61,21 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 	return found.Claimed, nil
 }
 
-// claimLimited claims from all queues, if some of them are limited by a plan and have starts left.
+// claimedEvents returns the events of claims.
+func claimedEvents(claims []app.Claim) []changedEvent {
+	events := make([]changedEvent, len(claims))
+	for i, c := range claims {
+		events[i] = changedEvent{c.EventID, c.StoreID, c.EventType}
+	}
+	return events
+}
+
+// claimLimited claims from all queues when some queues are limited by a plan and have starts left.
 func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.ClaimLimits,
 	queues []string,
 ) (claimed, error) {
 	var found claimed
-	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		locked, err := lockQueues(ctx, tx, queues)
 		if err != nil {
 			return err
@@ -83,11 +94,12 @@ func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.Clai
 // claimed is the result of one claim statement.
 type claimed struct {
 	app.Claimed
-	limited []string // limited queues in which a delivery waits, and whose plan lets one start
-	unread  bool     // queues or subscriptions were not read that the next claim reads
+	limited []string // limited queues that contain deliveries and have starts left
+	unread  bool     // some queues or subscriptions were not read; the next claim reads them
 }
 
-// claim runs the statement. Without locked queues (nil) it claims nothing if a limited queue has starts left.
+// claim runs the claim statement. If locked is nil, it claims nothing while a limited queue has starts
+// left.
 func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits app.ClaimLimits,
 	locked []string,
 ) (claimed, error) {
@@ -96,13 +108,15 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 	rows, err := db.QueryContext(ctx, claimStatement, now, now.Add(limits.Lease), turn.queue, p.ClaimQueues,
 		p.ClaimSubscriptions, locked, app.PlanWindow(now, q.planWindow), planNames, planLimits, limits.Batch,
 		burstBatch(limits), limits.SlowBatch, limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace,
-		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues)
+		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues, paceInterval,
+		limits.BurstLeast, max(limits.SlowBatch, min(failingBursts, limits.SlowBatch)*limits.Burst), replayPart,
+		kindPart)
 	if err != nil {
 		return claimed{}, err
 	}
 	defer rows.Close()
 	var found claimed
-	if rows.Next() { // the first row is about the queues
+	if rows.Next() { // the first row describes the queues
 		if found, turn, err = scanQueues(rows); err != nil {
 			return claimed{}, err
 		}
@@ -116,7 +130,10 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 	return found, nil
 }
 
-// burstBatch returns how many deliveries a claim may make as bursts.
+// failingBursts limits the bursts of failing subscriptions in one claim.
+const failingBursts = 2
+
+// burstBatch returns the maximum number of deliveries that one claim assigns to bursts.
 func burstBatch(limits app.ClaimLimits) int {
 	if limits.Burst < 2 {
 		return 0
@@ -142,13 +159,13 @@ func scanQueues(rows *sql.Rows) (found claimed, next turn, err error) {
 // claimColumns is the number of columns that scanClaims reads.
 const claimColumns = 13
 
-// scanClaims reads the claims that a statement returns behind so many other columns.
-func scanClaims(rows *sql.Rows, others int) ([]app.Claim, error) {
+// scanClaims reads the claims that a statement returns after skipping the first columns of each row.
+func scanClaims(rows *sql.Rows, skip int) ([]app.Claim, error) {
 	var claims []app.Claim
 	for rows.Next() {
 		var c app.Claim
 		var burst sql.NullString
-		columns := make([]any, others, others+claimColumns)
+		columns := make([]any, skip, skip+claimColumns)
 		for i := range columns {
 			columns[i] = new(any)
 		}
@@ -163,9 +180,9 @@ func scanClaims(rows *sql.Rows, others int) ([]app.Claim, error) {
 	return claims, rows.Err()
 }
 
-// ClaimAbandoned takes over deliveries that another relay claimed and did not start within its lease. The first attempt
-// of a burst is taken over with the rest of its burst. A claim of a limited queue whose window has passed is queued
-// again.
+// ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease. It
+// claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
+// instead; in a burst, it is counted in the current window.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	rows, err := q.pg.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
 		limits.Batch, app.PlanWindow(now, q.planWindow))
@@ -177,16 +194,16 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 	return claims, pg.Classify(err)
 }
 
-// MarkStarted notes that the workflows of these claims run, so that no relay starts them again. A claim that is no
-// longer the newest of its delivery, or whose attempt is recorded, needs no mark.
+// MarkStarted records that the workflows of these claims run, so that no relay starts them again. It
+// skips a claim that is no longer the newest of its delivery, or whose attempt is recorded.
 func (q *Queue) MarkStarted(ctx context.Context, now time.Time, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
 	_, err := q.pg.System().DB.ExecContext(ctx, markStartedStatement, now, ids, generations)
 	return pg.Classify(err)
 }
 
-// Unclaim ends the leases of claims that could not be started: any relay can take them over from retryAt on. A claim
-// that is no longer the newest of its delivery stays as it is.
+// Unclaim ends the leases of claims whose workflows could not be started: from retryAt on, any relay
+// can claim the deliveries. It skips a claim that is no longer the newest of its delivery.
 func (q *Queue) Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
 	_, err := q.pg.System().DB.ExecContext(ctx, unclaimStatement, retryAt, ids, generations)

@@ -12,14 +12,14 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// standing is how a delivery stands with its relays.
-type standing struct {
+// claimState is the state of a delivery's claim.
+type claimState struct {
 	Status     app.DeliveryStatus
 	Started    bool
 	LeaseUntil time.Time
 }
 
-func standingOf(t *testing.T, db *persistencetest.Database, id app.DeliveryID) (s standing) {
+func claimStateOf(t *testing.T, db *persistencetest.Database, id app.DeliveryID) (s claimState) {
 	t.Helper()
 	must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT status, started_at IS NOT NULL,
 		coalesce(lease_until, 'epoch') FROM deliveries WHERE id = $1`, id).Scan(&s.Status, &s.Started, &s.LeaseUntil))
@@ -27,8 +27,8 @@ func standingOf(t *testing.T, db *persistencetest.Database, id app.DeliveryID) (
 	return s
 }
 
-// A relay that marks or returns a claim late does not touch the claim of a replay that was made meanwhile.
-func TestALateMarkDoesNotTouchANewerClaim(t *testing.T) {
+// MarkStarted and Unclaim of an earlier claim do not change the claim of a later replay.
+func TestLateMarkKeepsNewerClaim(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -39,30 +39,31 @@ func TestALateMarkDoesNotTouchANewerClaim(t *testing.T) {
 	r.replayAll(t, db, []app.DeliveryID{first[0].ID})
 	second := claimOnce(t, db.Queue, noon.Add(time.Second), all)
 	if len(second) != 1 || second[0].Generation != first[0].Generation+1 {
-		t.Fatalf("claimed %+v, then %+v", first, second)
+		t.Fatalf("claims: got %+v, then %+v, want the next generation", first, second)
 	}
-	id, untouched := first[0].ID, standing{app.DeliveryPending, false, noon.Add(time.Minute + time.Second)}
+	id, untouched := first[0].ID, claimState{app.DeliveryPending, false, noon.Add(time.Minute + time.Second)}
 	must(t, db.MarkStarted(t.Context(), noon, first))
 	must(t, db.Unclaim(t.Context(), noon, first))
-	if diff := cmp.Diff(untouched, standingOf(t, db, id)); diff != "" {
-		t.Error("after a late mark and return:", diff)
+	if diff := cmp.Diff(untouched, claimStateOf(t, db, id)); diff != "" {
+		t.Error("state after MarkStarted and Unclaim of the first claim (-want +got):", diff)
 	}
 	must(t, db.Unclaim(t.Context(), noon.Add(2*time.Second), second))
-	if diff := cmp.Diff(standing{app.DeliveryPending, false, noon.Add(2 * time.Second)}, standingOf(t, db, id)); diff != "" {
-		t.Error("returned:", diff)
+	returned := claimState{app.DeliveryPending, false, noon.Add(2 * time.Second)}
+	if diff := cmp.Diff(returned, claimStateOf(t, db, id)); diff != "" {
+		t.Error("state after Unclaim (-want +got):", diff)
 	}
 	must(t, db.MarkStarted(t.Context(), noon, second))
-	if !standingOf(t, db, id).Started {
-		t.Error("the newest claim is not marked")
+	if !claimStateOf(t, db, id).Started {
+		t.Error("newest claim: got not started, want started")
 	}
 	must(t, db.Unclaim(t.Context(), noon, second))
-	if got := standingOf(t, db, id); got.LeaseUntil.Equal(noon) {
-		t.Error("a started claim is returned")
+	if got := claimStateOf(t, db, id); got.LeaseUntil.Equal(noon) {
+		t.Errorf("lease of a started claim after Unclaim: got %s, want no change", got.LeaseUntil)
 	}
 }
 
-// Marking neither waits for a recorder that has locked a row, nor is held up by it.
-func TestMarkingSkipsWhatARecorderHasLocked(t *testing.T) {
+// MarkStarted skips a delivery that a recorder has locked, and marks the others without waiting.
+func TestMarkStartedSkipsLockedDeliveries(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -79,15 +80,15 @@ func TestMarkingSkipsWhatARecorderHasLocked(t *testing.T) {
 	must(t, db.MarkStarted(ctx, noon, claims))
 	must(t, tx.Rollback())
 	for i, c := range claims {
-		if standingOf(t, db, c.ID).Started != (i == 1) {
-			t.Errorf("delivery %d: %+v", i, standingOf(t, db, c.ID))
+		if claimStateOf(t, db, c.ID).Started != (i == 1) {
+			t.Errorf("delivery %d: got %+v, want started %v", i, claimStateOf(t, db, c.ID), i == 1)
 		}
 	}
 }
 
-// Relays that die leave claims. Others take each of them over once, under a new generation, unless it has started or
-// ended meanwhile.
-func TestAbandonedClaimsAreTakenOverOnce(t *testing.T) {
+// Relays claim each abandoned claim once, with the next generation, unless its delivery has started or
+// ended.
+func TestAbandonedClaimsAreClaimedOnce(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -110,7 +111,7 @@ func TestAbandonedClaimsAreTakenOverOnce(t *testing.T) {
 				for _, c := range found {
 					taken[c.ID]++
 					if c.Generation != 2 || c.Queue != string(r.Website) || !c.Quick || !c.Healthy || c.Replay {
-						t.Errorf("taken over: %+v", c)
+						t.Errorf("abandoned claim: got %+v, want generation 2, healthy and quick", c)
 					}
 				}
 				lock.Unlock()
@@ -118,18 +119,28 @@ func TestAbandonedClaimsAreTakenOverOnce(t *testing.T) {
 		})
 	}
 	relays.Wait()
+	for { // a relay skips the claims that others are claiming, so some can remain
+		found, err := db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), batches(7))
+		must(t, err)
+		if len(found) == 0 {
+			break
+		}
+		for _, c := range found {
+			taken[c.ID]++
+		}
+	}
 	for _, c := range claims[2:] {
 		if taken[c.ID] != 1 {
-			t.Errorf("%s was taken over %d times", c.ID, taken[c.ID])
+			t.Errorf("claims of abandoned %s: got %d, want 1", c.ID, taken[c.ID])
 		}
 	}
 	if len(taken) != 100 {
-		t.Errorf("%d of 100 were taken over", len(taken))
+		t.Errorf("abandoned claims: got %d, want 100", len(taken))
 	}
 }
 
-// A claim of a limited queue counts in the window in which it was made. It is taken over in that, however often starting
-// it fails, and is queued again afterwards.
+// A claim of a limited queue counts in the window of the claim. In that window, an abandoned claim is
+// claimed again; afterwards it is queued again.
 func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -159,13 +170,13 @@ func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
 		must(t, err)
 		again := claimOnce(t, db.Queue, now, lease)
 		if len(taken) != step.takenOver || len(again) != step.claimed {
-			t.Errorf("after %s: %d are taken over and %d claimed, want %+v", step.after, len(taken), len(again), step)
+			t.Errorf("after %s: got %d abandoned and %d new claims, want %+v", step.after, len(taken), len(again), step)
 		}
 		if n := startedIn(t, db, string(limited.Website), noon); n != step.startedHere {
-			t.Errorf("after %s: %d starts are counted at first", step.after, n)
+			t.Errorf("after %s: got %d starts in the window of noon, want %d", step.after, n, step.startedHere)
 		}
 		if n := startedIn(t, db, string(limited.Website), now); n != step.startedAt {
-			t.Errorf("after %s: %d starts are counted", step.after, n)
+			t.Errorf("after %s: got %d starts in the current window, want %d", step.after, n, step.startedAt)
 		}
 		claims = append(taken, again...)
 	}

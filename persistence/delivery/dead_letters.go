@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// deadLettersRow is one group of dead letters.
+// deadLettersRow is one group of [Queue.DeadLetters].
 type deadLettersRow struct {
 	SubscriptionID app.SubscriptionID
 	Reason         string
@@ -20,7 +20,7 @@ type deadLettersRow struct {
 }
 
 // DeadLetters counts a store's dead letters by subscription and reason, the largest group first. It
-// counts those created from a time on and before another (nil = no limit).
+// counts deliveries created at or after from and before to; nil is no limit.
 func (q *Queue) DeadLetters(ctx context.Context, store app.StoreID, from, to *app.Time) ([]app.DeadLetters, error) {
 	var rows []deadLettersRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// TestDeadLettersByReason: what a delivery ended with counts, be it its last attempt's error
-// or what came between.
+// TestDeadLettersByReason checks that dead letters are counted by the error of the last attempt, or by
+// the reason for which the delivery ended without one.
 func TestDeadLettersByReason(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -35,32 +35,37 @@ func TestDeadLettersByReason(t *testing.T) {
 	got, err := db.DeadLetters(t.Context(), r.Stores[0], &at, nil)
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("dead letters (-want +got):\n%s", diff)
 	}
 	for name, span := range map[string]struct {
 		store    int
 		from, to *app.Time
 	}{"another store's": {1, nil, nil}, "older ones": {0, nil, &at}} {
-		if got, err := db.DeadLetters(t.Context(), r.Stores[span.store], span.from, span.to); err != nil || len(got) > 0 {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got, err := db.DeadLetters(t.Context(), r.Stores[span.store], span.from, span.to); err != nil ||
+				len(got) > 0 {
+				t.Errorf("%s: got %v and error %v, want none", name, got, err)
+			}
+		})
 	}
 
 	for _, group := range want {
 		found, err := db.Deliveries(t.Context(), r.Stores[0], app.DeliveryFilter{Reason: group.Reason}, "", 10)
 		must(t, err)
 		for _, d := range found {
-			if one, err := db.Delivery(t.Context(), r.Stores[0], d.ID); err != nil || one.Reason != group.Reason || d.Reason != group.Reason {
-				t.Errorf("%q in the list, %q by itself, %v", d.Reason, one.Reason, err)
+			if one, err := db.Delivery(t.Context(), r.Stores[0], d.ID); err != nil || one.Reason != group.Reason ||
+				d.Reason != group.Reason {
+				t.Errorf("reason: got %q in the list, %q of the delivery, error %v, want %q", d.Reason, one.Reason, err,
+					group.Reason)
 			}
 		}
 		if int64(len(found)) != group.Count {
-			t.Errorf("%s: %d in the list, %d counted", group.Reason, len(found), group.Count)
+			t.Errorf("deliveries with reason %s: got %d, want %d", group.Reason, len(found), group.Count)
 		}
 	}
 	for _, c := range claims[3:] {
 		if d, err := db.Delivery(t.Context(), r.Stores[0], c.ID); err != nil || d.Reason != "" {
-			t.Errorf("%s because %q, %v", d.Status, d.Reason, err)
+			t.Errorf("%s delivery: got reason %q and error %v, want no reason", d.Status, d.Reason, err)
 		}
 	}
 }

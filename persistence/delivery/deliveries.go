@@ -37,8 +37,8 @@ func (r deliveryRow) delivery() app.Delivery {
 	}
 }
 
-// workflowID returns the id of the delivery's workflow. A delivery that the only attempt of a burst has not delivered has
-// a workflow of its own, from the end of that attempt on.
+// workflowID returns the id of the delivery's workflow. A burst makes one attempt. A delivery that
+// this attempt did not deliver continues in a separate workflow.
 func (r deliveryRow) workflowID() string {
 	burst := r.BurstID != nil && (r.Attempts == 0 || r.Attempts == 1 && r.Status == app.DeliveryDelivered)
 	switch {
@@ -50,8 +50,8 @@ func (r deliveryRow) workflowID() string {
 	return app.DeliveryWorkflowID(r.EventID, r.SubscriptionID)
 }
 
-// Deliveries lists a store's deliveries that pass a filter, the newest first, at most limit of them,
-// from after the given id ("" = from the start). Ids sort by time.
+// Deliveries lists a store's deliveries that match a filter, newest first. The zero value of after is
+// the start.
 func (q *Queue) Deliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, after app.DeliveryID,
 	limit int,
 ) ([]app.Delivery, error) {
@@ -77,7 +77,7 @@ func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter ap
 		Where("d.store_id = ?", store).OrderExpr("d.id DESC")
 }
 
-// Delivery returns one delivery of a store, NOT_FOUND if it has no delivery with that id.
+// Delivery returns a delivery of a store, NOT_FOUND if there is no such delivery.
 func (q *Queue) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {

@@ -21,23 +21,26 @@ func TestDispatchMatchesSubscriptions(t *testing.T) {
 	other.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 1)
 	claims := claim(t, db)
-	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.Stores[0] || !claims[0].Quick || !claims[0].Healthy || claims[0].Replay {
-		t.Fatalf("claims %+v", claims)
+	if len(claims) != 1 || claims[0].SubscriptionID != want.ID || claims[0].StoreID != r.Stores[0] ||
+		!claims[0].Quick || !claims[0].Healthy || claims[0].Replay {
+		t.Fatalf("claims: got %+v, want one of %s, healthy and quick, no replay", claims, want.ID)
 	}
-	if id := claims[0].ID; id < app.FirstID[app.DeliveryID](noon) || id >= app.FirstID[app.DeliveryID](noon.Add(time.Millisecond)) {
-		t.Errorf("%s does not tell when it was made", id)
+	if id := claims[0].ID; id < app.FirstID[app.DeliveryID](noon) ||
+		id >= app.FirstID[app.DeliveryID](noon.Add(time.Millisecond)) {
+		t.Errorf("delivery id: got %s, want one of %s", id, noon)
 	}
 	outgoing, err := db.Outgoing(t.Context(), claims[0].ID, 1)
 	must(t, err)
 	if outgoing.Secret.Reveal() != "0123456789abcdef0123456789abcdef" || outgoing.Recorded != nil || !outgoing.Active {
-		t.Errorf("outgoing %+v", outgoing)
+		t.Errorf("outgoing: got %+v, want an active subscription with its secret", outgoing)
 	}
-	if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE position('0123456789abcdef'::bytea IN secret) > 0"); n != 0 {
-		t.Error("a secret stands in its table as it is")
+	if n := count(t, db, `SELECT count(*) FROM subscriptions
+		WHERE position('0123456789abcdef'::bytea IN secret) > 0`); n != 0 {
+		t.Errorf("secrets stored as plain text: got %d, want 0", n)
 	}
 }
 
-func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
+func TestConcurrentRelaysDispatchEachEventOnce(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -67,16 +70,16 @@ func TestParallelRelaysDispatchEachEventOnce(t *testing.T) {
 	}
 	wait.Wait()
 	if len(seen) != 60 {
-		t.Errorf("%d deliveries of 60 were claimed", len(seen))
+		t.Errorf("claimed deliveries: got %d, want 60", len(seen))
 	}
 	for id, n := range seen {
 		if n != 1 {
-			t.Errorf("%s was claimed %d times", id, n)
+			t.Errorf("claims of %s: got %d, want 1", id, n)
 		}
 	}
 }
 
-func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
+func TestClaimsTakeTurnsWithinLimits(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -97,37 +100,36 @@ func TestClaimsTakeTurnsAndKeepTheirLimits(t *testing.T) {
 		got[c.SubscriptionID]++
 	}
 	if diff := cmp.Diff(map[app.SubscriptionID]int{busy.ID: 2, quiet.ID: 1}, got); diff != "" {
-		t.Error("not in turn:", diff)
+		t.Error("claims by subscription (-want +got):", diff)
 	}
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND xmax::text <> '0'"); n != 0 {
-		t.Errorf("%d locked and not taken", n)
+		t.Errorf("locked but unclaimed deliveries: got %d, want 0", n)
 	}
 	claimed, err = db.Claim(t.Context(), noon, app.ClaimLimits{Batch: 100, Unproven: 4, Quick: 4, Lease: time.Minute})
 	must(t, err)
 	if len(claimed.Claims) != 2 {
-		t.Errorf("%d more claimed, though 2 of 4 were pending", len(claimed.Claims))
+		t.Errorf("claims with 2 of 4 pending: got %d, want 2", len(claimed.Claims))
 	}
 	claims, err = db.ClaimAbandoned(t.Context(), noon, limits)
 	must(t, err)
 	if len(claims) != 0 {
-		t.Errorf("%d taken over within their lease", len(claims))
+		t.Errorf("abandoned claims within the lease: got %d, want 0", len(claims))
 	}
 	claims, err = db.ClaimAbandoned(t.Context(), noon.Add(2*time.Minute), limits)
 	must(t, err)
 	if len(claims) != 5 {
-		t.Fatalf("%d of 5 taken over after their lease", len(claims))
+		t.Fatalf("abandoned claims after the lease: got %d, want 5", len(claims))
 	}
 	must(t, db.MarkStarted(t.Context(), noon, claims[:1]))
 	claims, err = db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), limits)
 	must(t, err)
 	if len(claims) != 4 {
-		t.Errorf("%d taken over, though one of five has started", len(claims))
+		t.Errorf("abandoned claims after one of five has started: got %d, want 4", len(claims))
 	}
 }
 
-// A receiver gets more at once only as it answers, up to the limit, and for as long as that
-// is not long ago.
-func TestMoreIsPendingOfWhoAnswers(t *testing.T) {
+// A receiver gets more pending deliveries with each recent response, up to the limit.
+func TestPendingDeliveriesGrowWithResponses(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -140,23 +142,23 @@ func TestMoreIsPendingOfWhoAnswers(t *testing.T) {
 	must(t, err)
 	pending := claimed.Claims
 	if len(pending) != 3 {
-		t.Fatalf("%d of one that has answered nothing", len(pending))
+		t.Fatalf("pending deliveries before a response: got %d, want 3", len(pending))
 	}
 	for _, step := range []struct {
-		answered int
-		at       time.Time
-		want     int // pending
+		responses int
+		at        time.Time
+		want      int // pending
 	}{
 		{0, noon, 3}, {1, noon, 4}, {4, noon, 6}, {6, noon.Add(2 * time.Hour), 3},
 	} {
-		for range step.answered {
+		for range step.responses {
 			attempt(t, db, pending[0].ID, 1, app.AttemptDelivered, time.Millisecond)
 			pending = pending[1:]
 		}
 		claimed, err := db.Claim(t.Context(), step.at, few)
 		must(t, err)
 		if pending = append(pending, claimed.Claims...); len(pending) != step.want {
-			t.Fatalf("%d pending after %+v", len(pending), step)
+			t.Fatalf("pending deliveries: got %d, want %+v", len(pending), step)
 		}
 	}
 }
@@ -173,13 +175,14 @@ func TestAttemptStatuses(t *testing.T) {
 		t.Helper()
 		delivery, err := db.Delivery(t.Context(), r.Stores[0], id)
 		must(t, err)
-		if delivery.Status != status || delivery.Attempts != len(statuses) || (delivery.NextRetryAt != nil) != (status == app.DeliveryRetrying) {
-			t.Errorf("delivery %+v, want %s", delivery, status)
+		if delivery.Status != status || delivery.Attempts != len(statuses) ||
+			(delivery.NextRetryAt != nil) != (status == app.DeliveryRetrying) {
+			t.Errorf("delivery: got %+v, want %s", delivery, status)
 		}
 		subscription, err := db.Subscription(t.Context(), r.Stores[0], s.ID)
 		must(t, err)
 		if subscription.FailureCount != failures || subscription.LastDeliveryAt == nil {
-			t.Errorf("subscription %+v, want %d failures", subscription, failures)
+			t.Errorf("subscription: got %+v, want %d failures", subscription, failures)
 		}
 		attempts, total, err := db.Attempts(t.Context(), r.Stores[0], s.ID, app.AttemptFilter{}, 1, 20)
 		must(t, err)
@@ -187,40 +190,41 @@ func TestAttemptStatuses(t *testing.T) {
 		for _, a := range attempts {
 			got = append(got, a.Status)
 			if (a.NextRetryAt != nil) != (a.Status == app.AttemptRetrying) {
-				t.Errorf("attempt %+v", a)
+				t.Errorf("attempt: got %+v, want a next retry only if retrying", a)
 			}
 		}
 		if diff := cmp.Diff(statuses, got); diff != "" || total != len(statuses) {
-			t.Error("attempts, the newest first:", diff)
+			t.Errorf("attempts, newest first (-want +got), total %d: %s", total, diff)
 		}
 	}
 	attempt(t, db, id, 1, app.AttemptRetrying, 0)
 	check(app.DeliveryRetrying, 1, app.AttemptRetrying)
-	attempt(t, db, id, 1, app.AttemptRetrying, 0) // repeated: nothing changes
+	attempt(t, db, id, 1, app.AttemptRetrying, 0) // a repeated record changes nothing
 	check(app.DeliveryRetrying, 1, app.AttemptRetrying)
 	attempt(t, db, id, 2, app.AttemptDeadLetter, 0)
 	check(app.DeliveryDeadLetter, 2, app.AttemptDeadLetter, app.AttemptFailed)
 
 	if _, err := db.Replay(t.Context(), noon, r.Stores[1], app.Actor{}, id); app.CodeOf(err) != app.CodeNotFound {
-		t.Errorf("replayed from the sibling store: %v", err)
+		t.Errorf("Replay in another store: got error %v, want %s", err, app.CodeNotFound)
 	}
 	delivery, err := db.Replay(t.Context(), noon, r.Stores[0], app.Actor{}, id)
 	must(t, err)
 	if delivery.Status != app.DeliveryQueued {
-		t.Errorf("replay left %+v", delivery)
+		t.Errorf("Replay: got %+v, want queued", delivery)
 	}
-	if _, err := db.Replay(t.Context(), noon, r.Stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodeDeliveryInProgress {
-		t.Errorf("replayed twice: %v", err)
+	_, err = db.Replay(t.Context(), noon, r.Stores[0], app.Actor{}, id)
+	if app.CodeOf(err) != app.CodeDeliveryInProgress {
+		t.Errorf("second Replay: got error %v, want %s", err, app.CodeDeliveryInProgress)
 	}
 	claims := claim(t, db)
 	if len(claims) != 1 || !claims[0].Replay || claims[0].Attempts != 2 || claims[0].Healthy {
-		t.Fatalf("claims %+v", claims)
+		t.Fatalf("claims: got %+v, want one replay after 2 attempts, not healthy", claims)
 	}
 	attempt(t, db, id, 3, app.AttemptDelivered, 0)
 	check(app.DeliveryDelivered, 0, app.AttemptDelivered, app.AttemptDeadLetter, app.AttemptFailed)
 }
 
-func TestReplayRefusesWhatCannotBeSent(t *testing.T) {
+func TestReplayRequiresSubscriptionAndBody(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -231,39 +235,55 @@ func TestReplayRefusesWhatCannotBeSent(t *testing.T) {
 	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET deleted_at = now()")
 	must(t, err)
 	if _, err := db.Replay(t.Context(), noon, r.Stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodeConflict {
-		t.Errorf("of a deleted subscription: %v", err)
+		t.Errorf("Replay of a deleted subscription: got error %v, want %s", err, app.CodeConflict)
 	}
 	_, err = db.System().DB.ExecContext(t.Context(), "UPDATE outbox SET body = NULL")
 	must(t, err)
 	if _, err := db.Replay(t.Context(), noon, r.Stores[0], app.Actor{}, id); app.CodeOf(err) != app.CodePayloadErased {
-		t.Errorf("of an erased body: %v", err)
+		t.Errorf("Replay of an erased body: got error %v, want %s", err, app.CodePayloadErased)
 	}
 }
 
-func TestSlowReceiversLeaveTheFastLaneForAWhile(t *testing.T) {
+// A slow response makes a subscription slow for a minute, or until 20 consecutive quick responses.
+func TestSlowResponseMakesSubscriptionSlow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	r.Place(t, db, 3)
-	claims := claim(t, db)
-	attempt(t, db, claims[0].ID, 1, app.AttemptDelivered, 1500*time.Millisecond)
-	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 1 {
-		t.Error("not slow after a slow answer")
+	enqueue(t, db, app.EventOrderCreated, 100, r.Stores[0])
+	claims := claimAll(t, db.Queue, noon, all)
+	respond := func(number, times int, took time.Duration) {
+		t.Helper()
+		for range times {
+			attempt(t, db, claims[0].ID, number, app.AttemptDelivered, took)
+			claims = claims[1:]
+		}
 	}
-	attempt(t, db, claims[1].ID, 1, app.AttemptDelivered, time.Millisecond)
-	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 1 {
-		t.Error("quick again after one quick answer at once")
+	slow := func(want bool, when string) {
+		t.Helper()
+		if got := count(t, db, "SELECT count(*) FROM subscription_health WHERE NOT quick") == 1; got != want {
+			t.Errorf("%s: got slow %v, want %v", when, got, want)
+		}
 	}
-	attempt(t, db, claims[2].ID, 2, app.AttemptDelivered, time.Millisecond) // an hour later
-	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_seen_at IS NOT NULL"); n != 0 {
-		t.Error("still slow after an hour")
-	}
+	respond(1, 1, time.Second)
+	slow(true, "after a slow response")
+	respond(1, 19, time.Millisecond)
+	slow(true, "after 19 quick responses")
+	respond(1, 1, time.Second)
+	respond(1, 19, time.Millisecond)
+	slow(true, "after 19 quick responses since the last slow one")
+	respond(1, 1, time.Millisecond)
+	slow(false, "after 20 quick responses")
+	respond(1, 1, time.Second)
+	respond(1, 1, time.Millisecond)
+	slow(true, "after a quick response")
+	respond(2, 1, time.Millisecond)
+	slow(false, "after a quick response an hour later")
 }
 
-// What a slow receiver gets is spread over time, so that it does not end all at once: two a
-// second while it answers none of them, more as it does, and never more than may be pending.
-func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
+// Deliveries to a slow receiver are paced, so that they do not time out together: two per second
+// without responses, more with each response, and never more than the limit of pending deliveries.
+func TestSlowReceiversArePaced(t *testing.T) {
 	t.Parallel()
 	for _, plan := range []app.Plan{app.PlanEnterprise, app.PlanStarter} {
 		db := persistencetest.New(t)
@@ -277,10 +297,11 @@ func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
 		now := noon
 		claimed := func(n int) []app.Claim {
 			t.Helper()
-			found, err := db.Claim(t.Context(), now, app.ClaimLimits{SlowBatch: 40, Unproven: 16, Slow: 50, Lease: time.Minute})
+			found, err := db.Claim(t.Context(), now,
+				app.ClaimLimits{SlowBatch: 40, Unproven: 16, Slow: 50, Lease: time.Minute})
 			must(t, err)
 			if len(found.Claims) != n {
-				t.Errorf("%s: claimed %d after %s, want %d", plan, len(found.Claims), now.Sub(noon), n)
+				t.Errorf("%s: claims after %s: got %d, want %d", plan, now.Sub(noon), len(found.Claims), n)
 			}
 			return found.Claims
 		}
@@ -290,12 +311,13 @@ func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
 			claimed(0)
 			now = now.Add(time.Second)
 		}
-		claimed(0) // they are 16
+		claimed(0) // 16 deliveries are pending, which is the limit
 		for _, c := range pending {
 			outgoing, err := db.Outgoing(t.Context(), c.ID, 1)
 			must(t, err)
 			_, err = db.RecordAttempt(t.Context(), app.MadeAttempt{
-				DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: now, Duration: 3 * time.Second,
+				DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: now,
+				Duration: 3 * time.Second,
 			})
 			must(t, err)
 		}
@@ -305,9 +327,9 @@ func TestSlowReceiversGetFewInOneSecond(t *testing.T) {
 	}
 }
 
-// A receiver that refuses at once holds nobody up: its deliveries are started apart from
-// those of others, but take the fast lane. One that fails slowly leaves it.
-func TestFailingReceiversKeepTheFastLaneWhileTheyAnswerFast(t *testing.T) {
+// Deliveries to a receiver that fails quickly are claimed separately but stay in the lane of quick
+// subscriptions, because they delay nothing. A receiver that fails slowly leaves this lane.
+func TestQuicklyFailingReceiversStayQuick(t *testing.T) {
 	t.Parallel()
 	for took, quick := range map[time.Duration]bool{time.Millisecond: true, 1500 * time.Millisecond: false} {
 		db := persistencetest.New(t)
@@ -319,12 +341,12 @@ func TestFailingReceiversKeepTheFastLaneWhileTheyAnswerFast(t *testing.T) {
 		r.Place(t, db, 1)
 		claims = claim(t, db)
 		if len(claims) != 1 || claims[0].Healthy || claims[0].Quick != quick {
-			t.Errorf("after a failure that took %s: %+v", took, claims)
+			t.Errorf("claims after a failure of %s: got %+v, want one, not healthy, quick %v", took, claims, quick)
 		}
 	}
 }
 
-func TestAttemptsRecordedTogetherKeepTheirOrder(t *testing.T) {
+func TestConcurrentFailuresAreAllCounted(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -339,6 +361,6 @@ func TestAttemptsRecordedTogetherKeepTheirOrder(t *testing.T) {
 	subscription, err := db.Subscription(t.Context(), r.Stores[0], s.ID)
 	must(t, err)
 	if subscription.FailureCount != 40 {
-		t.Errorf("%d failures in a row of 40", subscription.FailureCount)
+		t.Errorf("consecutive failures: got %d, want 40", subscription.FailureCount)
 	}
 }

@@ -26,9 +26,9 @@ func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// within adds the condition of the time: an id begins with the time of its creation. The subquery
-// hides the id from the planner. If the planner expected very few rows, it would read all of
-// them for each status and type.
+// within adds the condition of the creation time, which is the prefix of an id. The subquery hides the
+// id from the planner. Otherwise the planner would expect very few rows, and read all rows of each
+// status and type.
 func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.From != nil {
 		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
@@ -39,7 +39,7 @@ func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// types returns the event types that pass the filter.
+// types returns the event types that match the filter.
 func (f deliveryFilter) types() []app.EventType {
 	if f.EventType != "" {
 		return []app.EventType{f.EventType}
@@ -47,8 +47,8 @@ func (f deliveryFilter) types() []app.EventType {
 	return app.EventTypes[:]
 }
 
-// statuses returns the statuses that pass the filter. Only dead letters and cancelled deliveries
-// have a reason.
+// statuses returns the statuses that match the filter. Only dead letters and cancelled deliveries have
+// a reason.
 func (f deliveryFilter) statuses() []app.DeliveryStatus {
 	switch {
 	case f.Status != "":
@@ -59,10 +59,10 @@ func (f deliveryFilter) statuses() []app.DeliveryStatus {
 	return app.DeliveryStatuses[:]
 }
 
-// ids selects the first deliveries that pass the filter, in ascending (up) or descending order of
-// their ids, from after one of them ("" = from the start), at most limit of each status and type.
-// For each status and type it starts to read an index where its rows begin, so that other rows do
-// not add to its cost. narrow adds further conditions.
+// ids selects the first deliveries that match the filter, at most limit of each status and type. They
+// are in the ascending (up) or descending order of their ids and start after the given id ("" = from
+// the start). Each status and type is a range of an index, so that other rows do not add to the cost.
+// narrow adds further conditions.
 func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 	narrow func(*bun.SelectQuery) *bun.SelectQuery,
 ) *bun.SelectQuery {
@@ -80,7 +80,7 @@ func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 		return f.within(q)
 	}
 	statuses, types := pgdialect.Array(f.statuses()), pgdialect.Array(f.types())
-	if f.EventID != "" { // these are few
+	if f.EventID != "" { // an event has few deliveries
 		return within(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
 	}
 	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").
@@ -92,8 +92,8 @@ func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
 	if !slices.Contains(f.statuses(), app.DeliveryPending) {
 		return resting
 	}
-	// There are few pending deliveries. OFFSET 0 prevents a search for them among all deliveries
-	// of that time.
+	// There are few pending deliveries. OFFSET 0 prevents the planner from reading all deliveries of
+	// the given time to find them.
 	pending := all().Where("d.status = 'pending' AND d.event_type = ANY (?::text[])", types)
 	return resting.UnionAll(within(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))
 }

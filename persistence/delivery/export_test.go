@@ -12,14 +12,16 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// EnqueueJob enqueues a job in a transaction of its own.
-func (q *Queue) EnqueueJob(ctx context.Context, now time.Time, store app.StoreID, kind app.JobKind, subject string) error {
+// EnqueueJob enqueues a job in a separate transaction.
+func (q *Queue) EnqueueJob(
+	ctx context.Context, now time.Time, store app.StoreID, kind app.JobKind, subject string,
+) error {
 	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return EnqueueJob(ctx, tx, now, store, kind, subject)
 	})
 }
 
-// EnqueueMail enqueues mails about a webhook in a transaction of its own.
+// EnqueueMail enqueues mails about a webhook in a separate transaction.
 func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind,
 	subject app.SubscriptionID, details app.WebhookTrouble,
 ) error {
@@ -28,23 +30,24 @@ func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreI
 	})
 }
 
-// Statements are those of the relay that must not read whole tables, with the number of their arguments.
+// Statements are the statements of the relay, which must not read whole tables, and their numbers of
+// arguments.
 var Statements = map[string]struct {
 	SQL  string
 	Args int
 }{
 	"Dispatch":       {dispatchStatement, 2},
-	"Claim":          {claimStatement, 22},
+	"Claim":          {claimStatement, 27},
 	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Overdue":        {overdueStatement, 4},
-	"EnqueueLost":    {enqueueLostStatement, 7},
+	"EnqueueLost":    {enqueueLostStatement, 10},
 	"PlanUsage":      {planUsageStatement, 2},
-	"ExpectStarts":   {expectedStartsStatement, 6},
+	"ExpectStarts":   {expectedStartsStatement, 8},
 }
 
-// Explain returns the plan that PostgreSQL makes for a statement, regardless of its arguments.
+// Explain returns the generic plan of a statement.
 func (q *Queue) Explain(ctx context.Context, statement string, args int) (string, error) {
 	conn, err := q.pg.System().DB.Conn(ctx)
 	if err != nil {
@@ -72,7 +75,7 @@ func (q *Queue) Explain(ctx context.Context, statement string, args int) (string
 	return plan.String(), rows.Err()
 }
 
-// The way in which the backlog is read.
+// The settings and the statement of the backlog.
 var (
 	BacklogPlan      = alongIndexes
 	BacklogStatement = backlogStatement
@@ -86,7 +89,7 @@ func ErasingStatements(before time.Time) map[string][]any {
 	}
 	for _, statement := range []string{
 		eraseDeliveries, eraseEvents, eraseReplays, eraseSessions, eraseCustomerSessions, eraseInvitations, eraseMails,
-		eraseIdempotencyKeys,
+		eraseIdempotencyKeys, erasePlatformKeys, setSubjects, erasePositions,
 	} {
 		statements[statement] = []any{"", before}
 	}
@@ -99,12 +102,13 @@ const (
 	RetryingNow    = retryingNow
 	OpenDeliveries = openDeliveries
 	CancelQueued   = cancelQueued
-	LastAttempt    = "SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = ?" // as in persistence/webhooks.go
-	CountAttempts  = "SELECT count(*) FROM attempts a WHERE a.store_id = ? AND a.subscription_id = ?"
+	LastAttempt    = `SELECT max(a.attempted_at) FROM attempts a
+		WHERE a.subscription_id = ?` // as in persistence/webhooks.go
+	CountAttempts = "SELECT count(*) FROM attempts a WHERE a.store_id = ? AND a.subscription_id = ?"
 )
 
-// ExplainInStore returns the plan of a statement of one store. Bitmap scans are disabled: which
-// of them is cheaper depends on the time of the last vacuum.
+// ExplainInStore returns the plan of a statement in one store. It disables bitmap scans, because their
+// cost depends on the time of the last vacuum.
 func (q *Queue) ExplainInStore(ctx context.Context, store app.StoreID, statement string, args ...any) (string, error) {
 	var lines []string
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -116,18 +120,21 @@ func (q *Queue) ExplainInStore(ctx context.Context, store app.StoreID, statement
 	return strings.Join(lines, "\n"), err
 }
 
-// ExplainDeliveries returns PostgreSQL's plan for a page of deliveries.
-func (q *Queue) ExplainDeliveries(ctx context.Context, store app.StoreID, filter app.DeliveryFilter, limit int) (plan string, err error) {
+// ExplainDeliveries returns the plan of a page of deliveries.
+func (q *Queue) ExplainDeliveries(
+	ctx context.Context, store app.StoreID, filter app.DeliveryFilter, limit int,
+) (plan string, err error) {
 	err = q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var lines []string
-		err := tx.NewRaw("EXPLAIN "+listDeliveries(tx, &[]deliveryRow{}, store, filter, "", limit).String()).Scan(ctx, &lines)
+		err := tx.NewRaw("EXPLAIN "+listDeliveries(tx, &[]deliveryRow{}, store, filter, "", limit).String()).
+			Scan(ctx, &lines)
 		plan = strings.Join(lines, "\n")
 		return err
 	})
 	return plan, err
 }
 
-// FlushReads makes the number of rows that each pool has read visible to other connections.
+// FlushReads publishes the number of rows that the connections of each pool have read.
 func (q *Queue) FlushReads(ctx context.Context) error {
 	for _, pool := range []*bun.DB{q.pg.App(), q.pg.System()} {
 		if _, err := pool.ExecContext(ctx, "SELECT pg_stat_force_next_flush()"); err != nil {
@@ -137,8 +144,35 @@ func (q *Queue) FlushReads(ctx context.Context) error {
 	return nil
 }
 
-// RecordWith records attempts with another statement of the same parameters.
-func (q *Queue) RecordWith(ctx context.Context, statement string, records ...app.MadeAttempt) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, statement, columnsOf(records).args(q.policy)...)
+// RecordWith records attempts with another statement that has only the first of the parameters.
+func (q *Queue) RecordWith(ctx context.Context, statement string, params int, records ...app.MadeAttempt) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, statement, columnsOf(records).args(q.policy)[:params]...)
 	return err
+}
+
+// ExplainEvents returns the plan of a page of events.
+func (q *Queue) ExplainEvents(
+	ctx context.Context, store app.StoreID, filter app.EventFilter, up bool, limit int,
+) (string, error) {
+	var plan []string
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
+			return err
+		}
+		statement, args := listEvents(store, filter, up, 0, limit)
+		rows, err := tx.Tx.QueryContext(ctx, "EXPLAIN "+statement, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				return err
+			}
+			plan = append(plan, line)
+		}
+		return rows.Err()
+	})
+	return strings.Join(plan, "\n"), err
 }

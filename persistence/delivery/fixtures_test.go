@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 
-// Short names of what tests use most.
+// Short names of frequently used functions of the test kit.
 var (
 	noon    = persistencetest.Noon
 	limits  = persistencetest.Limits
@@ -26,7 +26,7 @@ var (
 	mailing = persistencetest.WithMails
 )
 
-// restaurant adds to the kit's restaurant what only these tests do.
+// restaurant adds methods of this package's tests to the restaurant of the test kit.
 type restaurant struct{ persistencetest.Restaurant }
 
 func open(t *testing.T, db *persistencetest.Database, domain string) restaurant {
@@ -37,12 +37,10 @@ func open(t *testing.T, db *persistencetest.Database, domain string) restaurant 
 // owner is the actor of changes.
 var owner = app.Actor{Realm: app.RealmTenant, ID: "usr_1", Address: "192.0.2.1", RequestID: "req_1"}
 
-func asIs(o app.Order) any { return o }
-
-// all is claim limits that hold nothing back.
+// all are claim limits that tests do not reach.
 var all = batches(100_000)
 
-// batches is claim limits that hold nothing back but the size of a claim.
+// batches returns claim limits of which tests reach only the size of a claim.
 func batches(n int) app.ClaimLimits {
 	return app.ClaimLimits{
 		Batch: n, SlowBatch: n, Unproven: 100_000, Quick: 100_000, Slow: 100_000, Lease: time.Minute,
@@ -55,7 +53,8 @@ func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website 
 	must(t, err)
 }
 
-// emit writes events of noon, spread over the stores. Their ids continue after those of earlier events.
+// emit writes events that happened at noon, distributed over the stores. Their ids continue those of
+// earlier events.
 func emit(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
 	t.Helper()
 	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
@@ -64,7 +63,7 @@ func emit(t *testing.T, db *persistencetest.Database, kind app.EventType, events
 		events, stores, kind, noon)
 }
 
-// enqueue emits events and queues their deliveries.
+// enqueue emits events and dispatches them.
 func enqueue(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
 	t.Helper()
 	emit(t, db, kind, events, stores...)
@@ -72,7 +71,7 @@ func enqueue(t *testing.T, db *persistencetest.Database, kind app.EventType, eve
 	must(t, err)
 }
 
-// claimOnce makes one claim.
+// claimOnce runs one claim.
 func claimOnce(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimLimits) []app.Claim {
 	t.Helper()
 	found, err := q.Claim(t.Context(), now, limits)
@@ -80,7 +79,7 @@ func claimOnce(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimL
 	return found.Claims
 }
 
-// claimAll claims until there is nothing left that may start, and returns the claims in their order.
+// claimAll claims until a claim is empty, and returns all claims in their order.
 func claimAll(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimLimits) (claims []app.Claim) {
 	t.Helper()
 	for {
@@ -92,11 +91,11 @@ func claimAll(t *testing.T, q *delivery.Queue, now time.Time, limits app.ClaimLi
 	}
 }
 
-// deliver ends the pending deliveries.
+// deliver marks the pending deliveries as delivered.
 func deliver(t *testing.T, db *persistencetest.Database) {
 	t.Helper()
-	change(t, db, "UPDATE deliveries SET status = 'delivered', attempts = attempts + 1, ended_at = $1 WHERE status = 'pending'",
-		noon)
+	change(t, db, `UPDATE deliveries SET status = 'delivered', attempts = attempts + 1, ended_at = $1
+		WHERE status = 'pending'`, noon)
 }
 
 // withPolicy opens a queue with another policy.
@@ -123,12 +122,49 @@ func perSubscription(claims []app.Claim) map[app.SubscriptionID]int {
 	return counts
 }
 
-// changeAsOwner changes rows that no method changes.
-func changeAsOwner(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
+// seed runs a statement as the owner of the database.
+func seed(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
 	t.Helper()
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
 	must(t, err)
 	defer owner.Close(t.Context())
 	_, err = owner.Exec(t.Context(), statement, args...)
 	must(t, err)
+}
+
+// waitForLock waits until a statement waits for a lock.
+func waitForLock(t *testing.T, db *persistencetest.Database) {
+	t.Helper()
+	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	for waiting := false; !waiting; {
+		must(t, owner.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+	}
+}
+
+// change runs a statement as the role that sees every store.
+func change(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
+	t.Helper()
+	_, err := db.System().DB.ExecContext(t.Context(), statement, args...)
+	must(t, err)
+}
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// compare orders strings, for example ids.
+func compare[T ~string](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-var errClosed = errors.New("the database has been closed")
+var errClosed = errors.New("the delivery queue is closed")
 
-// grouper lets many callers share one statement (group commit). A lone caller never waits. A caller
-// that comes soon after another waits for the rest of a pause, in which the next group gathers. A
-// busy service thereby sends few statements.
+// grouper lets many callers share one statement (group commit). A single caller does not wait. A
+// caller that follows another one waits for the rest of a pause, during which the next group gathers.
+// A busy service therefore sends few statements.
 type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
-	lanes   chan struct{} // holds one for each group on its way
+	lanes   chan struct{} // contains one element for each running statement
 	closed  chan struct{}
-	timeout time.Duration // of one statement
+	timeout time.Duration // for one statement
 	run     func(ctx context.Context, group []In) ([]Out, error)
 }
 
@@ -31,7 +31,7 @@ type reply[Out any] struct {
 	err error
 }
 
-// newGrouper makes a grouper within a policy. run returns one Out for each In, in the same order.
+// newGrouper starts a grouper. run returns one Out for each In, in the same order.
 func newGrouper[In, Out any](policy GroupPolicy, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
 	g := &grouper[In, Out]{
 		waiting: make(chan grouped[In, Out], policy.Size), lanes: make(chan struct{}, policy.Lanes),
@@ -41,7 +41,7 @@ func newGrouper[In, Out any](policy GroupPolicy, run func(context.Context, []In)
 	return g
 }
 
-// do runs in together with the other waiting callers. If ctx ends, in may still run.
+// do runs in together with the inputs of other callers. in may still run after ctx has ended.
 func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	replied := make(chan reply[Out], 1)
 	var none Out
@@ -62,7 +62,7 @@ func (g *grouper[In, Out]) do(ctx context.Context, in In) (Out, error) {
 	}
 }
 
-// close ends the loop. Callers that still wait get errClosed; their work may have been done.
+// close ends the loop. Waiting callers get errClosed; their inputs may have run.
 func (g *grouper[In, Out]) close() { close(g.closed) }
 
 func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
@@ -93,7 +93,7 @@ func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
 	}
 }
 
-// gather returns a group of first and the callers that wait already.
+// gather returns a group of first and the inputs that are already waiting.
 func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In, Out] {
 	group := []grouped[In, Out]{first}
 	for len(group) < size {
@@ -107,8 +107,8 @@ func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In
 	return group
 }
 
-// send runs one group. If the group fails, each of its callers runs alone, so that one bad row
-// fails only its own caller.
+// send runs one group and replies to its callers. If the group fails, each input runs alone, so that
+// an invalid input fails only its own caller.
 func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// jsonOrNil encodes headers as JSON; nil is null. It drops NUL characters, which PostgreSQL cannot
-// store: receivers choose the headers of their responses.
+// jsonOrNil encodes headers as JSON; nil becomes null. It drops NUL characters, which PostgreSQL
+// cannot store. They occur because receivers control the headers of their responses.
 func jsonOrNil(headers map[string][]string) *string {
 	if headers == nil {
 		return nil

@@ -11,32 +11,34 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// EnqueueJob enqueues a job: a workflow of its kind starts after tx is committed.
+// EnqueueJob enqueues a job. A relay starts the job's workflow after tx is committed.
 func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind,
 	subject string,
 ) error {
-	_, err := tx.NewRaw(`WITH job AS (
-			INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until) VALUES (?0, ?1, ?2, ?3, ?4, ?4)
-			RETURNING id
-		) SELECT pg_notify(?5, '') FROM job`,
-		app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time, outboxChannel).Exec(ctx)
-	return err
+	_, err := tx.NewRaw(`INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
+		VALUES (?0, ?1, ?2, ?3, ?4, ?4)`, app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return wakeRelays(ctx)
 }
 
 //go:embed queries/enqueue_lost.sql
 var enqueueLostStatement string
 
-// EnqueueLostJobs enqueues the jobs of work that is unfinished more than after ago, and of mails that nobody has tried
-// to send for Policy.MailOverdue, in case their workflows are lost. A job whose workflow runs has no effect. It returns
-// the number of these jobs. Webhooks have watchdogs in a similar way, see [Queue.RecordAttempt].
+// EnqueueLostJobs enqueues jobs again whose workflows may be lost: jobs that are unfinished for longer
+// than after, mails without an attempt to send them for Policy.MailOverdue, products whose soldOutUntil passed, and
+// orders whose next deadline of acceptance passed, more than after ago. It returns the number of enqueued jobs. A
+// job whose workflow runs has no effect. Failing subscriptions get a new watchdog in [Queue.RecordAttempt].
 func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
 	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
-		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs).Scan(&n)
+		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs, app.JobSoldOut, app.JobErasure,
+		app.JobAcceptance).Scan(&n)
 	return n, pg.Classify(err)
 }
 
-// ClaimJobs claims jobs, the oldest first, at most limit of them. A job that is not passed to
-// FinishJobs within the lease can be claimed again.
+// ClaimJobs claims jobs, oldest first, at most limit. A job that is not passed to FinishJobs within
+// the lease can be claimed again.
 func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error) {
 	rows, err := q.pg.System().DB.QueryContext(ctx, `
 		WITH free AS MATERIALIZED (
@@ -59,7 +61,7 @@ func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duratio
 	return jobs, pg.Classify(rows.Err())
 }
 
-// FinishJobs deletes jobs whose workflows have been started.
+// FinishJobs deletes jobs whose workflows have started.
 func (q *Queue) FinishJobs(ctx context.Context, ids []app.JobID) error {
 	_, err := q.pg.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
 	return pg.Classify(err)

@@ -8,8 +8,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// A job is one claimer's until its lease is over, and gone once it is finished.
-func TestJobsAreClaimedUntilTheyAreFinished(t *testing.T) {
+// A claimed job cannot be claimed again within its lease. A finished job is deleted.
+func TestClaimAndFinishJobs(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	store := open(t, db, "one.example").Stores[0]
@@ -21,7 +21,7 @@ func TestJobsAreClaimedUntilTheyAreFinished(t *testing.T) {
 		must(t, err)
 		for _, j := range jobs {
 			if j.Kind != "mail" || j.StoreID != store {
-				t.Errorf("claimed %+v", j)
+				t.Errorf("job: got %+v, want a mail of store %s", j, store)
 			}
 			subjects += j.Subject
 			ids = append(ids, j.ID)
@@ -31,13 +31,13 @@ func TestJobsAreClaimedUntilTheyAreFinished(t *testing.T) {
 	first, ids := claim(noon, 2)
 	second, _ := claim(noon, 2)
 	if first != "ab" || second != "c" {
-		t.Errorf("claimed %q, then %q", first, second)
+		t.Errorf("claims: got %q, then %q, want ab, then c", first, second)
 	}
 	must(t, db.FinishJobs(t.Context(), ids))
 	if early, _ := claim(noon.Add(time.Minute-time.Millisecond), 2); early != "" {
-		t.Errorf("claimed %q within its lease", early)
+		t.Errorf("claims within the lease: got %q, want none", early)
 	}
 	if again, _ := claim(noon.Add(time.Minute), 2); again != "c" {
-		t.Errorf("claimed %q after the lease", again)
+		t.Errorf("claims after the lease: got %q, want c", again)
 	}
 }

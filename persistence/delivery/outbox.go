@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// outboxChannel is the channel that commits with new work for the relays notify.
+// outboxChannel is the notification channel for new work of the relays.
 const outboxChannel = "comanda_outbox"
 
-// Emit writes an event in the transaction of the change that it describes. The commit wakes the
-// relays.
+// Emit writes an event in the transaction of the reported change. The commit wakes the relays.
 func Emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) error {
 	_, err := Emitted(ctx, tx, now, store, t, data)
 	return err
@@ -24,19 +24,50 @@ func Emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t ap
 func Emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType,
 	data any,
 ) (app.EventID, error) {
+	return emit(ctx, tx, now, store, t, app.SubjectOf(data), data)
+}
+
+// EmitPayment is [Emit] for an event about a payment of an order.
+func EmitPayment(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType,
+	order app.OrderID, data any,
+) error {
+	_, err := emit(ctx, tx, now, store, t, string(order), data)
+	return err
+}
+
+func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, subject string,
+	data any,
+) (app.EventID, error) {
 	event, err := app.NewEvent(t, store, now, data)
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Tx.ExecContext(ctx, `WITH event AS (
-			INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5) RETURNING id
-		) SELECT pg_notify($6, '') FROM event`,
-		event.ID, store, event.Type, string(event.Body), event.At.Time, outboxChannel)
-	return event.ID, err
+	_, err = tx.Tx.ExecContext(ctx,
+		`INSERT INTO outbox (id, store_id, type, body, occurred_at, subject, trace_context)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		event.ID, store, event.Type, string(event.Body), event.At.Time, subject, traceContext(ctx))
+	if err != nil {
+		return "", err
+	}
+	return event.ID, wakeRelays(ctx)
 }
 
-// Listen calls wake once it listens, and for each notification that there is work for a relay. It
-// returns when the connection breaks or ctx is done.
+// traceContext returns the current span of ctx as the header traceparent (W3C Trace Context), nil without one.
+func traceContext(ctx context.Context) *string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	if header, ok := carrier["traceparent"]; ok {
+		return &header
+	}
+	return nil
+}
+
+// wakeRelays notifies the relays after the transaction of ctx is committed. Relays also poll for work,
+// see workflows.Relay.
+func wakeRelays(ctx context.Context) error { return pg.Notify(ctx, outboxChannel, "") }
+
+// Listen listens to notifications of new work for relays. It calls wake when it listens and for each
+// notification. It returns when the connection breaks or ctx is done.
 func (q *Queue) Listen(ctx context.Context, wake func()) error {
 	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, wake, func(string) { wake() })
 }

@@ -15,8 +15,8 @@ type attemptKey struct {
 	number   int
 }
 
-// Outgoing loads the data that an attempt needs. It returns NOT_FOUND if the delivery is gone. It
-// shares its query with other attempts that begin at that moment.
+// Outgoing loads the data of an attempt, NOT_FOUND if there is no such delivery. Concurrent calls
+// share a query.
 func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
 	o, err := q.loader.do(ctx, attemptKey{delivery, number})
 	if err == nil && o == nil {
@@ -28,8 +28,8 @@ func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number in
 	return *o, nil
 }
 
-// OutgoingAll loads the data that attempts of one number need, in the order of the deliveries. A
-// delivery that is gone is nil. It does not share its query.
+// OutgoingAll loads the data of attempts with the same number, in the order of the deliveries. The
+// result is nil for a delivery that does not exist. It does not share its query.
 func (q *Queue) OutgoingAll(ctx context.Context, deliveries []app.DeliveryID, number int) ([]*app.Outgoing, error) {
 	keys := make([]attemptKey, len(deliveries))
 	for i, id := range deliveries {
@@ -39,7 +39,7 @@ func (q *Queue) OutgoingAll(ctx context.Context, deliveries []app.DeliveryID, nu
 	return loaded, pg.Classify(err)
 }
 
-// outgoing loads the data of many attempts. A delivery that is gone is nil.
+// outgoing loads the data of many attempts. The result is nil for a delivery that does not exist.
 func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoing, error) {
 	deliveries, numbers := make([]app.DeliveryID, len(keys)), make([]int32, len(keys))
 	for i, key := range keys {
@@ -81,7 +81,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	return loaded, nil
 }
 
-// forgetSecret erases a previous secret whose overlap is over.
+// forgetSecret erases a subscription's previous secret if its overlap has ended.
 func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions
 		SET previous_secret = NULL, previous_secret_until = NULL
@@ -89,30 +89,34 @@ func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 	return err
 }
 
-// outgoingColumns are the columns that scanOutgoing reads, of an event e, a subscription s and the
-// recorded attempt a, if there is one.
-const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, s.id, s.url, s.secret, s.is_active,
-	s.deleted_at IS NOT NULL, CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
-	coalesce(s.previous_secret_until <= now(), false),
+// outgoingColumns are columns that scanOutgoing reads: of an event e, a subscription s and, if the
+// attempt is already recorded, an attempt a.
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trace_context,
+	s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
+	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
+	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status and outgoingColumns. It also returns whether the
-// overlap of the subscription's previous secret is over.
+// scanOutgoing reads a row of place, status and outgoingColumns. expired reports whether the overlap
+// of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
-	var body, reason *string
-	var sealed, previous []byte
+	var body, trace, reason *string
+	var sealed, previous, headers []byte
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &o.SubscriptionID,
-		&o.URL, &sealed, &o.Active, &o.Deleted,
-		&previous, &expired, &status, &code, &ms, &reason, &attemptedAt)
+	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &trace,
+		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
+		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
 		return place, nil, false, err
 	}
 	if body != nil {
 		o.Body = []byte(*body)
+	}
+	if trace != nil {
+		o.TraceContext = *trace
 	}
 	if status != nil {
 		o.Recorded = &app.Attempt{
@@ -120,15 +124,26 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 			DeliveredAt: app.At(*attemptedAt),
 		}
 	}
-	if o.Deleted { // and its secret erased
+	if o.Deleted { // its secret is erased
 		return place, &o, false, nil
 	}
 	o.Secret, err = q.sealer.Open(sealed, string(o.SubscriptionID))
 	if err == nil && previous != nil {
 		o.PreviousSecret, err = q.sealer.Open(previous, string(o.SubscriptionID))
 	}
-	if err != nil { // of this subscription alone: the others of the group go on
-		o.Unreadable, o.Secret, o.PreviousSecret = true, app.Secret{}, app.Secret{}
+	if err == nil && headers != nil {
+		o.Headers, err = q.openHeaders(headers, o.SubscriptionID)
+	}
+	if err != nil { // only this subscription fails, not the other attempts of the group
+		o.Unreadable, o.Secret, o.PreviousSecret, o.Headers = true, app.Secret{}, app.Secret{}, nil
 	}
 	return place, &o, expired, nil
+}
+
+func (q *Queue) openHeaders(sealed []byte, id app.SubscriptionID) (app.WebhookHeaders, error) {
+	opened, err := q.sealer.Open(sealed, string(id))
+	if err != nil {
+		return nil, err
+	}
+	return app.DecodeWebhookHeaders(opened)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// late is how late a delivery must be in these tests.
+// late is the delay from which a delivery is overdue in these tests.
 const late = 3 * time.Minute
 
-// overdue takes the overdue deliveries of a time, at most so many.
+// overdue returns at most limit deliveries that are overdue at a time.
 func overdue(t *testing.T, db *persistencetest.Database, now time.Time, limit int) app.OverdueBatch {
 	t.Helper()
 	batch, err := db.Overdue(t.Context(), now, late, limit)
@@ -30,8 +30,8 @@ func idsOf(claims []app.Overdue) (ids []app.DeliveryID) {
 	return ids
 }
 
-// Pending deliveries are overdue some time after their start, retrying ones after their next attempt was due. Others
-// are never overdue.
+// A pending delivery is overdue some time after its start, a retrying delivery some time after its
+// next attempt was due. Other deliveries are never overdue.
 func TestOverdueDeliveries(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -42,7 +42,7 @@ func TestOverdueDeliveries(t *testing.T) {
 	for i, state := range []string{
 		"started_at = '2026-03-14 12:00Z'", // overdue from 12:03 on
 		"started_at = '2026-03-14 12:05Z'",
-		"started_at = NULL", // the lease matters
+		"started_at = NULL", // covered by the lease
 		"status = 'retrying', started_at = '2026-03-14 09:00Z', next_retry_at = '2026-03-14 12:01Z'",
 		"status = 'retrying', started_at = '2026-03-14 09:00Z', next_retry_at = '2026-03-14 18:00Z'",
 		"status = 'dead_letter', started_at = '2026-03-14 09:00Z', ended_at = '2026-03-14 10:00Z'",
@@ -61,7 +61,7 @@ func TestOverdueDeliveries(t *testing.T) {
 		{late + 59*time.Second, nil},
 		{late + time.Minute, []int{0, 3}},
 		{late + 90*time.Second, nil},
-		{late + 5*time.Minute, []int{0, 3, 1}}, // by the time of the last check, or when they became late
+		{late + 5*time.Minute, []int{0, 3, 1}}, // ordered by the last check or the time when they became overdue
 		{late + 5*time.Minute, nil},
 	} {
 		var want []app.DeliveryID
@@ -72,13 +72,13 @@ func TestOverdueDeliveries(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("after %s: %s", step.at, diff)
+			t.Errorf("overdue deliveries after %s (-want +got): %s", step.at, diff)
 		}
 	}
 }
 
-// An overdue delivery carries what its repair needs.
-func TestOverdueDeliveriesSayWhereTheyStand(t *testing.T) {
+// An overdue delivery contains the data for its repair.
+func TestOverdueDeliveryData(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -95,17 +95,17 @@ func TestOverdueDeliveriesSayWhereTheyStand(t *testing.T) {
 		Quick: true, BurstID: "bst_1",
 	}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("overdue deliveries (-want +got):\n%s", diff)
 	}
 	must(t, db.Repaired(t.Context(), []app.Claim{first}))
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE burst_id IS NOT NULL"); n != 0 {
-		t.Error("a repaired delivery still belongs to its burst")
+		t.Errorf("deliveries of a burst after Repaired: got %d, want 0", n)
 	}
 }
 
-// Of more overdue deliveries than a batch holds, those come first that became late first, or were checked longest ago.
-// Left counts the others, each once a minute.
-func TestOverdueDeliveriesComeInTurn(t *testing.T) {
+// If more deliveries are overdue than a batch can contain, those come first that became overdue first
+// or whose last check is oldest. Left counts the others. Each is returned once a minute.
+func TestOverdueDeliveriesTakeTurns(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -113,7 +113,8 @@ func TestOverdueDeliveriesComeInTurn(t *testing.T) {
 	enqueue(t, db, app.EventOrderCreated, 10, r.Stores[0])
 	claims := claimOnce(t, db.Queue, noon, all)
 	for i, c := range claims { // in the order of their claims
-		change(t, db, "UPDATE deliveries SET started_at = $2 WHERE id = $1", c.ID, noon.Add(time.Duration(i)*time.Second))
+		change(t, db, `UPDATE deliveries SET started_at = $2
+			WHERE id = $1`, c.ID, noon.Add(time.Duration(i)*time.Second))
 	}
 	now := noon.Add(time.Hour)
 	for _, step := range []struct {
@@ -132,13 +133,13 @@ func TestOverdueDeliveriesComeInTurn(t *testing.T) {
 		slices.Sort(ids)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, ids); diff != "" || got.Left != step.left {
-			t.Errorf("after %s: %d left, want %d; %s", step.at, got.Left, step.left, diff)
+			t.Errorf("after %s: got %d left, want %d; claims (-want +got): %s", step.at, got.Left, step.left, diff)
 		}
 	}
 }
 
-// Only one relay takes overdue deliveries at a time. Concurrent ones never take the same.
-func TestOneRelayTakesOverdueDeliveries(t *testing.T) {
+// Only one relay gets overdue deliveries at a time. Concurrent relays never get the same delivery.
+func TestConcurrentRelaysShareOverdueDeliveries(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -152,7 +153,7 @@ func TestOneRelayTakesOverdueDeliveries(t *testing.T) {
 	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended('reconcile', 0))")
 	must(t, err)
 	if got := overdue(t, db, now, 10); len(got.Claims) != 0 || got.Left != 0 {
-		t.Errorf("while another relay takes some: %+v", got)
+		t.Errorf("Overdue while another relay runs it: got %+v, want none", got)
 	}
 	must(t, tx.Rollback())
 	var lock sync.Mutex
@@ -181,15 +182,15 @@ func TestOneRelayTakesOverdueDeliveries(t *testing.T) {
 	}
 	for id, n := range seen {
 		if n != 1 {
-			t.Errorf("%s was taken %d times", id, n)
+			t.Errorf("%s was returned %d times, want once", id, n)
 		}
 	}
 	if len(seen) != 200 {
-		t.Errorf("%d of 200 were taken", len(seen))
+		t.Errorf("overdue deliveries: got %d, want 200", len(seen))
 	}
 }
 
-// Pending deliveries that are stuck fill the places of their subscription, until the reconciler finds them.
+// Stuck pending deliveries prevent claims of their subscription until the reconciler finds them.
 func TestStuckDeliveriesAreFound(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -202,31 +203,31 @@ func TestStuckDeliveriesAreFound(t *testing.T) {
 	must(t, db.MarkStarted(t.Context(), noon, stuck))
 	now := noon.Add(10 * time.Minute)
 	if claims := claimOnce(t, db.Queue, now, few); len(stuck) != 8 || len(claims) != 0 {
-		t.Fatalf("%d are claimed beside %d stuck ones", len(claims), len(stuck))
+		t.Fatalf("got %d stuck deliveries and %d new claims, want 8 and 0", len(stuck), len(claims))
 	}
 	if taken, err := db.ClaimAbandoned(t.Context(), now, few); err != nil || len(taken) != 0 {
-		t.Errorf("%d started deliveries are taken over, %v", len(taken), err)
+		t.Errorf("abandoned claims: got %d and error %v, want none, because they have started", len(taken), err)
 	}
 	if got := overdue(t, db, now, 100); len(got.Claims) != 8 {
-		t.Fatalf("%d of 8 are overdue", len(got.Claims))
+		t.Fatalf("overdue deliveries: got %d, want 8", len(got.Claims))
 	}
-	for _, c := range stuck { // their workflows go on
+	for _, c := range stuck { // their workflows continue
 		attempt(t, db, c.ID, 1, app.AttemptRetrying, 0)
 	}
 	if claims := claimOnce(t, db.Queue, now, few); len(claims) != 12 {
-		t.Errorf("%d of 12 are claimed once none is pending", len(claims))
+		t.Errorf("claims without pending deliveries: got %d, want 12", len(claims))
 	}
 	// An attempt is progress: the next check is due when the next attempt is late.
 	if got := overdue(t, db, noon.Add(time.Hour+30*time.Second), 100); len(got.Claims) != 0 {
-		t.Errorf("%d are overdue before their next attempt is", len(got.Claims))
+		t.Errorf("overdue before the next attempt is late: got %d, want 0", len(got.Claims))
 	}
 	if got := overdue(t, db, noon.Add(time.Hour+30*time.Second+late), 100); len(got.Claims) != 8 {
-		t.Errorf("%d of 8 are overdue after their next attempt was", len(got.Claims))
+		t.Errorf("overdue after the next attempt is late: got %d, want 8", len(got.Claims))
 	}
 }
 
-// The previous release writes no time of the next check.
-func TestDeliveriesOfThePreviousReleaseAreOverdue(t *testing.T) {
+// The previous release does not write the time of the next check.
+func TestOverdueDeliveriesOfPreviousRelease(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -236,6 +237,6 @@ func TestDeliveriesOfThePreviousReleaseAreOverdue(t *testing.T) {
 		previous(t, db, "mark", noon, []app.DeliveryID{c.ID})
 	}
 	if got := overdue(t, db, noon.Add(late), 10); len(got.Claims) != 2 {
-		t.Errorf("%d of 2 are overdue", len(got.Claims))
+		t.Errorf("overdue deliveries: got %d, want 2", len(got.Claims))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// planModel follows a website through random events, claims, replays, hours and plans.
+// planModel is a model of a website with random events, claims, replays, hours and plans.
 type planModel struct {
 	t  *rapid.T
 	db *persistencetest.Database
@@ -23,9 +23,10 @@ type planModel struct {
 	replays map[time.Time]int
 }
 
-// TestWindowsHoldWhateverHappens checks after each claim that the window starts no more than its plan allows, that the
-// oldest deliveries start if not all may, and that nothing waits that may start. In the end, all have started.
-func TestWindowsHoldWhateverHappens(t *testing.T) {
+// TestPlanModel checks after each claim that the window starts no more deliveries than the plan
+// allows, that the oldest deliveries start if the plan does not allow all starts, and that no delivery
+// waits that may start. In the end, all deliveries have started.
+func TestPlanModel(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -82,14 +83,14 @@ func (m *planModel) emit() {
 	}
 }
 
-// replay queues some deliveries again that have ended.
+// replay queues some ended deliveries again.
 func (m *planModel) replay() {
 	m.exec(`UPDATE deliveries SET status = 'queued', class = 2, replays = replays + 1 WHERE id IN (
 		SELECT id FROM deliveries WHERE status = 'delivered' ORDER BY event_id, id LIMIT $1)`,
 		rapid.IntRange(1, 400).Draw(m.t, "replays"))
 }
 
-// waiting returns the events of the queued deliveries of a class, the oldest first.
+// waiting returns the events of the queued deliveries of a class, oldest first.
 func (m *planModel) waiting(class int) []app.EventID {
 	rows, err := m.db.System().DB.QueryContext(m.t.Context(),
 		"SELECT event_id FROM deliveries WHERE status = 'queued' AND class = $1 ORDER BY event_id", class)
@@ -104,6 +105,9 @@ func (m *planModel) waiting(class int) []app.EventID {
 			m.t.Fatal(err)
 		}
 		events = append(events, event)
+	}
+	if err := rows.Err(); err != nil {
+		m.t.Fatal(err)
 	}
 	return events
 }
@@ -128,17 +132,19 @@ func (m *planModel) claimBatch(batch int) int {
 	m.exec("UPDATE deliveries SET status = 'delivered' WHERE status = 'pending'")
 	if !limited {
 		if len(found.Claims) == 0 && waiting > 0 {
-			m.t.Fatalf("none of %d starts without a limit", waiting)
+			m.t.Fatalf("claims without a limit: got none, want some of %d queued deliveries", waiting)
 		}
 		return len(found.Claims)
 	}
 	m.started[window] += len(found.Claims)
 	m.replays[window] += countReplays(found.Claims)
 	if len(found.Claims) > max(0, free) || countReplays(found.Claims) > 0 && m.replays[window] > limit/2 {
-		m.t.Fatalf("%d start, %d of them replays, where %d may", len(found.Claims), countReplays(found.Claims), free)
+		m.t.Fatalf("claims: got %d, %d of them replays, want at most %d", len(found.Claims),
+			countReplays(found.Claims), free)
 	}
-	if n := m.count("SELECT coalesce(sum(started), 0) FROM plan_windows WHERE starts_at = $1", window); n != m.started[window] {
-		m.t.Fatalf("%d starts are counted of %d", n, m.started[window])
+	counted := m.count("SELECT coalesce(sum(started), 0) FROM plan_windows WHERE starts_at = $1", window)
+	if counted != m.started[window] {
+		m.t.Fatalf("counted starts: got %d, want %d", counted, m.started[window])
 	}
 	if waiting > free {
 		m.checkOldest(before, found.Claims)
@@ -165,22 +171,23 @@ func (m *planModel) checkOldest(before [3][]app.EventID, claims []app.Claim) {
 	for class, started := range events {
 		slices.Sort(started)
 		if !slices.Equal(started, before[class][:len(started)]) {
-			m.t.Fatalf("class %d: %v start before %v", class, started, before[class])
+			m.t.Fatalf("class %d: got claims of events %v, want the oldest of %v", class, started, before[class])
 		}
 	}
 }
 
-// checkNothingMayStart checks after a claim of nothing that each class has used up its part of the window.
+// checkNothingMayStart checks after an empty claim that each class has used up its part of the window.
 func (m *planModel) checkNothingMayStart(before [3][]app.EventID, window time.Time, limit int) {
 	started := m.started[window]
 	for class, allowed := range []int{limit - started, limit - limit/5 - started, limit/2 - m.replays[window]} {
 		if len(before[class]) > 0 && min(allowed, limit-started) > 0 {
-			m.t.Fatalf("%d of class %d wait, though %d may start", len(before[class]), class, allowed)
+			m.t.Fatalf("class %d: got no claims of %d queued deliveries, want up to %d", class, len(before[class]),
+				allowed)
 		}
 	}
 }
 
-// drain lets windows pass until all have started.
+// drain advances the time until all deliveries have started.
 func (m *planModel) drain() {
 	for range 100 {
 		for m.claimBatch(10_000) > 0 {
@@ -190,5 +197,5 @@ func (m *planModel) drain() {
 		}
 		m.now = app.PlanWindow(m.now, time.Hour).Add(time.Hour)
 	}
-	m.t.Fatal("some never start")
+	m.t.Fatal("some deliveries have not started after 100 windows")
 }

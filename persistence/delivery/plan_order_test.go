@@ -12,9 +12,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// A plan that allows fewer starts than deliveries are waiting gives them to the oldest events, whatever the webhook,
-// the number of webhooks and the size of the claims.
-func TestScarceStartsGoToTheOldestEvents(t *testing.T) {
+// If a plan allows fewer starts than there are queued deliveries, the deliveries of the oldest events
+// start, regardless of the webhook, the number of webhooks and the size of the claims.
+func TestScarceStartsPreferOldestEvents(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ webhooks, batch int }{{1, 7}, {1, 100_000}, {60, 7}, {60, 64}} {
 		t.Run(fmt.Sprintf("%d webhooks, batches of %d", test.webhooks, test.batch), func(t *testing.T) {
@@ -33,28 +33,18 @@ func TestScarceStartsGoToTheOldestEvents(t *testing.T) {
 			if len(claims) != 500 || !slices.IsSortedFunc(claims, func(a, b app.Claim) int {
 				return compare(a.EventID, b.EventID)
 			}) {
-				t.Errorf("%d start, not in the order of their events", len(claims))
+				t.Errorf("claims: got %d, want 500 in the order of their events", len(claims))
 			}
 			if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND event_id <= $1",
 				claims[len(claims)-1].EventID); n >= test.webhooks {
-				t.Errorf("%d older deliveries still wait", n)
+				t.Errorf("queued deliveries of older events: got %d, want fewer than %d", n, test.webhooks)
 			}
 		})
 	}
 }
 
-func compare[T ~string](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// A plan that allows all starts lets the webhooks take turns, as a plan without a limit does.
-func TestWebhooksTakeTurnsWhileThePlanAllowsAll(t *testing.T) {
+// If a plan allows all starts, or has no limit, the webhooks take turns.
+func TestWebhooksTakeTurnsWithinPlan(t *testing.T) {
 	t.Parallel()
 	for _, plan := range []app.Plan{app.PlanStarter, app.PlanEnterprise} {
 		db := persistencetest.New(t)
@@ -66,13 +56,13 @@ func TestWebhooksTakeTurnsWhileThePlanAllowsAll(t *testing.T) {
 		want := map[app.SubscriptionID]int{busy: 5, quiet: 5}
 		for range 4 {
 			if diff := cmp.Diff(want, perSubscription(claimOnce(t, db.Queue, noon, batches(10)))); diff != "" {
-				t.Error(plan, diff)
+				t.Errorf("%s: claims by subscription (-want +got): %s", plan, diff)
 			}
 		}
 	}
 }
 
-// kinds draws the claims of customer.* events as c, and others as o.
+// kinds returns a letter for each claim: c for a customer.* event, o for another event.
 func kinds(claims []app.Claim) string {
 	drawn := make([]byte, len(claims))
 	for i, c := range claims {
@@ -84,9 +74,9 @@ func kinds(claims []app.Claim) string {
 	return string(drawn)
 }
 
-// An order that is placed after a flood of profile changes starts in the same window, even if the changes have been
-// claimed for as long as nothing else was waiting.
-func TestAnOrderStartsInTheWindowOfAFloodOfProfileChanges(t *testing.T) {
+// An order after a flood of profile changes starts in the same window, even if only profile changes
+// were queued and claimed before.
+func TestOrderStartsDespiteProfileChanges(t *testing.T) {
 	t.Parallel()
 	for name, claimedBefore := range map[string]bool{"waiting": false, "claimed meanwhile": true} {
 		t.Run(name, func(t *testing.T) {
@@ -100,30 +90,32 @@ func TestAnOrderStartsInTheWindowOfAFloodOfProfileChanges(t *testing.T) {
 			enqueue(t, db, app.EventCustomerUpdated, 3_000, r.Stores...)
 			if claimedBefore {
 				if claims := claimAll(t, db.Queue, noon, batches(50)); len(claims) != 400 {
-					t.Errorf("%d profile changes start alone, want four fifths of a window", len(claims))
+					t.Errorf("claims of profile changes only: got %d, want 400 of 500", len(claims))
 				}
 			}
 			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
 			now := noon.Add(30 * time.Minute)
 			if claims := claimOnce(t, db.Queue, now, batches(10)); perSubscription(claims)[order] != 1 {
-				t.Errorf("the order is not among the first ten starts: %s", kinds(claims))
+				t.Errorf("first ten claims: got %s, want the order among them", kinds(claims))
 			}
 		})
 	}
 }
 
-// While both wait, one of five consecutive starts of a window is for a customer.* event, counted over the claims of any
-// size, and whether or not the plan allows all starts.
-func TestOneOfFiveStartsIsForACustomerEvent(t *testing.T) {
+// While both kinds are queued, one of five consecutive starts of a window is for a customer.* event,
+// regardless of the size of the claims, and also if the plan allows all starts.
+func TestOneOfFiveStartsIsForCustomerEvent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		webhooks, orders, customers, batch int
-		both                               int // starts while both wait
+		both                               int // starts while both kinds are queued
 	}{
 		{1, 600, 600, 7, 500}, {1, 600, 600, 100_000, 500}, {3, 200, 200, 9, 500}, // scarce
 		{1, 160, 100, 7, 200}, {3, 60, 40, 11, 225}, {1, 160, 100, 100_000, 200}, // not scarce
 	} {
-		t.Run(fmt.Sprintf("%+v", test), func(t *testing.T) {
+		name := fmt.Sprintf("%d webhooks, %d orders, %d customers, batches of %d", test.webhooks, test.orders,
+			test.customers, test.batch)
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := persistencetest.New(t)
 			r := open(t, db, "one.example")
@@ -135,18 +127,19 @@ func TestOneOfFiveStartsIsForACustomerEvent(t *testing.T) {
 			enqueue(t, db, app.EventOrderCreated, test.orders, r.Stores[0])
 			drawn := kinds(claimAll(t, db.Queue, noon, batches(test.batch)))
 			if want := min(500, test.webhooks*(test.orders+test.customers)); len(drawn) != want {
-				t.Fatalf("%d start, want %d", len(drawn), want)
+				t.Fatalf("claims: got %d, want %d", len(drawn), want)
 			}
 			for i := 0; i < test.both; i += 5 {
 				if drawn[i:i+5] != "ooooc" {
-					t.Fatalf("starts from the %dth on: %s", i+1, drawn[i:i+5])
+					t.Fatalf("claims %d to %d: got %s, want ooooc", i+1, i+5, drawn[i:i+5])
 				}
 			}
 		})
 	}
 }
 
-// Profile changes go on in each window. They leave the last fifth of it to others, and these leave them a fifth.
+// Profile changes start in each window. They leave a fifth of the window to other events, which leave
+// them a fifth.
 func TestCustomerEventsDoNotStarve(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -168,12 +161,12 @@ func TestCustomerEventsDoNotStarve(t *testing.T) {
 			deliver(t, db)
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("beside %d orders: %s", test.orders, diff)
+			t.Errorf("starts of customer.* events by window, with %d orders (-want +got): %s", test.orders, diff)
 		}
 	}
 }
 
-// A plan without a limit does not tell customer.* events from others.
+// A plan without a limit treats customer.* events like other events.
 func TestCustomerEventsTakeTurnsWithoutLimit(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -188,7 +181,7 @@ func TestCustomerEventsTakeTurnsWithoutLimit(t *testing.T) {
 			customers += toInt(c.EventType == app.EventCustomerUpdated)
 		}
 		if len(claims) != 20 || customers != 10 {
-			t.Errorf("%d of %d starts are customer.* events", customers, len(claims))
+			t.Errorf("claims: got %d with %d customer.* events, want 20 with 10", len(claims), customers)
 		}
 	}
 }

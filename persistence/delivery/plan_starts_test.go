@@ -14,7 +14,7 @@ import (
 )
 
 // Eight relays dispatch and claim concurrently, in small batches, for two stores and a sandbox.
-func TestNoWindowStartsMoreThanThePlanAllows(t *testing.T) {
+func TestConcurrentClaimsKeepPlan(t *testing.T) {
 	t.Parallel()
 	const perWindow, events = 500, 1_200
 	db := persistencetest.New(t)
@@ -48,7 +48,7 @@ func TestNoWindowStartsMoreThanThePlanAllows(t *testing.T) {
 					lock.Lock()
 					for _, c := range found.Claims {
 						if seen[c.ID] {
-							t.Errorf("%s was claimed twice", c.ID)
+							t.Errorf("%s was claimed twice, want once", c.ID)
 						}
 						seen[c.ID], idle = true, 0
 					}
@@ -58,54 +58,54 @@ func TestNoWindowStartsMoreThanThePlanAllows(t *testing.T) {
 			})
 		}
 		relays.Wait()
-		claimAll(t, db.Queue, now, all) // a relay leaves a queue that another has locked
+		claimAll(t, db.Queue, now, all) // a relay skips a queue that another relay has locked
 		for _, queue := range queues {
 			if n := startedIn(t, db, queue, now); n != want {
-				t.Errorf("%s started %d deliveries in window %d, want %d", queue, n, hour, want)
+				t.Errorf("starts of %s in window %d: got %d, want %d", queue, hour, n, want)
 			}
 		}
 		deliver(t, db)
 	}
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'delivered'"); n != 2*events {
-		t.Errorf("%d of %d deliveries have started", n, 2*events)
+		t.Errorf("started deliveries: got %d, want %d", n, 2*events)
 	}
 }
 
-// subscribe creates a subscription of a store that is not in the kit's restaurant.
+// subscribe creates a subscription of a store outside the restaurant of the test kit.
 func subscribe(t *testing.T, db *persistencetest.Database, store app.StoreID) app.SubscriptionID {
 	t.Helper()
 	r := persistencetest.Restaurant{Stores: []app.StoreID{store}}
 	return r.Subscribe(t, db, 0, app.EventOrderCreated).ID
 }
 
-// startedIn returns the starts that are counted in the window of a time.
+// startedIn returns the counted starts of a queue in the window of a time.
 func startedIn(t *testing.T, db *persistencetest.Database, queue string, now time.Time) int {
 	t.Helper()
 	return count(t, db, "SELECT coalesce(sum(started), 0) FROM plan_windows WHERE queue = $1 AND starts_at = $2", queue,
 		app.PlanWindow(now, time.Hour))
 }
 
-func TestAPlanWithoutLimitHoldsNothingBack(t *testing.T) {
+func TestUnlimitedPlan(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
 	enqueue(t, db, app.EventOrderCreated, 3_000, r.Stores[0])
 	if claims := claimOnce(t, db.Queue, noon, all); len(claims) != 3_000 {
-		t.Errorf("%d of 3000 start", len(claims))
+		t.Errorf("claims: got %d, want 3000", len(claims))
 	}
 	if n := count(t, db, "SELECT count(*) FROM plan_windows"); n != 0 {
-		t.Errorf("%d windows are counted", n)
+		t.Errorf("rows of plan_windows: got %d, want 0", n)
 	}
 	usage, err := db.PlanUsage(t.Context(), noon, r.Stores[0])
 	must(t, err)
 	want := app.PlanUsage{Plan: app.PlanEnterprise, WindowStart: app.At(noon), WindowEnd: app.At(noon.Add(time.Hour))}
 	if diff := cmp.Diff(want, usage); diff != "" {
-		t.Error(diff)
+		t.Errorf("plan usage (-want +got):\n%s", diff)
 	}
 }
 
-// Five thousand deliveries wait while the plan is raised and lowered. Each change applies to the next claim.
+// Each change of the plan applies to the next claim of 5,000 queued deliveries.
 func TestPlanChangesApplyToTheNextClaim(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -129,13 +129,13 @@ func TestPlanChangesApplyToTheNextClaim(t *testing.T) {
 	} {
 		setPlan(t, db, step.now, r.Website, step.plan)
 		if claims := claimAll(t, db.Queue, step.now, all); len(claims) != step.want {
-			t.Errorf("step %d, %s: %d start, want %d", i, step.plan, len(claims), step.want)
+			t.Errorf("step %d, %s: got %d claims, want %d", i, step.plan, len(claims), step.want)
 		}
 	}
 }
 
-// A relay that finds a queue locked claims from the others and does not wait.
-func TestALockedQueueIsLeftToItsRelay(t *testing.T) {
+// A relay skips a locked queue and claims from the others without waiting.
+func TestClaimSkipsLockedQueues(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	locked, other, unlimited := open(t, db, "one.example"), open(t, db, "two.example"), open(t, db, "three.example")
@@ -162,19 +162,21 @@ func TestALockedQueueIsLeftToItsRelay(t *testing.T) {
 		}
 		return counts
 	}
-	if diff := cmp.Diff(map[string]int{string(other.Website): 10, string(unlimited.Website): 10}, perQueue()); diff != "" {
-		t.Error("while a queue is locked:", diff)
+	if diff := cmp.Diff(map[string]int{string(other.Website): 10, string(unlimited.Website): 10},
+		perQueue()); diff != "" {
+		t.Error("claims by queue while one is locked (-want +got):", diff)
 	}
 	must(t, tx.Commit())
 	if diff := cmp.Diff(map[string]int{string(locked.Website): 10}, perQueue()); diff != "" {
-		t.Error("afterwards:", diff)
+		t.Error("claims by queue after the lock (-want +got):", diff)
 	}
 	if n := startedIn(t, db, string(unlimited.Website), noon); n != 0 {
-		t.Errorf("%d starts of an unlimited queue are counted", n)
+		t.Errorf("counted starts of an unlimited queue: got %d, want 0", n)
 	}
 }
 
-// Windows before the previous one are deleted: the clock of another server may still be in that.
+// Windows before the previous one are deleted. The clock of another server may still be in the
+// previous window.
 func TestPastWindowsAreDeleted(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -186,6 +188,6 @@ func TestPastWindowsAreDeleted(t *testing.T) {
 		claimOnce(t, db.Queue, noon.Add(time.Duration(hour)*time.Hour), all)
 	}
 	if n := count(t, db, "SELECT count(*) FROM plan_windows"); n != 2 {
-		t.Errorf("%d windows are kept, want 2", n)
+		t.Errorf("windows: got %d, want 2", n)
 	}
 }

@@ -18,7 +18,8 @@ var (
 	expectedStartsStatement string
 )
 
-// planNames and planLimits tell statements how many deliveries a plan lets start in a window; null is unlimited.
+// planNames and planLimits are statement arguments: each plan's number of starts in a window; null is
+// unlimited.
 var planNames, planLimits = func() (names []string, limits []*int64) {
 	for _, plan := range app.Plans {
 		var most *int64
@@ -31,7 +32,8 @@ var planNames, planLimits = func() (names []string, limits []*int64) {
 	return names, limits
 }()
 
-// lockQueues locks those of the queues that nobody else has locked, and returns them, not nil.
+// lockQueues locks the queues that no other transaction has locked and returns them. The result is
+// never nil.
 func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, error) {
 	rows, err := tx.Tx.QueryContext(ctx,
 		"SELECT queue FROM unnest($1::text[]) queue WHERE pg_try_advisory_xact_lock(plan_lock(queue))", queues)
@@ -50,9 +52,10 @@ func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, erro
 	return locked, rows.Err()
 }
 
-// countStarts counts claims in a window of their queues, which tx has locked. The columns taken, replays and last_at
-// count slots, which the previous release gives: to it, each start is a slot. Windows before the previous one go;
-// another server's clock may still be in that.
+// countStarts counts claims in a window of their queues, which tx has locked. The previous release
+// reads the columns taken, replays and last_at; to it, each start occupies a slot. countStarts deletes
+// the windows before the previous one, because the clock of another server may still be in the
+// previous window.
 func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
 	if len(claims) == 0 {
 		return nil
@@ -76,15 +79,15 @@ func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, cl
 	return err
 }
 
-// SetPlan gives a website another plan in the caller's transaction. The next claim applies it. NOT_FOUND if there is
-// no such website.
+// SetPlan changes a website's plan in the caller's transaction, effective from the next claim. It
+// returns NOT_FOUND if there is no such website.
 func (q *Queue) SetPlan(ctx context.Context, tx bun.Tx, website app.WebsiteID, plan app.Plan) error {
 	var id app.WebsiteID
 	return tx.NewRaw("UPDATE websites SET plan = ?1 WHERE id = ?0 RETURNING id", website, plan).Scan(ctx, &id)
 }
 
-// PlanUsage returns how much of its plan the website of a store has used, or a sandbox of its own. NOT_FOUND if there
-// is no such store.
+// PlanUsage returns the plan usage of a store's website; a sandbox has separate usage. It returns
+// NOT_FOUND if there is no such store.
 func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID) (app.PlanUsage, error) {
 	window := app.PlanWindow(now, q.planWindow)
 	usage := app.PlanUsage{WindowStart: app.At(window), WindowEnd: app.At(window.Add(q.planWindow))}
@@ -101,29 +104,28 @@ func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID)
 		at := app.At(last)
 		usage.LastScheduledFor = &at
 	}
-	usage.Queued = max(0, usage.Queued-max(0, *usage.Limit-usage.Taken))
 	return usage, nil
 }
 
-// lastStart returns the start of the window in which the last of the queued deliveries is expected to start. Replays
-// take half of a window, and customer.* events four fifths of it if nothing else waits.
+// lastStart estimates the window in which the last of the queued deliveries starts. It returns the
+// start of that window.
 func (q *Queue) lastStart(window time.Time, usage app.PlanUsage, customers, replays int) time.Time {
 	limit, free := *usage.Limit, *usage.Limit-usage.Taken
 	last := q.startOf(window, limit, free, usage.Queued)
-	freeForReplays := min(free, 2*(limit/2-usage.ReplaysTaken))
-	if start := q.startOf(window, limit, freeForReplays, 2*replays); start.After(last) {
+	freeForReplays := min(free, replayPart*(limit/replayPart-usage.ReplaysTaken))
+	if start := q.startOf(window, limit, freeForReplays, replayPart*replays); start.After(last) {
 		last = start
 	}
-	if 4*customers > usage.Queued-customers {
-		if start := q.startOf(window, limit-limit/5, free-limit/5, usage.Queued); start.After(last) {
+	if others := usage.Queued - customers; (kindPart-1)*customers > others {
+		if start := q.startAlone(window, limit, free, others+others/(kindPart-1), usage.Queued); start.After(last) {
 			last = start
 		}
 	}
 	return last
 }
 
-// startOf returns the start of the window in which a place of a queue falls, counted from 1, if free deliveries can
-// still start in the present window and limit in each that follows.
+// startOf returns the start of the window of a place in a queue, counted from 1, if free deliveries
+// can start in the current window and limit in each later window.
 func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
 	behind := place - max(free, 0)
 	if behind <= 0 {
@@ -132,8 +134,17 @@ func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
 	return window.Add(time.Duration((behind+limit-1)/limit) * q.planWindow)
 }
 
-// ExpectStarts replaces the ScheduledFor of queued deliveries of a store by an estimate: the start of the window in
-// which their place in the queue falls (contract §4, Plan rate). Without a limit, and in the present window, it stays.
+// startAlone is startOf for a customer.* event that starts after the first mixed places, when only
+// customer.* events are queued. From then on, 1/kindPart of each window stays reserved for other events.
+func (q *Queue) startAlone(window time.Time, limit, free, mixed, place int) time.Time {
+	used := limit - max(free, 0) + mixed
+	first := window.Add(time.Duration(used/limit) * q.planWindow)
+	return q.startOf(first, limit-limit/kindPart, limit-limit/kindPart-used%limit, place-mixed)
+}
+
+// ExpectStarts replaces the ScheduledFor of a store's queued deliveries by an estimate: the start of
+// the window of their place in the queue (contract §4, Plan rate). It keeps ScheduledFor if the plan
+// is unlimited or the window is the current one.
 func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.StoreID, deliveries []app.Delivery) error {
 	places := map[app.DeliveryID]*app.Delivery{}
 	var ids []app.DeliveryID
@@ -147,7 +158,7 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 	}
 	window := app.PlanWindow(now, q.planWindow)
 	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits,
-		q.policy.EstimatedPlaces)
+		q.policy.EstimatedPlaces, replayPart, kindPart)
 	if err != nil {
 		return pg.Classify(err)
 	}
@@ -155,10 +166,15 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 	for rows.Next() {
 		var id app.DeliveryID
 		var limit, free, place int
-		if err := rows.Scan(&id, &limit, &free, &place); err != nil {
+		var mixed *int
+		if err := rows.Scan(&id, &limit, &free, &place, &mixed); err != nil {
 			return err
 		}
-		if start := q.startOf(window, limit, free, place); start.After(now) {
+		start := q.startOf(window, limit, free, place)
+		if mixed != nil {
+			start = q.startAlone(window, limit, free, *mixed, place)
+		}
+		if start.After(now) {
 			places[id].ScheduledFor = app.At(start)
 		}
 	}

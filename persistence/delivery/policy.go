@@ -6,84 +6,98 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Policy is the numbers of the queue. Limits of tenants are in package app.
+// Policy contains the limits and durations of the queue. Limits of tenants are in package app.
 type Policy struct {
-	// Claim limits one claim; the relay reduces the batches to what its starters can take.
+	// Claim limits one claim. The relay reduces the batches to the capacity of its starters.
 	Claim app.ClaimLimits
 
-	// ClaimQueues and ClaimSubscriptions are how many queues, and subscriptions of all of them, one claim reads. The next
-	// claim begins behind them.
+	// ClaimQueues and ClaimSubscriptions limit the queues, and the subscriptions of all queues, that
+	// one claim reads. The next claim continues behind them.
 	ClaimQueues, ClaimSubscriptions int
 
-	// VisitQueues is how many queues one claim visits to find so many, if those are passed over whose plan allows no more
-	// starts in this window. A visit costs some microseconds.
+	// VisitQueues limits the queues that one claim visits, including those whose plan has no starts
+	// left in this window. A visit costs some microseconds.
 	VisitQueues int
 
-	// Recent is the age up to which attempts prove that a receiver responds. A receiver that hangs loses its places
-	// within that time.
+	// Recent is the age up to which an attempt proves that a receiver responds. A hanging receiver
+	// loses its additional pending deliveries within this time.
 	Recent time.Duration
 
-	// SlowPace is the number of deliveries per second of a slow subscription, beside half as many as it has ended within
-	// Recent. A large batch would time out and retry together, which causes latency spikes for other subscriptions.
+	// SlowPace is the number of deliveries per second of a slow subscription, in addition to half of
+	// the attempts that have ended within Recent. A large batch would time out and retry together,
+	// causing latency spikes for other subscriptions.
 	SlowPace int
 
-	// EstimatedPlaces is how many queued deliveries an estimate of their start reads. It bounds the cost of a page.
+	// EstimatedPlaces limits the queued deliveries that an estimate of their start reads. It bounds
+	// the cost of a page.
 	EstimatedPlaces int
 
-	// CheckEvery is the time between two checks of a delivery that makes no progress.
+	// CheckEvery is the time between two checks of a delivery without progress.
 	CheckEvery time.Duration
 
-	Load   GroupPolicy // of the statement that loads attempts
-	Record GroupPolicy // of the statement that records attempts
+	Load   GroupPolicy // for the statement that loads attempts
+	Record GroupPolicy // for the statement that records attempts
 
-	// SlowMemory is how long a subscription counts as slow after its last slow response. A
-	// receiver that is slow now and then is not switched back and forth between the lanes.
-	SlowMemory time.Duration
+	// OrderNotices limits the notifications of changed deliveries of orders: their pause and their timeout.
+	OrderNotices GroupPolicy
 
-	// WatchOverdue is how late a watchdog's tick may be. After that time the watchdog counts as
-	// lost, and the next failed attempt enqueues another one.
+	// EventNotices limits the notifications of dispatched events: their pause and their timeout.
+	EventNotices GroupPolicy
+
+	// A subscription counts as slow for SlowMemory after its last slow response, or until QuickStreak consecutive quick
+	// responses. An occasionally slow receiver does not alternate between the lanes. A receiver that was slow for a
+	// moment, or seemed slow because this machine was busy, is quick again within seconds.
+	SlowMemory  time.Duration
+	QuickStreak int
+
+	// WatchOverdue is the maximum delay of a watchdog's tick. After it, the watchdog counts as lost,
+	// and the next failed attempt enqueues another one.
 	WatchOverdue time.Duration
 
-	// MailOverdue is how long nobody may have tried to send a mail before its workflow counts as lost. Tries are at most an
-	// hour apart.
+	// MailOverdue is the time without an attempt to send a mail after which the mail's workflow counts
+	// as lost. Attempts are at most an hour apart.
 	MailOverdue time.Duration
 
-	// LostJobs is the largest number of jobs of each kind that one statement enqueues again.
+	// LostJobs limits the jobs of each kind that one statement enqueues again.
 	LostJobs int
 
-	// BacklogSubscriptions is the largest number of subscriptions with waiting deliveries that one
-	// reading of the backlog visits. It bounds the cost of the metric.
+	// BacklogSubscriptions limits the subscriptions with queued deliveries that a reading of the
+	// backlog visits. It bounds the cost of the metric.
 	BacklogSubscriptions int
 }
 
-// GroupPolicy limits a statement that many callers share.
+// GroupPolicy limits a statement that many callers share, see grouper.
 type GroupPolicy struct {
-	Size    int           // callers per statement, at most
-	Lanes   int           // statements in flight, at most: more take connections from other work
-	Pause   time.Duration // between the starts of two statements: in it the next group gathers
-	Timeout time.Duration // of one statement
+	Size    int           // maximum number of callers per statement
+	Lanes   int           // maximum number of concurrent statements; each takes a connection from other work
+	Pause   time.Duration // between the starts of two statements, during which the next group gathers
+	Timeout time.Duration // for one statement
 }
 
-// DefaultPolicy returns the numbers of production.
+// DefaultPolicy returns the policy of production.
 func DefaultPolicy() Policy {
 	return Policy{
 		Claim: app.ClaimLimits{
 			Batch: 64, SlowBatch: 16,
-			// The largest list of ids that fits a search attribute, which is limited to 2 KiB, has 32 of them.
+			// A search attribute holds at most 2 KiB, which is 32 ids.
 			Burst: 32, BurstBatch: 512, BurstAfter: 250 * time.Millisecond,
-			// Measured beside a receiver that hangs: eight before that is known, up to 200 while it responds quickly, up
-			// to 50 of a failing or slow one.
-			Unproven: 8, Quick: 200, Slow: 50,
-			Lease: 10 * time.Second, // as long as a start may take
+			// Measured with a hanging receiver: 8 pending deliveries before the receiver responds, up to 50 if it fails
+			// or is slow. Up to 400 while it responds quickly: with 200, a tenant with one webhook got a third of the
+			// rate of a tenant with a hundred.
+			Unproven: 8, Quick: 400, Slow: 50,
+			Lease: 10 * time.Second, // maximum duration of a workflow start
 		},
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		Recent: 5 * time.Second, SlowPace: 2,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
-		// A receiver waits for a load, nothing waits for a record: records gather for longer.
+		// A load delays its attempt, a record delays nothing. Therefore records gather for longer.
 		Load:                 GroupPolicy{Size: 128, Lanes: 2, Pause: 15 * time.Millisecond, Timeout: 10 * time.Second},
 		Record:               GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
+		OrderNotices:         GroupPolicy{Pause: 250 * time.Millisecond, Timeout: 5 * time.Second},
+		EventNotices:         GroupPolicy{Pause: 50 * time.Millisecond, Timeout: 5 * time.Second},
 		SlowMemory:           time.Minute,
+		QuickStreak:          20,
 		WatchOverdue:         time.Hour,
 		MailOverdue:          2 * time.Hour,
 		LostJobs:             1000,
@@ -91,6 +105,19 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// eraseBatch is the number of rows that one transaction of an erasure looks at. PostgreSQL plans the statements for
-// that many rows, regardless of the size of the table.
+// Shares of a plan's window (contract §4, Plan rate).
+const (
+	// Replays take at most 1/replayPart of the starts of a window.
+	replayPart = 2
+
+	// While both kinds are queued, one of kindPart starts is for a customer.* event. Without other events, customer.*
+	// events leave 1/kindPart of a window to other events that arrive later.
+	kindPart = 5
+)
+
+// paceInterval is the time for which Policy.SlowPace limits the deliveries of a slow subscription.
+const paceInterval = time.Second
+
+// eraseBatch is the number of rows that one transaction of an erasure reads. PostgreSQL plans the
+// statements for this number of rows, regardless of the size of the table.
 const eraseBatch = 500

@@ -17,12 +17,12 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// previousRelay is a relay of the previous release: its statements are in testdata/previous.
+// previousRelay is a relay of the previous release with the statements of testdata/previous.
 type previousRelay struct {
 	t      *testing.T
 	db     *sql.DB
-	events int // of one dispatch
-	batch  int // claims
+	events int // maximum number of events of one dispatch
+	batch  int // maximum number of claims
 }
 
 func newPreviousRelay(t *testing.T, db *persistencetest.Database, events, batch int) *previousRelay {
@@ -55,7 +55,7 @@ func previousLimits() (names []string, limits []int64) {
 	return names, limits
 }
 
-// dispatch turns events into deliveries, some of them claimed.
+// dispatch turns events into deliveries and claims some of them.
 func (p *previousRelay) dispatch(now time.Time) []app.Claim {
 	p.t.Helper()
 	args := []any{p.events, now, now.Add(time.Minute), 1_000, 1_000, p.batch, 1_000}
@@ -64,11 +64,12 @@ func (p *previousRelay) dispatch(now time.Time) []app.Claim {
 		return claims
 	}
 	names, limits := previousLimits()
-	return append(claims, p.inQueues("queues_waiting", []any{p.events}, now, func(tx *sql.Tx, queues []string) []app.Claim {
+	limitedClaims := func(tx *sql.Tx, queues []string) []app.Claim {
 		claims, _ := p.dispatched(tx, "dispatch_limited",
 			append(args, queues, app.PlanWindow(now, time.Hour), time.Hour, names, limits))
 		return claims
-	})...)
+	}
+	return append(claims, p.inQueues("queues_waiting", []any{p.events}, now, limitedClaims)...)
 }
 
 func (p *previousRelay) dispatched(q pg.Queryer, name string, args []any) (claims []app.Claim, limited bool) {
@@ -99,10 +100,11 @@ func (p *previousRelay) claim(now time.Time) []app.Claim {
 		return claims
 	}
 	names, limits := previousLimits()
-	return append(claims, p.inQueues("queues_due", []any{now}, now, func(tx *sql.Tx, queues []string) []app.Claim {
+	limitedClaims := func(tx *sql.Tx, queues []string) []app.Claim {
 		claims, _ := p.claimed(tx, "claim_limited", append(args, queues, app.PlanWindow(now, time.Hour), names, limits))
 		return claims
-	})...)
+	}
+	return append(claims, p.inQueues("queues_due", []any{now}, now, limitedClaims)...)
 }
 
 func (p *previousRelay) claimed(q pg.Queryer, name string, args []any) (claims []app.Claim, limited bool) {
@@ -153,8 +155,8 @@ func (p *previousRelay) inQueues(selecting string, args []any, now time.Time,
 	return claims
 }
 
-// Deliveries that the previous release has queued, with or without slots, are claimed in the order of their events. It
-// claims deliveries that this release has queued.
+// This release claims deliveries that the previous release has queued, with or without slots, in the
+// order of their events. The previous release claims deliveries that this release has queued.
 func TestReleasesClaimEachOthersDeliveries(t *testing.T) {
 	t.Parallel()
 	for _, plan := range []app.Plan{app.PlanEnterprise, app.PlanStarter} {
@@ -162,12 +164,13 @@ func TestReleasesClaimEachOthersDeliveries(t *testing.T) {
 		r := open(t, db, "one.example")
 		r.Subscribe(t, db, 0, app.EventOrderCreated)
 		setPlan(t, db, noon, r.Website, plan)
-		relay := newPreviousRelay(t, db, 1_000, 0) // it claims nothing and queues all
+		relay := newPreviousRelay(t, db, 1_000, 0) // queues all deliveries and claims none
 
 		emit(t, db, app.EventOrderCreated, 700, r.Stores[0])
 		relay.dispatch(noon)
-		if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND queue = $1", r.Website); n != 700 {
-			t.Fatalf("%s: %d of 700 are in the queue", plan, n)
+		if n := count(t, db, `SELECT count(*) FROM deliveries
+			WHERE status = 'queued' AND queue = $1`, r.Website); n != 700 {
+			t.Fatalf("%s: queued deliveries: got %d, want 700", plan, n)
 		}
 		var claims []app.Claim
 		for hour := range 2 {
@@ -176,20 +179,20 @@ func TestReleasesClaimEachOthersDeliveries(t *testing.T) {
 		if len(claims) != 700 || !slices.IsSortedFunc(claims, func(a, b app.Claim) int {
 			return compare(a.EventID, b.EventID)
 		}) {
-			t.Errorf("%s: %d of 700 are claimed, not in the order of their events", plan, len(claims))
+			t.Errorf("%s: got %d claims, want 700 in the order of their events", plan, len(claims))
 		}
 		deliver(t, db)
 
 		relay.batch = 10_000
 		enqueue(t, db, app.EventOrderCreated, 300, r.Stores[0])
 		if claims := relay.claim(noon.Add(2 * time.Hour)); len(claims) != 300 {
-			t.Errorf("%s: the previous release claims %d of 300", plan, len(claims))
+			t.Errorf("%s: claims of the previous release: got %d, want 300", plan, len(claims))
 		}
 	}
 }
 
-// Relays of both releases work on 2,000 events of a limited website. None is lost, and a window starts at most twice
-// what the plan allows.
+// Relays of both releases process 2,000 events of a limited website. No event is lost, and a window
+// starts at most twice as many deliveries as the plan allows.
 func TestReleasesWorkSideBySide(t *testing.T) {
 	t.Parallel()
 	const events, perWindow = 2_000, 500
@@ -241,21 +244,22 @@ func TestReleasesWorkSideBySide(t *testing.T) {
 		for note(append(newPreviousRelay(t, db, 100, 40).claim(now), claimOnce(t, db.Queue, now, batches(40))...)) > 0 {
 		}
 		if started > 2*perWindow || started == 0 {
-			t.Errorf("%d deliveries start in window %d", started, hour)
+			t.Errorf("starts in window %d: got %d, want 1 to %d", hour, started, 2*perWindow)
 		}
 		deliver(t, db)
 	}
 	for id, n := range seen {
 		if n != 1 {
-			t.Errorf("%s was claimed %d times", id, n)
+			t.Errorf("claims of %s: got %d, want 1", id, n)
 		}
 	}
 	if len(seen) != events {
-		t.Errorf("%d of %d deliveries have started", len(seen), events)
+		t.Errorf("started deliveries: got %d, want %d", len(seen), events)
 	}
 }
 
-// A replay that the previous release queues begins a schedule and counts as a replay, and the other way round.
+// A replay that one release has queued restarts the schedule and counts as a replay in the other
+// release.
 func TestReleasesClaimEachOthersReplays(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -266,20 +270,21 @@ func TestReleasesClaimEachOthersReplays(t *testing.T) {
 	previous(t, db, "requeue", r.Stores[0], ended, []time.Time{noon, noon}, "")
 	claims := claimOnce(t, db.Queue, noon, all)
 	if len(claims) != 2 || !claims[0].Replay || claims[0].Place != 0 || claims[0].Attempts != 6 {
-		t.Errorf("queued by the previous release: %+v", claims)
+		t.Errorf("claims of replays that the previous release queued: got %+v, want 2 at place 0", claims)
 	}
 	if usage, err := db.PlanUsage(t.Context(), noon, r.Stores[0]); err != nil || usage.ReplaysTaken != 2 {
-		t.Errorf("%+v, %v", usage, err)
+		t.Errorf("usage: got %+v and error %v, want 2 replays", usage, err)
 	}
 	change(t, db, "UPDATE deliveries SET status = 'dead_letter'")
 	r.replayAll(t, db, ended)
 	claims = newPreviousRelay(t, db, 10, 10).claim(noon)
 	if len(claims) != 2 || !claims[0].Replay {
-		t.Errorf("queued by this release: %+v", claims)
+		t.Errorf("claims of replays that this release queued: got %+v, want 2", claims)
 	}
 }
 
-// A late mark of one release has no effect on a claim of the other, or one that the reconciler repairs.
+// A late mark of one release does not change a claim of the other release, or the reconciler repairs
+// its effect.
 func TestLateMarksOfTheOtherRelease(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -290,28 +295,30 @@ func TestLateMarksOfTheOtherRelease(t *testing.T) {
 	deliver(t, db)
 	r.replayAll(t, db, []app.DeliveryID{first[0].ID})
 	if claims := newPreviousRelay(t, db, 10, 10).claim(noon); len(claims) != 1 {
-		t.Fatalf("the previous release claims %+v", claims)
+		t.Fatalf("claims of the previous release: got %+v, want one", claims)
 	}
 	must(t, db.MarkStarted(t.Context(), noon, first))
 	must(t, db.Unclaim(t.Context(), noon.Add(-time.Hour), first))
-	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE started_at IS NULL AND lease_until > $1", noon); n != 1 {
-		t.Error("a late mark of this release has changed a claim of the previous one")
+	if n := count(t, db, `SELECT count(*) FROM deliveries WHERE started_at IS NULL
+		AND lease_until > $1`, noon); n != 1 {
+		t.Errorf("unchanged claims of the previous release after a late mark: got %d, want 1", n)
 	}
 	taken, err := db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), all)
 	must(t, err)
 	if len(taken) != 1 || taken[0].Generation <= first[0].Generation {
-		t.Fatalf("taken over: %+v", taken)
+		t.Fatalf("abandoned claims: got %+v, want one with a later generation", taken)
 	}
 	previous(t, db, "mark", noon.Add(time.Hour), []app.DeliveryID{first[0].ID})
 	batch, err := db.Overdue(t.Context(), noon.Add(time.Hour+late), late, 10)
 	must(t, err)
 	if len(batch.Claims) != 1 {
-		t.Error("a claim that the previous release marks too early is never repaired")
+		t.Errorf("overdue claims after an early mark of the previous release: got %d, want 1", len(batch.Claims))
 	}
 }
 
-// The previous release records attempts of deliveries that this one has claimed, and the reconciler sees them.
-func TestThePreviousReleaseRecordsAttempts(t *testing.T) {
+// The previous release records attempts of deliveries that this release has claimed. The reconciler
+// finds them.
+func TestPreviousReleaseRecordsAttempts(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -323,7 +330,7 @@ func TestThePreviousReleaseRecordsAttempts(t *testing.T) {
 	for i, status := range []app.AttemptStatus{app.AttemptRetrying, app.AttemptDelivered} {
 		outgoing, err := db.Outgoing(t.Context(), claims[i].ID, 1)
 		must(t, err)
-		must(t, db.RecordWith(t.Context(), record, app.MadeAttempt{
+		must(t, db.RecordWith(t.Context(), record, 22, app.MadeAttempt{
 			DeliveryID: claims[i].ID, Outgoing: outgoing, Number: 1, Status: status, At: noon, RetryIn: time.Hour,
 		}))
 	}
@@ -332,6 +339,6 @@ func TestThePreviousReleaseRecordsAttempts(t *testing.T) {
 		got = append(got, c.ID)
 	}
 	if diff := cmp.Diff([]app.DeliveryID{claims[0].ID}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("overdue deliveries (-want +got):\n%s", diff)
 	}
 }

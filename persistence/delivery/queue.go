@@ -9,15 +9,15 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Config says how a queue works.
+// Config is the configuration of a [Queue].
 type Config struct {
-	Sealer     app.Sealer // of the secrets of subscriptions and mails
-	Mails      bool       // enqueue mails: there is a mail server to send them
+	Sealer     app.Sealer // seals the secrets of subscriptions and mails
+	Mails      bool       // enqueue mails: a mail server is configured
 	Policy     Policy
-	PlanWindow time.Duration // length of a plan's window, in whole seconds; 0 = app.DefaultPlanWindow
+	PlanWindow time.Duration // length of a plan's window in whole seconds; 0 = app.DefaultPlanWindow
 
-	// Ended is called with the deliveries that this process has ended: delivered, dead_letter
-	// or cancelled. nil is allowed.
+	// Ended is called after this process has ended n deliveries with the same status: delivered,
+	// dead_letter or cancelled. It may be nil.
 	Ended func(status app.DeliveryStatus, n int)
 }
 
@@ -35,6 +35,8 @@ type Queue struct {
 
 	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
+	orders   *orderNotifier
+	events   *eventNotifier
 }
 
 // New returns the queue of a database. Close it before the database.
@@ -51,11 +53,15 @@ func New(db *pg.DB, config Config) *Queue {
 	}
 	q.loader = newGrouper(q.policy.Load, q.outgoing)
 	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
+	q.orders = newOrderNotifier(db, q.policy.OrderNotices)
+	q.events = newEventNotifier(db, q.policy.EventNotices)
 	return q
 }
 
-// Close ends the calls that wait for a shared statement, with an error.
+// Close makes the calls that wait for a shared statement return an error, and sends the waiting notifications.
 func (q *Queue) Close() {
 	q.loader.close()
 	q.recorder.close()
+	q.orders.close()
+	q.events.close()
 }

@@ -3,7 +3,6 @@ package delivery
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -12,20 +11,35 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-//go:embed queries/overdue.sql
-var overdueStatement string
+// overdue selects deliveries that should have made progress more than $2 before $1. Its expression is the key of an
+// index: the time of the next check minus $2 or, before the first check, the time when progress was due.
+const overdue = `status IN ('pending', 'retrying')
+	AND coalesce(check_at, next_retry_at, started_at) <= $1::timestamptz - $2::interval`
 
-// reconcileLock is the advisory lock of the relay that reconciles.
+// overdueStatement returns at most $4 overdue deliveries, the one with the oldest check first, and postpones their next
+// check to $3 after $1.
+const overdueStatement = `WITH due AS MATERIALIZED (
+		SELECT id FROM deliveries WHERE ` + overdue + `
+		ORDER BY coalesce(check_at, next_retry_at, started_at) LIMIT $4 FOR UPDATE SKIP LOCKED
+	)
+	UPDATE deliveries d SET check_at = $1::timestamptz + $3::interval - $2::interval FROM due WHERE d.id = due.id
+	RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts,
+		d.attempts - d.schedule_base AS place, d.generation, coalesce(d.queue, ''), d.class = 2 AS replay,
+		coalesce(d.burst_id, ''), d.status, d.next_retry_at,
+		EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.quick) AS quick`
+
+// reconcileLock takes the advisory lock that limits reconciliation to one relay.
 const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconcile', 0))"
 
-// Overdue takes deliveries that should have made progress: pending ones whose workflow started, and retrying ones whose
-// next attempt was due, more than after ago. Those come first that were checked longest ago; none is taken twice within
-// Policy.CheckEvery, or within after if that is shorter. Left counts the rest. Only one relay takes deliveries at a
-// time; another gets none.
+// Overdue returns deliveries that should have made progress more than after ago: pending deliveries
+// whose workflow has started, and retrying deliveries whose next attempt was due. The deliveries whose
+// last check is oldest come first. A delivery is returned at most once within Policy.CheckEvery, or
+// within after if that is shorter. Left counts the remaining deliveries. Overdue returns none while
+// another relay runs it.
 func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error) {
 	now = app.At(now).Time
 	var batch app.OverdueBatch
-	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		batch = app.OverdueBatch{}
 		var alone bool
 		if err := tx.Tx.QueryRowContext(ctx, reconcileLock).Scan(&alone); err != nil || !alone {
@@ -35,15 +49,13 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 		if batch.Claims, err = q.overdue(ctx, tx, now, after, limit); err != nil || len(batch.Claims) < limit {
 			return err
 		}
-		return tx.Tx.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT FROM deliveries
-			WHERE status IN ('pending', 'retrying')
-				AND coalesce(check_at, next_retry_at, started_at) <= $1::timestamptz - $2::interval
-			LIMIT $3) due`, now, after, app.BacklogLimit).Scan(&batch.Left)
+		return tx.Tx.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT FROM deliveries WHERE "+overdue+" LIMIT $3) due",
+			now, after, app.BacklogLimit).Scan(&batch.Left)
 	})
 	return batch, err
 }
 
-// Repaired notes that deliveries have been handed to workflows of their own: no burst is responsible for them any more.
+// Repaired records that deliveries have workflows of their own and no longer belong to a burst.
 func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
 	ids, _ := claimKeys(claims)
 	_, err := q.pg.System().DB.ExecContext(ctx,

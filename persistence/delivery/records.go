@@ -2,18 +2,21 @@ package delivery
 
 import (
 	"context"
+	"database/sql"
 	_ "embed" // for the statement
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // RecordAttempt records an attempt and updates its delivery, the previous attempt and the health of
-// the subscription. A repeated call changes nothing. It shares its statement with other attempts
-// that end at that moment. It reports whether the record is new.
+// the subscription. It reports whether the record is new; a repeated call changes nothing. Concurrent
+// calls share a statement.
 func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
 	recorded, err := q.recorder.do(ctx, record)
 	return recorded, pg.Classify(err)
@@ -26,6 +29,8 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	}
 	defer rows.Close()
 	recorded := make([]bool, len(records))
+	var ended []app.DeliveryID
+	var changed []changedEvent
 	for rows.Next() {
 		var place int
 		var moved bool
@@ -33,14 +38,35 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 			return nil, err
 		}
 		recorded[place] = true
+		if out := records[place].Outgoing; moved {
+			changed = append(changed, changedEvent{out.EventID, out.StoreID, out.EventType})
+		}
 		if status := app.DeliveryStatus(records[place].Status); moved && status != app.DeliveryRetrying {
 			q.ended(status, 1)
+		} else if !moved && status == app.DeliveryRetrying {
+			ended = append(ended, records[place].DeliveryID)
 		}
 	}
-	return recorded, rows.Err()
+	if err := rows.Err(); err != nil {
+		return recorded, err
+	}
+	q.orders.add(changed...)
+	if len(ended) == 0 {
+		return recorded, nil
+	}
+	return recorded, q.endRetries(ctx, ended)
 }
 
-// recordStatement records a batch of attempts. The file explains its parameters.
+// endRetries ends the attempts with a pending retry of cancelled deliveries. The statement that records an attempt does
+// not see a cancellation that was committed after it began.
+func (q *Queue) endRetries(ctx context.Context, deliveries []app.DeliveryID) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, `
+		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL FROM deliveries d
+		WHERE d.id = ANY ($1) AND d.status = 'cancelled' AND a.delivery_id = d.id AND a.status = 'retrying'`, deliveries)
+	return err
+}
+
+// recordStatement records a batch of attempts. The file documents its parameters.
 //
 //go:embed queries/record_attempts.sql
 var recordStatement string
@@ -101,32 +127,47 @@ func (c *recordColumns) args(policy Policy) []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
 		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(),
-		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
+		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue, policy.QuickStreak,
 	}
 }
 
-// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled, for a reason. If an
-// attempt waits for its retry, its status becomes dead_letter. A delivery that has been delivered
-// or cancelled does not change. The reason of a delivery that is cancelled after its subscription
-// was deleted is always [app.ReasonDeleted].
+// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled. An attempt with a
+// pending retry gets the status dead_letter. A delivered or cancelled delivery stays as it is. If the
+// subscription is deleted, the reason of a cancelled delivery is always [app.ReasonDeleted].
 func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
 	reason string,
 ) error {
+	var event changedEvent
 	var ended int
-	err := q.pg.System().DB.QueryRowContext(ctx, `
-		WITH d AS (
-			UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
-				reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
-					SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
-						THEN $5 ELSE $3 END
-			WHERE id = $1 AND status NOT IN ('delivered', 'cancelled') RETURNING id
-		), retrying AS (
-			UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
-			FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
-		)
-		SELECT count(*) FROM d`, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		ended = 0
+		var from app.DeliveryStatus
+		err := tx.Tx.QueryRowContext(ctx, `SELECT status, event_id, store_id, event_type FROM deliveries
+			WHERE id = $1 FOR UPDATE`, id).Scan(&from, &event.ID, &event.StoreID, &event.Type)
+		if errors.Is(err, sql.ErrNoRows) || from == app.DeliveryDelivered || from == app.DeliveryCancelled {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		// A separate statement sees the attempts that were committed before the delivery was locked.
+		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)
+	})
 	if err == nil && ended > 0 {
 		q.ended(status, ended)
+		q.orders.add(event)
 	}
-	return pg.Classify(err)
+	return err
 }
+
+const endDelivery = `WITH d AS (
+		UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
+			reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
+				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
+					THEN $5 ELSE $3 END
+		WHERE id = $1 RETURNING id
+	), retrying AS (
+		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
+		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
+	)
+	SELECT count(*) FROM d`

@@ -11,14 +11,15 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Replay queues an ended delivery again. It returns NOT_FOUND, DELIVERY_IN_PROGRESS if the delivery has not ended,
-// PAYLOAD_ERASED if its body is no longer stored, and CONFLICT if its subscription is deleted.
+// Replay queues an ended delivery again. It returns NOT_FOUND, DELIVERY_IN_PROGRESS if the delivery
+// has not ended, PAYLOAD_ERASED if the body of its event is erased, and CONFLICT if its subscription
+// is deleted.
 func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
 	id app.DeliveryID,
 ) (app.Delivery, error) {
 	now = app.At(now).Time
 	var row deliveryRow
-	err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var status app.DeliveryStatus
 		var event app.EventID
 		var orphaned bool
@@ -30,16 +31,17 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 			return err
 		}
 		if !status.CanBeReplayed() {
-			return app.Errorf(app.CodeDeliveryInProgress, "the delivery is still %s", status)
+			return app.Errorf(app.CodeDeliveryInProgress,
+				"the delivery is still %s; replay it after it has ended", status)
 		}
 		kept, err := keptEvents(ctx, tx, []app.EventID{event})
 		switch {
 		case err != nil:
 			return err
 		case !kept[event]:
-			return app.Errorf(app.CodePayloadErased, "the event's body is no longer kept")
+			return app.Errorf(app.CodePayloadErased, "the body of the event is erased, so it cannot be delivered again")
 		case orphaned:
-			return app.Errorf(app.CodeConflict, "the delivery's webhook has been deleted")
+			return app.Errorf(app.CodeConflict, "the webhook of the delivery is deleted")
 		}
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
@@ -50,11 +52,14 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 		}
 		return err
 	})
+	if err == nil {
+		q.orders.add(changedEvent{row.EventID, store, row.EventType})
+	}
 	return row.delivery(), err
 }
 
-// requeue queues ended deliveries of a store again, for a bulk replay ("" = none), and wakes the relays. The plan counts
-// each as a first attempt when it is claimed.
+// requeue queues ended deliveries of a store again, for a bulk replay ("" = none), and wakes the
+// relays. A later claim counts each as one start of the plan.
 func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
 	ids ...app.DeliveryID,
 ) ([]deliveryRow, error) {
@@ -62,21 +67,25 @@ func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, r
 		return nil, nil
 	}
 	var rows []deliveryRow
-	err := tx.NewRaw(`WITH d AS (
-			UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
-				class = 2, scheduled_for = ?2, schedule_base = attempts, burst_id = NULL, check_at = NULL,
-				lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
-			WHERE d.store_id = ?0 AND d.id = ANY (?1::text[]) RETURNING d.*
-		) SELECT id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at
-		FROM d, (SELECT pg_notify(?4, '')) notified`, store, pgdialect.Array(ids), now, replay, outboxChannel).Scan(ctx, &rows)
-	return rows, err
+	err := tx.NewRaw(`
+		UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
+			class = 2, scheduled_for = ?2, schedule_base = attempts, burst_id = NULL, check_at = NULL,
+			lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
+		WHERE store_id = ?0 AND id = ANY (?1::text[])
+		RETURNING id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at`,
+		store, pgdialect.Array(ids), now, replay).Scan(ctx, &rows)
+	if err != nil {
+		return nil, err
+	}
+	return rows, wakeRelays(ctx)
 }
 
-// keptEvents returns which of these events have a body. It locks them: the bodies stay until tx
-// ends.
+// keptEvents returns the events that have a body and whose customer is not erased. It locks them, so that the bodies
+// stay until the end of the transaction.
 func keptEvents(ctx context.Context, tx bun.Tx, ids []app.EventID) (map[app.EventID]bool, error) {
 	var kept []app.EventID
-	err := tx.NewRaw("SELECT id FROM outbox WHERE id = ANY (?) AND body IS NOT NULL ORDER BY id FOR KEY SHARE",
+	err := tx.NewRaw(`SELECT id FROM outbox WHERE id = ANY (?) AND body IS NOT NULL AND erasing IS NULL
+		ORDER BY id FOR KEY SHARE`,
 		pgdialect.Array(ids)).Scan(ctx, &kept)
 	found := make(map[app.EventID]bool, len(kept))
 	for _, id := range kept {

@@ -11,11 +11,13 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Erase removes the data of all stores that is older than its retention, in many small transactions.
-// It calls beat before each. Rows that are locked stay until the next time. A repeated call resumes
-// where the last one stopped.
+// Erase erases data of all stores after its retention, in many small transactions, and completes events of the previous
+// release. It calls beat before each transaction. It skips locked rows. A repeated call erases the rows that remain.
 func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error) {
 	var erased app.Erased
+	if err := q.eraseRows(ctx, setSubjects, now, beat, new(int64)); err != nil {
+		return erased, err
+	}
 	if err := q.eraseBodies(ctx, now.Add(-retention.Bodies), beat, &erased.Bodies); err != nil {
 		return erased, err
 	}
@@ -27,24 +29,44 @@ func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retentio
 	}{
 		{eraseDeliveries, log, &erased.Deliveries},
 		{eraseEvents, log, &erased.Events},
+		{erasePositions, log, new(int64)},
 		{eraseReplays, log, &erased.Replays},
 		{eraseSessions, log, &erased.Sessions},
 		{eraseCustomerSessions, log, &erased.Sessions},
 		{eraseInvitations, log, &erased.Invitations},
 		{eraseMails, log, &erased.Mails},
 		{eraseIdempotencyKeys, now.Add(-app.IdempotencyRetention), &erased.IdempotencyKeys},
+		{erasePlatformKeys, now.Add(-app.IdempotencyRetention), &erased.IdempotencyKeys},
+		{eraseIDTokens, now.Add(-app.IDTokenRetention), &erased.IDTokens},
 	} {
 		if err := q.eraseRows(ctx, step.statement, step.before, beat, step.count); err != nil {
 			return erased, err
 		}
 	}
 	beat()
-	_, err := q.pg.System().DB.ExecContext(ctx, erasePreviousSecrets, now)
-	return erased, pg.Classify(err)
+	for _, statement := range []string{
+		erasePreviousSecrets, eraseResets, eraseCustomerResets, eraseEmailChanges,
+	} {
+		if _, err := q.pg.System().DB.ExecContext(ctx, statement, now); err != nil {
+			return erased, pg.Classify(err)
+		}
+	}
+	return erased, q.eraseAudit(ctx, now.Add(-retention.Audit), beat, &erased.AuditEntries)
 }
 
-// eraseBodies erases the bodies of events whose deliveries all ended before a time, with the headers
-// and bodies of their attempts. The age of an event without deliveries counts from the event.
+// eraseAudit erases the entries of all audit trails that are older than a time. The database refuses a recent time, for
+// example if the clock of the worker is wrong; therefore it is the last step of an erasure.
+func (q *Queue) eraseAudit(ctx context.Context, before time.Time, beat func(), erased *int64) error {
+	for _, statement := range []string{eraseStoreAudit, erasePlatformAudit} {
+		if err := q.eraseRows(ctx, statement, before, beat, erased); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseBodies erases the bodies of events whose deliveries all ended before a time, together with the
+// headers and bodies of their attempts. For an event without deliveries the time of the event counts.
 func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), erased *int64) error {
 	var at time.Time
 	var last app.EventID
@@ -53,11 +75,11 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 		var ids []app.EventID
 		var n int64
 		to := at
-		err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) (err error) {
+		err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 			if ids, to, err = agedEvents(ctx, tx, before, at, last); err != nil || len(ids) == 0 {
 				return err
 			}
-			// A second statement sees each replay that was committed before the events were locked.
+			// A separate statement sees the replays that were committed before the events were locked.
 			return tx.Tx.QueryRowContext(ctx, eraseBodiesOf, ids, before).Scan(&n)
 		})
 		if err != nil {
@@ -71,8 +93,8 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 	}
 }
 
-// agedEvents locks events with a body that happened before a time, the oldest first, from after the
-// given event. It also returns the time of the last of them.
+// agedEvents locks events with a body that happened before a time, oldest first, starting after the
+// given event. It also returns the time of the last event.
 func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
 	after app.EventID,
 ) (ids []app.EventID, last time.Time, err error) {
@@ -91,9 +113,9 @@ func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
 	return ids, last, rows.Err()
 }
 
-// eraseRows repeats a statement that looks at the rows after an id, until it reaches rows that are too
-// young. It adds up the erased rows. The statement returns the last id, whether there may be more
-// rows, and the number of erased rows.
+// eraseRows repeats a statement that erases rows after an id, until the statement reaches rows that
+// are too young. It adds up the erased rows. The statement returns the last id, whether there may be
+// more rows, and the number of erased rows.
 func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Time, beat func(), erased *int64) error {
 	last := ""
 	for {
@@ -101,7 +123,7 @@ func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Tim
 		var to string
 		var more bool
 		var n int64
-		err := pg.RunTx(ctx, q.pg.System(), func(ctx context.Context, tx bun.Tx) error {
+		err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 			return tx.Tx.QueryRowContext(ctx, statement, last, before).Scan(&to, &more, &n)
 		})
 		if err != nil {
@@ -137,37 +159,83 @@ var (
 		)
 		SELECT count(*) FROM body`
 
+	// Sets the subject of events of the previous release. The envelope has a fixed order of members.
+	setSubjects = fmt.Sprintf(`
+		WITH old AS MATERIALIZED (
+			SELECT e.id, CASE WHEN e.type LIKE 'payment.%%' THEN (SELECT o.id FROM orders o WHERE o.store_id = e.store_id
+					AND o.number = substring(e.body FROM '"data":\{"orderId":"([0-9]+)"')::bigint)
+				WHEN e.type <> '%[2]s' THEN substring(e.body FROM '"data":\{"id":"([^"]+)"') END AS subject
+			FROM outbox e
+			WHERE e.subject IS NULL AND e.body IS NOT NULL AND $1::text = '' AND $2::timestamptz IS NOT NULL
+			ORDER BY e.store_id LIMIT %[1]d FOR UPDATE OF e SKIP LOCKED
+		), done AS (
+			UPDATE outbox e SET subject = coalesce(old.subject, '') FROM old WHERE e.id = old.id RETURNING 1
+		)
+		SELECT '', count(*) = %[1]d, count(*) FROM done`, eraseBatch, app.EventTestPing)
+
 	eraseDeliveries = erasing("deliveries", "created_at", "ended_at < $2", "", `, attempt AS (
 			DELETE FROM attempts a USING gone WHERE a.delivery_id = gone.id
 		)`)
 	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND dispatched_at IS NOT NULL",
 		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, test AS (
 			DELETE FROM attempts a USING gone WHERE a.event_id = gone.id AND a.delivery_id IS NULL
+		), place AS (
+			DELETE FROM event_log l USING gone WHERE l.id = gone.id RETURNING l.store_id, l.position
+		), erased AS (
+			-- Dispatch locks the rows in the same order.
+			INSERT INTO event_heads AS h (store_id, position, previous, taken, erased)
+			SELECT store_id, max(position), 0, 0, max(position) FROM place GROUP BY store_id ORDER BY store_id
+			ON CONFLICT (store_id) DO UPDATE SET erased = greatest(h.erased, excluded.erased)
 		)`)
+	// Erases the positions of events that the previous release has erased.
+	erasePositions = erasing("event_log", "to_timestamp((position >> 20) / 1000.0)",
+		"position < event_position($2)", "AND NOT EXISTS (SELECT FROM outbox e WHERE e.id = t.id)", "")
 	eraseReplays          = erasing("replays", "created_at", "ended_at < $2", "", "")
 	eraseSessions         = erasing("sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseCustomerSessions = erasing("customer_sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseInvitations      = erasing("invitations", "created_at", "expires_at < $2", "", "")
 	eraseMails            = erasing("mails", "created_at", "ended_at < $2", "", "")
 
-	// The overlap of the rotation is over. Deliveries of a busy webhook erase its secret before.
+	// Erases previous secrets whose overlap has ended. Attempts usually erase them earlier, see forgetSecret.
 	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
 		WHERE previous_secret_until <= $1`
 
-	eraseIdempotencyKeys = fmt.Sprintf(`
-		WITH seen AS MATERIALIZED (
-			SELECT ctid AS place FROM idempotency_keys WHERE $1::text = '' AND created_at < $2
-			ORDER BY created_at LIMIT %[1]d FOR UPDATE SKIP LOCKED
-		), gone AS (
-			DELETE FROM idempotency_keys k USING seen WHERE k.ctid = seen.place RETURNING 1
-		)
-		SELECT '', count(*) = %[1]d, count(*) FROM gone`, eraseBatch)
+	// Erases expired links; an account has at most five.
+	eraseResets         = `DELETE FROM password_resets WHERE expires_at <= $1`
+	eraseCustomerResets = `DELETE FROM customer_password_resets WHERE expires_at <= $1`
+	eraseEmailChanges   = `DELETE FROM customer_email_changes WHERE expires_at <= $1`
+
+	eraseIdempotencyKeys = erasingOldest("idempotency_keys", "created_at")
+	erasePlatformKeys    = erasingOldest("platform_idempotency_keys", "created_at")
+	eraseIDTokens        = erasingOldest("used_id_tokens", "expires_at")
+
+	eraseStoreAudit    = erasingAudit("audit")
+	erasePlatformAudit = erasingAudit("platform_audit")
 )
 
-// erasing returns the statement that erases the rows of a table for which over holds. unless is a
-// further condition, which may use other tables. The statement visits rows in the order of their
-// ids, which is the order of their creation. It stops at the first batch that reaches rows created
-// after the given time: old rows that must stay are few.
+// erasingAudit returns the statement that erases entries of an audit trail. The trail is append-only: only the function
+// erase_audit can erase entries.
+func erasingAudit(trail string) string {
+	return fmt.Sprintf(`SELECT last, more, erased FROM erase_audit('%s', $1, $2, %d)`, trail, eraseBatch)
+}
+
+// erasingOldest returns the statement that erases the rows of a table without an id whose time is before the given
+// time.
+func erasingOldest(table, at string) string {
+	return fmt.Sprintf(`
+		WITH seen AS MATERIALIZED (
+			SELECT ctid AS place FROM %[1]s WHERE $1::text = '' AND %[2]s < $2
+			ORDER BY %[2]s LIMIT %[3]d FOR UPDATE SKIP LOCKED
+		), gone AS (
+			DELETE FROM %[1]s t USING seen WHERE t.ctid = seen.place RETURNING 1
+		)
+		SELECT '', count(*) = %[3]d, count(*) FROM gone`, table, at, eraseBatch)
+}
+
+// erasing returns the statement that erases the rows of a table for which the condition over holds.
+// unless is a further condition, which may use other tables. The statement reads rows in the order of
+// their ids, which is the order of creation. It stops at the first batch that contains rows created
+// after the given time. Few older rows have to stay.
 func erasing(table, born, over, unless, with string) string {
 	return fmt.Sprintf(`
 		WITH seen AS MATERIALIZED (

@@ -16,7 +16,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-var retention = app.Retention{Bodies: 30 * 24 * time.Hour, Log: 90 * 24 * time.Hour}
+var retention = app.Retention{
+	Bodies: 30 * 24 * time.Hour, Log: 90 * 24 * time.Hour, Audit: 400 * 24 * time.Hour,
+}
 
 func erase(t *testing.T, db *persistencetest.Database, now time.Time) (app.Erased, int) {
 	t.Helper()
@@ -26,13 +28,16 @@ func erase(t *testing.T, db *persistencetest.Database, now time.Time) (app.Erase
 	return erased, beats
 }
 
-// history writes an event of some days ago with deliveries, each of which has ended as many
-// days ago as its text says, "-" for one that has not; each has one attempt.
-func history(t *testing.T, db *persistencetest.Database, store app.StoreID, name string, occurred float64, deliveries ...string) {
+// history inserts an event that occurred some days ago, with deliveries that ended the given number of
+// days ago ("-" = not ended). Each delivery has one attempt.
+func history(
+	t *testing.T, db *persistencetest.Database, store app.StoreID, name string, occurred float64, deliveries ...string,
+) {
 	t.Helper()
 	ago := func(days float64) time.Time { return noon.Add(-time.Duration(days * float64(24*time.Hour))) }
 	at := ago(occurred)
-	change(t, db, "INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at) VALUES ($1, $2, 'order.created', '{}', $3, $3)", name, store, at)
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
+		VALUES ($1, $2, 'order.created', '{}', $3, $3)`, name, store, at)
 	for i, ended := range deliveries {
 		id := fmt.Sprint(name, "_", i)
 		var end *time.Time
@@ -43,16 +48,19 @@ func history(t *testing.T, db *persistencetest.Database, store app.StoreID, name
 			at := ago(days)
 			end, status = &at, "dead_letter"
 		}
-		change(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at, ended_at)
+		change(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status,
+			scheduled_for, created_at, ended_at)
 			VALUES ($1, $2, $3, 'whk_' || $1, 'order.created', $4, $5, $5, $6)`, id, store, name, status, at, end)
-		change(t, db, `INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status, status_code,
+		change(t, db, `INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
+			status, status_code,
 				response_time_ms, error, response_headers, response_body, attempted_at)
-			VALUES ($1, $2, $1, 'whk_' || $1, $3, 'order.created', 1, 'failed', 500, 1, '', '{}', 'secret', $4)`, id, store, name, at)
+			VALUES ($1, $2, $1, 'whk_' || $1, $3, 'order.created', 1, 'failed', 500, 1, '', '{}', 'secret',
+				$4)`, id, store, name, at)
 	}
 }
 
-// What goes when: bodies thirty days after the last delivery of an event, rows ninety days
-// after their own delivery; the second time there is nothing left to do.
+// Bodies are erased thirty days after the last delivery of their event, other rows ninety days after
+// their own delivery. A repeated erasure finds nothing.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -67,38 +75,50 @@ func TestErase(t *testing.T) {
 	history(t, db, store, "evt_recent", 31, "30.1", "29.9")
 	history(t, db, store, "evt_waiting", 100)
 	change(t, db, "UPDATE outbox SET dispatched_at = NULL WHERE id = 'evt_waiting'")
-	for name, days := range map[string]float64{"evt_tested": 31, "evt_tested_old": 91} { // tests have no delivery
-		history(t, db, store, name, days)
-		change(t, db, `INSERT INTO attempts (id, store_id, subscription_id, event_id, event_type, number, status, status_code,
+	for name, days := range map[string]float64{"evt_tested": 31, "evt_tested_old": 91} {
+		t.Run(name, func(t *testing.T) { // tests have no delivery
+			history(t, db, store, name, days)
+			change(t, db, `INSERT INTO attempts (id, store_id, subscription_id, event_id, event_type, number, status,
+			status_code,
 				response_time_ms, error, response_headers, response_body, attempted_at)
-			VALUES ($1, $2, 'whk_1', $1, 'test.ping', 1, 'delivered', 200, 1, '', '{}', 'secret', $3)`, name, store, noon)
+			VALUES ($1, $2, 'whk_1', $1, 'test.ping', 1, 'delivered', 200, 1, '', '{}', 'secret',
+				$3)`, name, store, noon)
+		})
 	}
 	got, _ := erase(t, db, noon)
 	want := app.Erased{Bodies: 6, Deliveries: 4, Events: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("erased rows (-want +got):\n%s", diff)
 	}
-	for what, statement := range map[string]string{
-		"evt_ended- evt_open+ evt_quiet- evt_quiet_new+ evt_recent+ evt_replayed+ evt_tested- evt_waiting+": "SELECT id || CASE WHEN body IS NULL THEN '-' ELSE '+' END AS x FROM outbox WHERE type = 'order.created'",
-		"evt_ended_0 evt_ended_1 evt_open_1 evt_recent_0 evt_recent_1 evt_replayed_1":                       "SELECT id AS x FROM deliveries",
-		"evt_ended_0- evt_ended_1- evt_open_1+ evt_recent_0+ evt_recent_1+ evt_replayed_1+ evt_tested-":     "SELECT id || CASE WHEN response_body IS NULL AND response_headers IS NULL THEN '-' ELSE '+' END AS x FROM attempts",
+	// "-" marks an erased body, "+" an existing one.
+	for want, statement := range map[string]string{
+		"evt_ended- evt_open+ evt_quiet- evt_quiet_new+ evt_recent+ evt_replayed+ evt_tested- evt_waiting+": `
+			SELECT id || CASE WHEN body IS NULL THEN '-' ELSE '+' END AS x
+			FROM outbox WHERE type = 'order.created'`,
+		"evt_ended_0 evt_ended_1 evt_open_1 evt_recent_0 evt_recent_1 evt_replayed_1": `
+			SELECT id AS x FROM deliveries`,
+		"evt_ended_0- evt_ended_1- evt_open_1+ evt_recent_0+ evt_recent_1+ evt_replayed_1+ evt_tested-": `
+			SELECT id || CASE WHEN response_body IS NULL AND response_headers IS NULL THEN '-' ELSE '+' END AS x
+			FROM attempts`,
 	} {
 		var left string
-		must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT string_agg(x, ' ' ORDER BY x) FROM ("+statement+") t").Scan(&left))
-		if left != what {
-			t.Errorf("%s:\n%s, want\n%s", statement, left, what)
+		must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT string_agg(x, ' ' ORDER BY x)
+			FROM (`+statement+") t").Scan(&left))
+		if left != want {
+			t.Errorf("%s:\n%s, want\n%s", statement, left, want)
 		}
 	}
 	if again, _ := erase(t, db, noon); again != (app.Erased{}) {
-		t.Errorf("the second time: %+v", again)
+		t.Errorf("second Erase: got %+v, want nothing", again)
 	}
-	if _, err := db.Replay(t.Context(), noon, store, app.Actor{}, "evt_ended_0"); app.CodeOf(err) != app.CodePayloadErased {
-		t.Errorf("replay of what is erased: %v", err)
+	_, err := db.Replay(t.Context(), noon, store, app.Actor{}, "evt_ended_0")
+	if app.CodeOf(err) != app.CodePayloadErased {
+		t.Errorf("Replay of an erased event: got error %v, want %s", err, app.CodePayloadErased)
 	}
 }
 
-// What is of no use to anybody any more.
-func TestEraseTheRest(t *testing.T) {
+// Expired sessions, invitations, mails, bulk replays and idempotency keys are erased.
+func TestEraseExpiredRows(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -106,71 +126,86 @@ func TestEraseTheRest(t *testing.T) {
 	must(t, err)
 	_, err = db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], 1000*time.Hour)
 	must(t, err)
-	_, err = db.RegisterCustomer(t.Context(), noon, r.Stores[0], persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	_, err = db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
+		persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
-	replay := orderReplay(t, db, r.Stores[0], allOf(""))
+	replay := createReplay(t, db, r.Stores[0], allOf(""))
 	step(t, db, r.Stores[0], replay.ID, 10)
-	running := orderReplay(t, db, r.Stores[0], allOf(""))
-	change(t, db, `INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by, created_at, expires_at)
+	running := createReplay(t, db, r.Stores[0], allOf(""))
+	change(t, db, `INSERT INTO invitations (id, website_id, email, name, role, store_ids, token_hash, invited_by,
+		created_at, expires_at)
 		VALUES ('inv_1', $1, 'a@b.c', '', 'STAFF', ARRAY['x'], 'x', $2, $3, $3)`, r.Website, r.Owner.ID, noon)
 	change(t, db, `INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
-		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 hour' FROM generate_series(1, 1200) i`, r.Stores[0], noon)
+		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 hour'
+		FROM generate_series(1, 1200) i`, r.Stores[0], noon)
+	change(t, db, `INSERT INTO platform_idempotency_keys (credential, route, key, body_hash, response, existed,
+			created_at)
+		SELECT 'c', 'r', i::text, '', '', false, $1::timestamptz + i * interval '1 hour' FROM generate_series(1, 3) i`,
+		noon)
 	change(t, db, `INSERT INTO mails (id, store_id, kind, subject, details, status, lease_until, created_at, ended_at)
-		VALUES ('mail_1', $1, 'invitation', 'inv_1', '{}', 'sent', $2, $2, $2), ('mail_2', $1, 'invitation', 'inv_2', '{}', 'queued', $2, $2, NULL)`, r.Stores[0], noon)
+		VALUES ('mail_1', $1, 'invitation', 'inv_1', '{}', 'sent', $2, $2, $2),
+			('mail_2', $1, 'invitation', 'inv_2', '{}', 'queued', $2, $2, NULL)`, r.Stores[0], noon)
 	if got, _ := erase(t, db, noon.Add(24*time.Hour)); got != (app.Erased{}) {
-		t.Errorf("too early: %+v", got)
+		t.Errorf("Erase before the retention: got %+v, want nothing", got)
 	}
 	got, beats := erase(t, db, later.Add(90*24*time.Hour+time.Hour))
-	if diff := cmp.Diff(app.Erased{Replays: 1, Sessions: 2, Invitations: 1, Mails: 1, IdempotencyKeys: 1200}, got); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(app.Erased{Replays: 1, Sessions: 2, Invitations: 1, Mails: 1, IdempotencyKeys: 1203},
+		got); diff != "" {
+		t.Errorf("erased rows after 90 days (-want +got):\n%s", diff)
 	}
 	if beats < 10 {
-		t.Errorf("%d heartbeats for twelve hundred keys and all the rest", beats)
+		t.Errorf("heartbeats: got %d, want at least 10", beats)
 	}
 	if _, err := db.BulkReplay(t.Context(), r.Stores[0], "", running.ID); err != nil {
-		t.Errorf("a running bulk replay is gone: %v", err)
+		t.Errorf("running bulk replay after Erase: got error %v, want none", err)
 	}
 	if n := count(t, db, "SELECT count(*) FROM sessions"); n != 1 {
-		t.Errorf("%d sessions are left", n)
+		t.Errorf("sessions: got %d, want 1", n)
 	}
 }
 
-// A backlog of many batches, with a few among it that must stay.
+// Erase processes many batches, and skips a few rows that must stay.
 func TestEraseManyBatches(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	store := open(t, db, "one.example").Stores[0]
 	backlog(t, db, store, 2600, noon.Add(-100*24*time.Hour))
-	change(t, db, "UPDATE deliveries SET ended_at = NULL, status = 'retrying' WHERE id IN (SELECT id FROM deliveries ORDER BY id LIMIT 7)")
+	change(t, db, `UPDATE deliveries SET ended_at = NULL, status = 'retrying'
+		WHERE id IN (SELECT id FROM deliveries ORDER BY id LIMIT 7)`)
 	got, beats := erase(t, db, noon)
 	if diff := cmp.Diff(app.Erased{Bodies: 2593, Deliveries: 2593, Events: 2593}, got); diff != "" || beats < 18 {
-		t.Errorf("%d heartbeats, %s", beats, diff)
+		t.Errorf("got %d heartbeats, want at least 18; erased (-want +got): %s", beats, diff)
 	}
 	if n := count(t, db, "SELECT count(*) FROM attempts"); n != 7 {
-		t.Errorf("%d attempts are left", n)
+		t.Errorf("attempts: got %d, want 7", n)
 	}
 }
 
-// backlog makes events from a time on, one a minute, each with a delivery and an attempt.
+// backlog inserts one event per minute from a time on, each with a delivery and an attempt.
 func backlog(t *testing.T, db *persistencetest.Database, store app.StoreID, n int, from time.Time) {
 	t.Helper()
 	for _, statement := range []string{
 		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-			SELECT 'evt_' || lpad(i::text, 12, '0'), $1, 'order.created', '{}', $2::timestamptz + i * interval '1 minute', $2 FROM generate_series(1, $3::int) i`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at, ended_at)
-			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1, 'evt_' || lpad(i::text, 12, '0'), 'whk_1', 'order.created', 'delivered', $2, $2::timestamptz + i * interval '1 minute',
+			SELECT 'evt_' || lpad(i::text, 12, '0'), $1, 'order.created', '{}',
+				$2::timestamptz + i * interval '1 minute', $2 FROM generate_series(1, $3::int) i`,
+		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
+			ended_at)
+			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1,
+				'evt_' || lpad(i::text, 12, '0'), 'whk_1', 'order.created', 'delivered', $2,
+				$2::timestamptz + i * interval '1 minute',
 				$2::timestamptz + i * interval '1 minute' FROM generate_series(1, $3::int) i`,
-		`INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status, status_code, response_time_ms, error, attempted_at)
-			SELECT 'att_' || event_id, store_id, id, subscription_id, event_id, event_type, 1, 'delivered', 200, 1, '', created_at
+		`INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+			status_code, response_time_ms, error, attempted_at)
+			SELECT 'att_' || event_id, store_id, id, subscription_id, event_id, event_type, 1, 'delivered', 200, 1, '',
+				created_at
 			FROM deliveries WHERE store_id = $1 AND created_at > $2::timestamptz AND $3::int > 0`,
 	} {
 		change(t, db, statement, store, from, n)
 	}
 }
 
-// A replay that is being made keeps the body that it needs: the erasure leaves it for the
-// next time.
-func TestEraseLeavesWhatIsBeingReplayed(t *testing.T) {
+// Erase skips a body that a concurrent replay has locked.
+func TestEraseSkipsLockedBodies(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	store := open(t, db, "one.example").Stores[0]
@@ -180,27 +215,66 @@ func TestEraseLeavesWhatIsBeingReplayed(t *testing.T) {
 	_, err = replay.ExecContext(t.Context(), "SELECT FROM outbox WHERE id = 'evt_1' AND body IS NOT NULL FOR KEY SHARE")
 	must(t, err)
 	if got, _ := erase(t, db, noon); got.Bodies != 0 {
-		t.Errorf("erased under a replay: %+v", got)
+		t.Errorf("Erase during a replay: got %+v, want nothing", got)
 	}
 	must(t, replay.Rollback())
 	if got, _ := erase(t, db, noon); got.Bodies != 1 {
-		t.Errorf("not erased afterwards: %+v", got)
+		t.Errorf("Erase after the replay: got %+v, want 1 body", got)
+	}
+}
+
+// Events of the previous release get their subject, in several batches. Later ones keep it.
+func TestSubjectsOfThePreviousRelease(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Place(t, db, 2)
+	const payment = `{"id":"evt_9","type":"payment.failed","data":{"orderId":"2","errorCode":` +
+		`"\"data\":{\"orderId\":\"1\""}}`
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES
+		('evt_9', $1, 'payment.failed', $2, $3), ('evt_8', $1, 'test.ping', '{"data":{"id":"x"}}', $3),
+		('evt_7', $1, 'order.created', NULL, $3)`, r.Stores[0], payment, noon)
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		SELECT 'evt_old_' || i, $1, 'order.created', '{"data":{"id":"ord_' || i || '"}}', $2
+		FROM generate_series(1, 1200) i`, r.Stores[0], noon)
+	subjects := func(where string) (all string) {
+		t.Helper()
+		must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(DISTINCT coalesce(subject, 'null'),
+			' ' ORDER BY coalesce(subject, 'null')), '') FROM outbox WHERE `+where).Scan(&all))
+		return all
+	}
+	emitted := subjects("type = 'order.created' AND id NOT LIKE 'evt_old%' AND id <> 'evt_7'")
+	change(t, db, "UPDATE outbox SET subject = NULL WHERE type = 'order.created'")
+	erase(t, db, noon)
+	for where, want := range map[string]string{
+		"id = 'evt_9'": subjects("type = 'order.created' AND body LIKE '%\"orderId\":\"2\"%'"),
+		"id = 'evt_8'": "",
+		"id = 'evt_7'": "null",
+		"type = 'order.created' AND id NOT LIKE 'evt_old%' AND id <> 'evt_7'":     emitted,
+		"id LIKE 'evt_old%' AND subject IS DISTINCT FROM 'ord_' || substr(id, 9)": "",
+	} {
+		if got := subjects(where); got != want {
+			t.Errorf("subjects where %s: got %q, want %q", where, got, want)
+		}
 	}
 }
 
 var seqScan = regexp.MustCompile(`Seq Scan on (\w+)`)
 
-// Of tables that get big, an erasure reads what it needs by index.
-func TestErasureUsesIndexes(t *testing.T) {
+// Erase reads large tables by indexes.
+func TestEraseUsesIndexes(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	store := r.Stores[0]
 	backlog(t, db, store, 50_000, noon)
 	change(t, db, "UPDATE outbox SET body = NULL WHERE id < 'evt_000000030000'")
+	change(t, db, "UPDATE outbox SET subject = '' WHERE id < 'evt_000000049000'")
 	change(t, db, `INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
-		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 minute' FROM generate_series(1, 20000) i`, store, noon)
-	change(t, db, `INSERT INTO sessions (id, user_id, created_at, expires_at) SELECT 'ses_' || i, $1, $2, $2 FROM generate_series(1, 100000) i`, r.Owner.ID, noon)
+		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 minute'
+		FROM generate_series(1, 20000) i`, store, noon)
+	change(t, db, `INSERT INTO sessions (id, user_id, created_at, expires_at) SELECT 'ses_' || i, $1, $2, $2
+		FROM generate_series(1, 100000) i`, r.Owner.ID, noon)
 	pool, err := sql.Open("pgx", db.OwnerURL)
 	must(t, err)
 	defer pool.Close()
@@ -213,18 +287,21 @@ func TestErasureUsesIndexes(t *testing.T) {
 	}
 	for statement, args := range delivery.ErasingStatements(noon.Add(time.Hour)) {
 		plan := explain(t, owner, statement, args...)
+		if strings.Contains(statement, "SET subject") && !strings.Contains(plan, "outbox_without_subject") {
+			t.Errorf("plan without outbox_without_subject:\n%s", plan)
+		}
 		if strings.Contains(statement, "(occurred_at, id)") && !strings.Contains(plan, "outbox_kept") {
-			t.Errorf("what is kept is not found by its own index:\n%s", plan)
+			t.Errorf("plan without outbox_kept:\n%s", plan)
 		}
 		for _, scan := range seqScan.FindAllStringSubmatch(plan, -1) {
 			if strings.Contains("outbox deliveries attempts idempotency_keys sessions", scan[1]) {
-				t.Errorf("%s\n%s", statement, plan)
+				t.Errorf("plan: got a scan of all rows, want none: %s\n%s", statement, plan)
 			}
 		}
 	}
 }
 
-// explain returns PostgreSQL's plan for a statement.
+// explain returns PostgreSQL's plan of a statement.
 func explain(t *testing.T, conn *sql.Conn, statement string, args ...any) string {
 	t.Helper()
 	rows, err := conn.QueryContext(t.Context(), "EXPLAIN "+statement, args...)
@@ -240,13 +317,14 @@ func explain(t *testing.T, conn *sql.Conn, statement string, args ...any) string
 	return plan.String()
 }
 
-// A replaced secret goes when its overlap is over, a webhook's own with the webhook.
+// A replaced secret is erased after its overlap, the secret of a webhook when the webhook is deleted.
 func TestEraseSecrets(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
-	_, err := db.RotateSecret(t.Context(), noon, r.Stores[0], app.Actor{}, s.ID, app.NewSecret("another secret of many characters"), time.Hour, 0)
+	_, err := db.RotateSecret(t.Context(), noon, r.Stores[0], app.Actor{}, s.ID,
+		app.NewSecret("another secret of many characters"), time.Hour, 0)
 	must(t, err)
 	for _, c := range []struct {
 		after time.Duration
@@ -254,11 +332,11 @@ func TestEraseSecrets(t *testing.T) {
 	}{{time.Hour - time.Second, 1}, {time.Hour, 0}} {
 		erase(t, db, noon.Add(c.after))
 		if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE previous_secret IS NOT NULL"); n != c.kept {
-			t.Errorf("%v after the rotation %d replaced secrets are kept", c.after, n)
+			t.Errorf("replaced secrets %v after the rotation: got %d, want %d", c.after, n, c.kept)
 		}
 	}
 	must(t, db.DeleteSubscription(t.Context(), noon, r.Stores[0], app.Actor{}, s.ID, 0))
 	if n := count(t, db, "SELECT count(*) FROM subscriptions WHERE secret <> ''"); n != 0 {
-		t.Error("a deleted webhook's secret is kept")
+		t.Errorf("secrets of deleted webhooks: got %d, want 0", n)
 	}
 }

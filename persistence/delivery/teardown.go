@@ -9,30 +9,34 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// CancelQueued cancels deliveries to a deleted subscription that have no workflow, at most limit of
-// them, and returns their number.
+// CancelQueued cancels queued deliveries of a deleted subscription that never had a workflow, at most
+// limit, and returns their number.
 func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	limit int,
-) (cancelled int, err error) {
-	err = q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &cancelled)
+) (int, error) {
+	var rows []deliveryRow
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rows = nil
+		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &rows)
 	})
-	if err == nil && cancelled > 0 {
-		q.ended(app.DeliveryCancelled, cancelled)
+	if err == nil && len(rows) > 0 {
+		q.ended(app.DeliveryCancelled, len(rows))
+		for _, d := range rows {
+			q.orders.add(changedEvent{d.EventID, store, d.EventType})
+		}
 	}
-	return cancelled, err
+	return len(rows), err
 }
 
 const cancelQueued = `WITH batch AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
 		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
-	), done AS (
-		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
-			RETURNING 1
-	) SELECT count(*) FROM done`
+	)
+	UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
+	RETURNING d.event_id, d.event_type`
 
-// OpenDeliveries returns deliveries to a subscription that may have an open workflow, at most limit of
-// them, in the order of their ids, from after the given id ("" = from the start).
+// OpenDeliveries returns deliveries of a subscription that may have an open workflow, at most limit,
+// in the order of their ids. The zero value of after is the start.
 func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID,
 	limit int,
 ) ([]app.OpenDelivery, error) {

@@ -8,18 +8,19 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// turn is where a claim begins to read, if more queues, or more subscriptions of a queue, wait than one claim reads.
+// turn is the position at which a claim starts to read. It matters if one claim cannot read all
+// queues, or all subscriptions of a queue.
 type turn struct {
-	queue         string               // the last queue that was read; "" = begin with the first
-	queues        []string             // queues of which not every subscription was read,
-	subscriptions []app.SubscriptionID // and the last that was read of each
+	queue         string               // last queue that was read; "" = start with the first queue
+	queues        []string             // queues with unread subscriptions
+	subscriptions []app.SubscriptionID // last subscription that was read, for each of queues
 }
 
-// mostTurns bounds the queues of which a process remembers the last subscription that it read. A forgotten queue begins
-// with its first subscription.
+// mostTurns limits the queues whose last subscription a process stores. Other queues start with their
+// first subscription.
 const mostTurns = 1_000
 
-// turns remembers where the next claim of this process begins. It is safe for concurrent use.
+// turns stores the position of the next claim of this process. It is safe for concurrent use.
 type turns struct {
 	mu    sync.Mutex
 	queue string
@@ -36,8 +37,8 @@ func (t *turns) current() turn {
 	return next
 }
 
-// advance follows a claim, which has read up to next. A queue whose subscriptions were all read keeps its place: any
-// subscription may be the first there.
+// advance sets the position after a claim. A queue whose subscriptions were all read keeps its
+// position, because it may start with any subscription.
 func (t *turns) advance(next turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// watchRow is the state of a subscription that its watchdog needs.
+// watchRow is the state of a subscription for its watchdog.
 type watchRow struct {
 	IsActive     bool
 	Deleted      bool
@@ -23,7 +23,7 @@ type watchRow struct {
 	FailingDays  int
 }
 
-// watch returns the state of the present failing streak.
+// watch returns the state of the current failing streak.
 func (r watchRow) watch() app.Watch {
 	if r.WatchedSince != nil && r.WatchedSince.Equal(*r.FailingSince) {
 		return app.Watch{Since: *r.FailingSince, Until: *r.WatchedUntil, Days: r.FailingDays}
@@ -31,7 +31,7 @@ func (r watchRow) watch() app.Watch {
 	return app.Watch{Since: *r.FailingSince, Until: *r.FailingSince}
 }
 
-// end returns why the watchdog ends, "" if it continues.
+// end returns the reason for which the watchdog ends, "" if it continues.
 func (r watchRow) end() app.WatchEnd {
 	switch {
 	case r.Deleted:
@@ -44,8 +44,8 @@ func (r watchRow) end() app.WatchEnd {
 	return ""
 }
 
-// TickWatchdog applies [app.WatchdogPolicy] to a failing subscription: it warns or deactivates, with
-// the audit entry and the mail in the same transaction. A day is counted only once. After the
+// TickWatchdog applies [app.WatchdogPolicy] to a failing subscription. It warns or deactivates, and
+// writes the audit entry and the mail in the same transaction. It counts each day once. After the
 // watchdog has ended, the next failed attempt enqueues another one.
 func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	policy app.WatchdogPolicy,
@@ -95,22 +95,21 @@ func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.Store
 	return watched, err
 }
 
-// endWatch records that the subscription has no watchdog.
+// endWatch records that a subscription has no watchdog.
 func endWatch(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) error {
 	_, err := tx.NewRaw("UPDATE subscription_health SET watch_at = NULL WHERE store_id = ? AND subscription_id = ?",
 		store, id).Exec(ctx)
 	return err
 }
 
-// firstFailure returns the time of a subscription's first failed attempt from the given time on. Tests
-// of the subscription do not count.
+// firstFailure returns the time of a subscription's first failed attempt at or after from, without
+// tests.
 func firstFailure(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID,
 	from time.Time,
 ) (time.Time, bool, error) {
 	var at time.Time
 	err := tx.NewRaw(`SELECT attempted_at FROM attempts
-		WHERE store_id = ? AND subscription_id = ? AND attempted_at >= ? AND status <> 'delivered'
-			AND event_type <> 'test.ping'
+		WHERE store_id = ? AND subscription_id = ? AND attempted_at >= ? AND status <> 'delivered' AND NOT is_test
 		ORDER BY attempted_at LIMIT 1`, store, id, from).Scan(ctx, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return at, false, nil

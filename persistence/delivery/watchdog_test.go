@@ -15,19 +15,25 @@ import (
 
 var week = app.WatchdogPolicy{Day: 24 * time.Hour, Days: 7}
 
-// tester is a test or one run of a property's.
+// tester is a test or one run of a property test.
 type tester interface {
 	rapid.TB
 	Context() context.Context
 }
 
-// answered records the answer to one attempt at a time; code 200 is a success.
-func answered(t tester, db *persistencetest.Database, store app.StoreID, s app.SubscriptionID, code int, at ...time.Time) {
+// respond records one attempt at each time, with the given HTTP status.
+func respond(
+	t tester, db *persistencetest.Database, store app.StoreID, s app.SubscriptionID, code int, at ...time.Time,
+) {
 	t.Helper()
 	for _, at := range at {
 		made := app.MadeAttempt{
-			DeliveryID: app.NewID[app.DeliveryID](at), Number: 1, Status: app.AttemptDelivered, StatusCode: code, At: at,
-			Outgoing: app.Outgoing{StoreID: store, SubscriptionID: s, EventID: app.NewID[app.EventID](at), EventType: app.EventOrderCreated},
+			DeliveryID: app.NewID[app.DeliveryID](at), Number: 1, Status: app.AttemptDelivered, StatusCode: code,
+			At: at,
+			Outgoing: app.Outgoing{
+				StoreID: store, SubscriptionID: s, EventID: app.NewID[app.EventID](at),
+				EventType: app.EventOrderCreated,
+			},
 		}
 		if code >= 300 {
 			made.Status = app.AttemptDeadLetter
@@ -43,8 +49,8 @@ func watchdogJobs(t *testing.T, db *persistencetest.Database) int {
 	return count(t, db, "SELECT count(*) FROM jobs WHERE kind = 'watchdog'")
 }
 
-// A failure orders a watchdog when none is in charge, and nothing else does.
-func TestFailuresOrderOneWatchdog(t *testing.T) {
+// A failure enqueues a watchdog if the subscription has none. Other attempts do not.
+func TestFailureEnqueuesWatchdog(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -52,37 +58,39 @@ func TestFailuresOrderOneWatchdog(t *testing.T) {
 	want := func(jobs int, after string) {
 		t.Helper()
 		if got := watchdogJobs(t, db); got != jobs {
-			t.Errorf("%d watchdogs were ordered after %s, want %d", got, after, jobs)
+			t.Errorf("watchdogs after %s: got %d, want %d", after, got, jobs)
 		}
 	}
-	answered(t, db, store, s, 200, noon)
+	respond(t, db, store, s, 200, noon)
 	want(0, "a success")
-	answered(t, db, store, s, 503, noon, noon.Add(time.Minute))
-	answered(t, db, store, s, 200, noon.Add(2*time.Minute))
-	answered(t, db, store, s, 503, noon.Add(3*time.Minute))
+	respond(t, db, store, s, 503, noon, noon.Add(time.Minute))
+	respond(t, db, store, s, 200, noon.Add(2*time.Minute))
+	respond(t, db, store, s, 503, noon.Add(3*time.Minute))
 	want(1, "two streaks under one watchdog")
 	jobs, err := db.ClaimJobs(t.Context(), noon, time.Minute, 10)
 	must(t, err)
 	if len(jobs) != 1 || jobs[0].Kind != app.JobWatchdog || jobs[0].Subject != string(s) || jobs[0].StoreID != store {
-		t.Errorf("ordered %+v", jobs)
+		t.Errorf("jobs: got %+v, want one watchdog of %s", jobs, s)
 	}
-	if tick, err := db.TickWatchdog(t.Context(), noon.Add(time.Hour), store, s, week); err != nil || tick.NextIn != 23*time.Hour+3*time.Minute {
-		t.Errorf("%+v, %v", tick, err)
+	if tick, err := db.TickWatchdog(t.Context(), noon.Add(time.Hour), store, s, week); err != nil ||
+		tick.NextIn != 23*time.Hour+3*time.Minute {
+		t.Errorf("tick: got %+v and error %v, want the next one in 23h3m", tick, err)
 	}
-	answered(t, db, store, s, 503, noon.Add(25*time.Hour))
-	want(1, "a failure within the hour in which the tick is late")
-	answered(t, db, store, s, 503, noon.Add(26*time.Hour), noon.Add(26*time.Hour))
-	want(2, "a failure when the watchdog must have been lost")
-	answered(t, db, store, s, 200, noon.Add(27*time.Hour))
-	if tick, err := db.TickWatchdog(t.Context(), noon.Add(48*time.Hour), store, s, week); err != nil || tick.Ended != app.WatchHealthy {
-		t.Errorf("%+v, %v", tick, err)
+	respond(t, db, store, s, 503, noon.Add(25*time.Hour))
+	want(1, "a failure while the tick is less than an hour late")
+	respond(t, db, store, s, 503, noon.Add(26*time.Hour), noon.Add(26*time.Hour))
+	want(2, "a failure after the watchdog counts as lost")
+	respond(t, db, store, s, 200, noon.Add(27*time.Hour))
+	if tick, err := db.TickWatchdog(t.Context(), noon.Add(48*time.Hour), store, s, week); err != nil ||
+		tick.Ended != app.WatchHealthy {
+		t.Errorf("tick: got %+v and error %v, want %s", tick, err, app.WatchHealthy)
 	}
-	answered(t, db, store, s, 503, noon.Add(49*time.Hour))
+	respond(t, db, store, s, 503, noon.Add(49*time.Hour))
 	want(3, "the watchdog's end")
 }
 
-// Seven days with failures: warnings, the deactivation, its line in the audit trail; and
-// whoever repeats a tick changes nothing.
+// After seven days with failures, and warnings, the watchdog deactivates the webhook and records it in
+// the audit trail. A repeated tick changes nothing.
 func TestWatchdogDeactivates(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -92,8 +100,8 @@ func TestWatchdogDeactivates(t *testing.T) {
 	day := func(n float64) time.Time { return noon.Add(time.Duration(n * float64(24*time.Hour))) }
 	var got []string
 	for n := range 9 {
-		if n != 4 { // a day without any attempt
-			answered(t, db, store, s, 503, day(float64(n)), day(float64(n)+.5))
+		if n != 4 { // a day without attempts
+			respond(t, db, store, s, 503, day(float64(n)), day(float64(n)+.5))
 		}
 		for range 2 {
 			tick, err := mails.TickWatchdog(t.Context(), day(float64(n+1)), store, s, week)
@@ -102,48 +110,57 @@ func TestWatchdogDeactivates(t *testing.T) {
 		}
 		shown, err := db.Subscription(t.Context(), store, s)
 		must(t, err)
-		if want := []int{1, 2, 3, 4, 4, 5, 6, 7, 7}[n]; shown.FailingDays != want || shown.IsActive != (n < 7) || !shown.FailingSince.Equal(noon) {
-			t.Errorf("after %d days: %+v", n+1, shown)
+		if want := []int{1, 2, 3, 4, 4, 5, 6, 7, 7}[n]; shown.FailingDays != want || shown.IsActive != (n < 7) ||
+			!shown.FailingSince.Equal(noon) {
+			t.Errorf("subscription after %d days: got %+v, want %d failing days since %s", n+1, shown, want, noon)
 		}
 	}
 	want := []string{
-		"1 true  24h0m0s", "1 false  24h0m0s", "2 false  24h0m0s", "2 false  24h0m0s", "3 true  24h0m0s", "3 false  24h0m0s",
-		"4 false  24h0m0s", "4 false  24h0m0s", "4 false  24h0m0s", "4 false  24h0m0s", "5 true  24h0m0s", "5 false  24h0m0s",
-		"6 true  24h0m0s", "6 false  24h0m0s", "7 false deactivated 0s", "0 false inactive 0s", "0 false inactive 0s", "0 false inactive 0s",
+		"1 true  24h0m0s", "1 false  24h0m0s", "2 false  24h0m0s", "2 false  24h0m0s", "3 true  24h0m0s",
+		"3 false  24h0m0s",
+		"4 false  24h0m0s", "4 false  24h0m0s", "4 false  24h0m0s", "4 false  24h0m0s", "5 true  24h0m0s",
+		"5 false  24h0m0s",
+		"6 true  24h0m0s", "6 false  24h0m0s", "7 false deactivated 0s", "0 false inactive 0s", "0 false inactive 0s",
+		"0 false inactive 0s",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("ticks (-want +got):\n%s", diff)
 	}
 	var actor, target string
 	var failures, days int
-	err := db.System().DB.QueryRowContext(t.Context(), `SELECT actor_realm || actor_id, target, details->>'failures', details->>'failingDays'
+	err := db.System().DB.QueryRowContext(t.Context(), `SELECT actor_realm || actor_id, target, details->>'failures',
+		details->>'failingDays'
 		FROM audit WHERE action = 'webhook.deactivated'`).Scan(&actor, &target, &failures, &days)
 	if err != nil || actor != "" || target != string(s) || failures != 14 || days != 7 {
-		t.Errorf("audit: by %q, %s, %d failures on %d days, %v", actor, target, failures, days, err)
+		t.Errorf("audit: got actor %q, target %s, %d failures on %d days, error %v, want %s with 14 on 7", actor,
+			target, failures, days, err, s)
 	}
-	var told string
-	must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT string_agg(kind || ' ' || (details->>'day') || ' ' || (details->>'failures'), ', ' ORDER BY id)
-		FROM mails WHERE subject = $1 AND recipient = $2`, s, r.Owner.ID).Scan(&told))
-	if want := "webhook_warning 1 2, webhook_warning 3 6, webhook_warning 5 10, webhook_warning 6 12, webhook_deactivated 7 14"; told != want {
-		t.Errorf("mails: %s, want %s", told, want)
+	var sent string
+	must(t, db.System().DB.QueryRowContext(t.Context(), `
+		SELECT string_agg(kind || ' ' || (details->>'day') || ' ' || (details->>'failures'), ', ' ORDER BY id)
+		FROM mails WHERE subject = $1 AND recipient = $2`, s, r.Owner.ID).Scan(&sent))
+	wantSent := "webhook_warning 1 2, webhook_warning 3 6, webhook_warning 5 10, webhook_warning 6 12, " +
+		"webhook_deactivated 7 14"
+	if sent != wantSent {
+		t.Errorf("mails: got %s, want %s", sent, wantSent)
 	}
 	if n := count(t, db, "SELECT count(*) FROM audit WHERE action = 'webhook.deactivated'"); n != 1 {
-		t.Errorf("%d lines in the audit trail", n)
+		t.Errorf("audit entries: got %d, want 1", n)
 	}
 }
 
-// What ends a watchdog, and what is nobody's business of another store.
+// A watchdog ends if its subscription is inactive, deleted or healthy. Another store cannot tick it.
 func TestWatchdogEnds(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	store, s := r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID
-	answered(t, db, store, s, 503, noon)
+	respond(t, db, store, s, 503, noon)
 	ended := func(store app.StoreID, want app.WatchEnd) {
 		t.Helper()
 		tick, err := db.TickWatchdog(t.Context(), noon, store, s, week)
 		if err != nil || tick.Ended != want {
-			t.Errorf("%+v, %v, want %q", tick, err, want)
+			t.Errorf("tick: got %+v and error %v, want end %q", tick, err, want)
 		}
 	}
 	change := func(statement string) {
@@ -161,12 +178,13 @@ func TestWatchdogEnds(t *testing.T) {
 	change("UPDATE subscription_health SET failure_count = 0, failing_since = NULL")
 	ended(store, app.WatchHealthy)
 	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE watch_at IS NULL"); n != 1 {
-		t.Errorf("%d subscriptions have no watchdog in charge", n)
+		t.Errorf("subscriptions without a watchdog: got %d, want 1", n)
 	}
 }
 
-// Weeks of random answers and ticks, against a model that counts each time from the start.
-func TestWatchdogFollowsTheModel(t *testing.T) {
+// TestWatchdogModel compares weeks of random responses and ticks with a model that recounts all
+// failures at each tick.
+func TestWatchdogModel(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -174,7 +192,8 @@ func TestWatchdogFollowsTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, statement := range []string{
 			"DELETE FROM attempts", "UPDATE subscriptions SET is_active = true",
-			"UPDATE subscription_health SET failure_count = 0, failing_since = NULL, watch_at = NULL, watched_since = NULL, watched_until = NULL, failing_days = 0",
+			`UPDATE subscription_health SET failure_count = 0, failing_since = NULL, watch_at = NULL,
+				watched_since = NULL, watched_until = NULL, failing_days = 0`,
 		} {
 			if _, err := db.System().DB.ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
@@ -182,15 +201,16 @@ func TestWatchdogFollowsTheModel(t *testing.T) {
 		}
 		policy := app.WatchdogPolicy{Day: 24 * time.Hour, Days: rapid.IntRange(1, 4).Draw(t, "days")}
 		now := noon
-		var failures []time.Time // of the streak that is on
+		var failures []time.Time // of the current streak
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "hours")) * time.Hour)
-			switch rapid.SampledFrom([]string{"fail", "fail", "fail", "tick", "tick", "tick", "succeed"}).Draw(t, "what") {
+			switch rapid.SampledFrom([]string{"fail", "fail", "fail", "tick", "tick", "tick", "succeed"}).
+				Draw(t, "what") {
 			case "fail":
-				answered(t, db, store, s, 503, now)
+				respond(t, db, store, s, 503, now)
 				failures = append(failures, now)
 			case "succeed":
-				answered(t, db, store, s, 200, now)
+				respond(t, db, store, s, 200, now)
 				failures = nil
 			case "tick":
 				tick, err := db.TickWatchdog(t.Context(), now, store, s, policy)
@@ -199,7 +219,7 @@ func TestWatchdogFollowsTheModel(t *testing.T) {
 				}
 				days, ended := modelled(failures, now, policy)
 				if tick.Days != days || tick.Ended != ended {
-					t.Fatalf("%+v; the model says %d and %q", tick, days, ended)
+					t.Fatalf("tick: got %+v, want %d days and end %q", tick, days, ended)
 				}
 				if ended == app.WatchDeactivated {
 					return
@@ -209,7 +229,7 @@ func TestWatchdogFollowsTheModel(t *testing.T) {
 	})
 }
 
-// modelled counts the ended days of a streak that have a failure.
+// modelled counts the completed days of a streak that contain a failure.
 func modelled(failures []time.Time, now time.Time, policy app.WatchdogPolicy) (days int, ended app.WatchEnd) {
 	if len(failures) == 0 {
 		return 0, app.WatchHealthy

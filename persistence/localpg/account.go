@@ -13,13 +13,14 @@ import (
 	"syscall"
 )
 
-// account is the user as whom PostgreSQL runs where this process is root. A nil account is this process's own user.
+// account is the user that runs PostgreSQL if this process is root. A nil account is the user of this
+// process.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// serverAccount returns the user as whom PostgreSQL is to run: nil unless this process is root.
+// serverAccount returns the user that runs PostgreSQL: nil unless this process is root.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -36,10 +37,10 @@ func serverAccount() (*account, error) {
 		}
 		return &account{name: name, uid: uint32(uid), gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody to run it as")
+	return nil, errors.New("PostgreSQL does not run as root: create a user named postgres or nobody to run it")
 }
 
-// credential is what makes a child process run as this account.
+// credential returns the credential with which a child process runs as this account.
 func (a *account) credential() *syscall.Credential {
 	if a == nil {
 		return nil
@@ -47,7 +48,7 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// take makes the account the owner of path, which must be root's or its own already.
+// take makes the account the owner of path. The current owner must be root or the account.
 func (a *account) take(path string) error {
 	if a == nil {
 		return nil
@@ -66,7 +67,7 @@ func (a *account) take(path string) error {
 	}
 }
 
-// canReach tells whether the account may enter dir and every directory above it.
+// canReach reports whether the account may enter dir and each of its parent directories.
 func (a *account) canReach(dir string) (bool, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *account) canReach(dir string) (bool, error) {
 	}
 }
 
-// mayEnter reads the execute bit that counts for the account.
+// mayEnter reports whether the account may enter a directory.
 func (a *account) mayEnter(dir fs.FileInfo) bool {
 	var bit fs.FileMode
 	switch stat := dir.Sys().(*syscall.Stat_t); {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// oldest is the first major version of PostgreSQL that will do.
+// oldest is the first supported major version of PostgreSQL.
 const oldest = 15
 
 // binaries is a directory with initdb and postgres of one major version.
@@ -27,7 +27,7 @@ type binaries struct {
 func (b binaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 
-// places are where packages install PostgreSQL, beside the directories of PATH.
+// places are the directories, in addition to PATH, in which packages install PostgreSQL.
 var places = [...]string{
 	"/usr/lib/postgresql/*/bin",                          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                                   // PostgreSQL's own packages for Red Hat
@@ -37,8 +37,8 @@ var places = [...]string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin", // Postgres.app
 }
 
-// findBinaries returns the machine's newest PostgreSQL, or, for an existing cluster, the one of its major version. If
-// the machine has none, it is downloaded.
+// findBinaries returns the newest installed PostgreSQL. For an existing cluster it returns the
+// PostgreSQL of the cluster's major version. If none is installed, it downloads one.
 func findBinaries(ctx context.Context, cluster int, h *home, log io.Writer) (binaries, error) {
 	installed, err := installedBinaries(ctx)
 	if err != nil {
@@ -50,14 +50,15 @@ func findBinaries(ctx context.Context, cluster int, h *home, log io.Writer) (bin
 		}
 	}
 	if len(installed) > 0 {
-		return binaries{}, fmt.Errorf("the data directory %s is PostgreSQL %d's and this machine has PostgreSQL %d: install PostgreSQL %d, or move the directory away to start afresh",
+		return binaries{}, fmt.Errorf("the data directory %s was created by PostgreSQL %d, "+
+			"but PostgreSQL %d is installed: install PostgreSQL %d, or move the directory to start without its data",
 			h.data(), cluster, installed[0].major, cluster)
 	}
 	return download(ctx, cluster, h, log)
 }
 
-// installedBinaries lists the machine's PostgreSQLs that are new enough, the newest first, PATH's before others of the
-// same version.
+// installedBinaries lists the installed versions of PostgreSQL that are supported, newest first. Of
+// the same version, those in PATH come first.
 func installedBinaries(ctx context.Context) ([]binaries, error) {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	for _, place := range places {
@@ -80,8 +81,8 @@ func installedBinaries(ctx context.Context) ([]binaries, error) {
 	return installed, ctx.Err()
 }
 
-// binariesIn looks for PostgreSQL in a directory, following links to where it is really installed. A postgres without
-// its initdb, or one that does not say its version, is none.
+// binariesIn looks for PostgreSQL in a directory and follows symbolic links to the installation. The
+// directory must contain initdb and a postgres that prints its version.
 func binariesIn(ctx context.Context, dir string) (binaries, bool) {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
@@ -99,7 +100,8 @@ func binariesIn(ctx context.Context, dir string) (binaries, bool) {
 	return found, err == nil
 }
 
-// majorVersion reads what postgres --version prints, such as "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)".
+// majorVersion parses the output of postgres --version, for example "postgres (PostgreSQL) 15.18
+// (Debian 15.18-0+deb12u1)".
 func majorVersion(text string) (int, error) {
 	match := regexp.MustCompile(`\(PostgreSQL\) (\d+)`).FindStringSubmatch(text)
 	if match == nil {

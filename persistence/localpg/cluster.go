@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// initCluster makes a new database cluster. It appears under its name only when it is whole, so that an interrupted
-// start leaves nothing that looks like one.
+// initCluster creates a database cluster. It renames the complete cluster to its final name, so that
+// an interrupted start leaves no partial cluster.
 func (h *home) initCluster(ctx context.Context, bin binaries, o Options) error {
 	if err := h.writePassword(); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (h *home) initCluster(ctx context.Context, bin binaries, o Options) error {
 	return os.Rename(fresh, h.data())
 }
 
-// initArgs are initdb's arguments. Text is UTF-8, sorts by code point and has its letters' cases from Unicode,
-// whatever the machine's locale is.
+// initArgs returns initdb's arguments. Regardless of the machine's locale, text is UTF-8, sorts by
+// code point, and maps upper and lower case as in Unicode.
 func initArgs(data, passwordFile string, o Options) []string {
 	letters := "C.UTF-8"
 	if runtime.GOOS != "linux" {
@@ -49,7 +49,8 @@ func initArgs(data, passwordFile string, o Options) []string {
 	return args
 }
 
-// serverArgs are postgres's arguments. The caller's settings override all but where it listens.
+// serverArgs returns postgres's arguments. The caller's settings override all settings except the
+// address on which the server listens.
 func serverArgs(h *home, port int, o Options) []string {
 	settings := map[string]string{
 		"max_connections":   "200",
@@ -75,7 +76,7 @@ func serverArgs(h *home, port int, o Options) []string {
 	return args
 }
 
-// startFailure explains why postgres ended while starting, from what it wrote last.
+// startFailure derives the reason for which postgres ended during its start from its last output.
 func (s *Server) startFailure() error {
 	log, h := s.process.tail, s.home
 	switch {
@@ -83,9 +84,9 @@ func (s *Server) startFailure() error {
 		pid, _ := h.postmaster()
 		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
 	case log.contains("pre-existing shared memory block"):
-		return fmt.Errorf("PostgreSQL's data directory %s is %w: end them, or start again later", h.data(), errLeftBehind)
+		return fmt.Errorf("PostgreSQL's data directory %s is %w: end them, or retry later", h.data(), errLeftBehind)
 	case log.contains("could not create any TCP/IP sockets"):
-		return fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", s.port, errPortTaken)
+		return fmt.Errorf("port %d for PostgreSQL is taken: %w", s.port, errPortTaken)
 	default:
 		return fmt.Errorf("PostgreSQL did not start on %s: %s", h.data(), log.reason())
 	}

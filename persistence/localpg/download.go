@@ -15,16 +15,17 @@ import (
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 )
 
-// ErrNotInstalled says that the machine has no PostgreSQL, and that none could be downloaded.
-var ErrNotInstalled = errors.New("this machine has no PostgreSQL")
+// ErrNotInstalled means that PostgreSQL is not installed and could not be downloaded.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed")
 
-// advice ends the errors of a machine without PostgreSQL.
-const advice = "install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql; macOS: brew install postgresql@17), or point DATABASE_URL at a server"
+// advice ends the error messages about a missing PostgreSQL.
+const advice = "install PostgreSQL 15 or newer (Debian, Ubuntu: apt-get install postgresql; " +
+	"macOS: brew install postgresql@17), or set DATABASE_URL to the URL of a server"
 
-// download fetches PostgreSQL into the user's cache directory, once.
+// download downloads PostgreSQL into the user's cache directory, unless it is already there.
 func download(ctx context.Context, cluster int, h *home, log io.Writer) (binaries, error) {
-	if h.who != nil {
-		return binaries{}, fmt.Errorf("%w, and it can be downloaded for an ordinary user only, not for root: %s", ErrNotInstalled, advice)
+	if h.runAs != nil {
+		return binaries{}, fmt.Errorf("%w, and root cannot download it: %s", ErrNotInstalled, advice)
 	}
 	version, major, err := downloadVersion(cluster)
 	if err != nil {
@@ -46,7 +47,8 @@ func download(ctx context.Context, cluster int, h *home, log io.Writer) (binarie
 	return binaries{dir: filepath.Join(root, "bin"), major: major}, nil
 }
 
-// downloadVersion chooses what to download: the cluster's major version, or the newest if there is no cluster.
+// downloadVersion returns the version to download: the cluster's major version, or the newest version
+// if there is no cluster.
 func downloadVersion(cluster int) (version embeddedpostgres.PostgresVersion, major int, err error) {
 	switch cluster {
 	case 15:
@@ -58,12 +60,13 @@ func downloadVersion(cluster int) (version embeddedpostgres.PostgresVersion, maj
 	case 0, 18:
 		return embeddedpostgres.V18, 18, nil
 	default:
-		return "", 0, fmt.Errorf("the data directory is PostgreSQL %d's, which this machine does not have: install it, or move the directory away to start afresh", cluster)
+		return "", 0, fmt.Errorf("the data directory was created by PostgreSQL %d, which is not installed: "+
+			"install it, or move the directory to start without its data", cluster)
 	}
 }
 
-// fetch has the library unpack its binaries in root. The library offers no download by itself, so it runs a server
-// once, in a directory thrown away afterwards, which also shows that the binaries work here.
+// fetch downloads and unpacks PostgreSQL into root. The library has no function for that alone.
+// Therefore fetch starts a server once, in a temporary directory, which also verifies the binaries.
 func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root string, log io.Writer) error {
 	port, err := listenable(ctx, 0)
 	if err != nil {
@@ -95,7 +98,7 @@ func fetch(ctx context.Context, version embeddedpostgres.PostgresVersion, root s
 		return err
 	case <-ctx.Done():
 	}
-	// A download may be abandoned; a server, which follows it within seconds, may not.
+	// An unfinished download can be abandoned. A started server must be stopped, which takes seconds.
 	if _, unpacked := binariesIn(context.WithoutCancel(ctx), filepath.Join(root, "bin")); unpacked {
 		return errors.Join(ctx.Err(), <-finished)
 	}

@@ -17,22 +17,25 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
-// hesitation is how long Start waits for a server that runs and does not say that it is stopping: one whose parent has
-// just been killed receives its own signal a moment later.
+// hesitation is the time for which Start waits for a running server that does not report that it is
+// stopping. A server whose parent was killed receives its signal a moment later.
 const hesitation = 2 * time.Second
 
-// statusLine is the line of postmaster.pid in which a server writes whether it is starting, ready or stopping.
+// statusLine is the index of the line of postmaster.pid that contains the server's status: starting,
+// ready or stopping.
 const statusLine = 7
 
-// AwaitFormer returns once no server runs on the data of o.Dir, which need not exist. A server that is ending is worth
-// the same wait as in Start; for one that goes on, AwaitFormer returns the same error.
+// AwaitFormer waits until no server runs on the data of o.Dir, which may be missing. Like Start, it
+// waits for a server that is ending. If the server continues, AwaitFormer returns the same error as
+// Start.
 func AwaitFormer(ctx context.Context, o Options) error {
 	o.setDefaults()
 	h := &home{path: o.Dir}
 	return former.Await(ctx, o.Notice, h.checkFormer)
 }
 
-// checkFormer returns an error, and how long to wait, while the server that last ran on the cluster has not ended.
+// checkFormer returns an error while the last server of the cluster has not ended, and the time for
+// which waiting is useful.
 func (h *home) checkFormer() (time.Duration, error) {
 	pid, status := h.postmaster()
 	if pid == 0 {
@@ -49,8 +52,8 @@ func (h *home) checkFormer() (time.Duration, error) {
 	}
 }
 
-// postmaster reads the process id and the status of the server that last ran on the cluster, 0 if there is no such
-// server or it has stopped in order.
+// postmaster returns the process id and the status of the last server of the cluster. The id is 0 if
+// there was no server, or it has stopped regularly.
 func (h *home) postmaster() (pid int, status string) {
 	text, err := os.ReadFile(h.pidFile())
 	if err != nil {
@@ -64,16 +67,17 @@ func (h *home) postmaster() (pid int, status string) {
 	if len(lines) > statusLine {
 		status = strings.TrimSpace(lines[statusLine])
 	}
-	return max(pid, -pid), status // a server in single-user mode writes its id negated
+	return max(pid, -pid), status // a server in single-user mode writes the negative id
 }
 
 func (h *home) pidFile() string { return filepath.Join(h.data(), "postmaster.pid") }
 
-// disown keeps PostgreSQL from mistaking a zombie, or a program that has the former server's process id now, for that
-// server: it refuses to start while the id in postmaster.pid is in use by a process of the same user. An exception is
-// the id of its parent, which is this process, so disown writes that. The rest of the file stays: it names the shared
-// memory, by which PostgreSQL finds processes that the former server has left behind. The caller holds the home's lock,
-// and has seen the former server end.
+// disown prepares postmaster.pid for the next start. PostgreSQL refuses to start if the process id in
+// postmaster.pid is in use by a process of the same user. That process may be a zombie, or another
+// program that has the id now. PostgreSQL accepts the id of its parent, which is this process, so
+// disown writes that id. The rest of the file stays: it identifies the shared memory, by which
+// PostgreSQL finds processes that the last server has left behind. The caller must hold the home's
+// lock and must have checked that the last server has ended.
 func (h *home) disown() error {
 	pid, _ := h.postmaster()
 	if pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
@@ -88,7 +92,7 @@ func (h *home) disown() error {
 	if err := os.WriteFile(fresh, fmt.Appendf(nil, "%d\n%s", os.Getpid(), rest), 0o600); err != nil {
 		return err
 	}
-	if err := h.who.take(fresh); err != nil {
+	if err := h.runAs.take(fresh); err != nil {
 		return err
 	}
 	return os.Rename(fresh, h.pidFile())

@@ -16,8 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// orphan makes a cluster and runs a server on it that no Server stands for, as if its Server had been killed. This
-// process is the parent, so that the server remains a zombie until the test collects its exit status.
+// orphan creates a cluster and runs a server on it without a Server, as after the Server's process was
+// killed. This process is the server's parent. Therefore the ended server stays a zombie until the
+// test collects its exit status.
 func orphan(t *testing.T, o Options) *exec.Cmd {
 	t.Helper()
 	needPostgres(t)
@@ -52,8 +53,8 @@ func orphan(t *testing.T, o Options) *exec.Cmd {
 	}
 }
 
-// frozenSession connects to a server and stops the process that serves the connection, which therefore ends only when
-// it is killed.
+// frozenSession connects to a server and stops the process of the connection, which then ends only by
+// SIGKILL.
 func frozenSession(t *testing.T, o Options) (pid int) {
 	t.Helper()
 	h := &home{path: o.Dir}
@@ -86,7 +87,7 @@ func signal(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// onNotice is called with what a start writes while it waits.
+// onNotice is called with the notice of a waiting start.
 type onNotice func(text string)
 
 func (f onNotice) Write(text []byte) (int, error) {
@@ -94,7 +95,7 @@ func (f onNotice) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func TestStartAfterAKilledServerThatIsNotReaped(t *testing.T) {
+func TestStartAfterKilledUnreapedServer(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: reachableDir(t)}
 	former := orphan(t, o)
@@ -102,7 +103,7 @@ func TestStartAfterAKilledServerThatIsNotReaped(t *testing.T) {
 	start(t, o)
 }
 
-func TestStartWaitsForASessionOfAKilledServer(t *testing.T) {
+func TestStartWaitsForSessionOfKilledServer(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: reachableDir(t)}
 	former := orphan(t, o)
@@ -110,14 +111,14 @@ func TestStartWaitsForASessionOfAKilledServer(t *testing.T) {
 	signal(t, former.Process.Pid, syscall.SIGKILL)
 	o.Notice = onNotice(func(text string) {
 		if !strings.Contains(text, o.Dir) {
-			t.Errorf("the notice is %q", text)
+			t.Errorf("got notice %q, want one that names the server", text)
 		}
 		signal(t, session, syscall.SIGKILL)
 	})
 	start(t, o)
 }
 
-func TestStartWaitsForAServerThatIsStopping(t *testing.T) {
+func TestStartWaitsForStoppingServer(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: reachableDir(t)}
 	former := orphan(t, o)
@@ -125,14 +126,14 @@ func TestStartWaitsForAServerThatIsStopping(t *testing.T) {
 	signal(t, former.Process.Pid, syscall.SIGQUIT)
 	o.Notice = onNotice(func(text string) {
 		if !strings.Contains(text, "process "+strconv.Itoa(former.Process.Pid)) {
-			t.Errorf("the notice is %q", text)
+			t.Errorf("got notice %q, want one that names the server", text)
 		}
 		signal(t, session, syscall.SIGKILL)
 	})
 	start(t, o)
 }
 
-func TestStartWhereAnotherProgramHasTheFormerServersID(t *testing.T) {
+func TestStartWithReusedProcessID(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	o := Options{Dir: reachableDir(t)}
@@ -150,7 +151,7 @@ func TestStartWhereAnotherProgramHasTheFormerServersID(t *testing.T) {
 	if err := os.WriteFile(pidFile, []byte(strconv.Itoa(other.Process.Pid)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.home.who.take(pidFile); err != nil {
+	if err := server.home.runAs.take(pidFile); err != nil {
 		t.Fatal(err)
 	}
 	start(t, o)

@@ -19,22 +19,23 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
 )
 
-// home is the directory of one server: its cluster, its password, its lock.
+// home is the directory of one server, with its cluster, its password and its lock.
 type home struct {
-	path string
-	who  *account
-	lock *dirlock.Lock
-	// scratch are the paths to delete in the end: the directory of a temporary home and the link to it.
+	path  string
+	runAs *account
+	lock  *dirlock.Lock
+	// scratch contains the paths that close deletes: a temporary directory and the link to it.
 	scratch []string
 }
 
 func (h *home) data() string         { return filepath.Join(h.path, "data") }
 func (h *home) passwordFile() string { return filepath.Join(h.path, "password") }
 
-// openHome finds or makes the directory o.Dir, a temporary one for "", and locks it.
-func openHome(ctx context.Context, o Options, who *account) (*home, error) {
+// openHome opens the directory o.Dir, or a temporary directory for "", creates it if necessary, and
+// locks it.
+func openHome(ctx context.Context, o Options, runAs *account) (*home, error) {
 	if o.Dir == "" {
-		return openScratch(ctx, o, who)
+		return openScratch(ctx, o, runAs)
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -44,12 +45,12 @@ func openHome(ctx context.Context, o Options, who *account) (*home, error) {
 		return nil, err
 	}
 	path := dir
-	if who != nil {
-		if path, err = who.place(dir); err != nil {
+	if runAs != nil {
+		if path, err = runAs.place(dir); err != nil {
 			return nil, err
 		}
 	}
-	h, err := lockHome(ctx, path, who, o.Notice)
+	h, err := lockHome(ctx, path, runAs, o.Notice)
 	if err != nil || path == dir {
 		return h, err
 	}
@@ -59,14 +60,14 @@ func openHome(ctx context.Context, o Options, who *account) (*home, error) {
 	return h, nil
 }
 
-// openScratch makes a home that close deletes.
-func openScratch(ctx context.Context, o Options, who *account) (*home, error) {
+// openScratch opens a temporary home, which close deletes.
+func openScratch(ctx context.Context, o Options, runAs *account) (*home, error) {
 	dir, err := os.MkdirTemp("", "comanda-postgres-*")
 	if err != nil {
 		return nil, err
 	}
 	o.Dir = dir
-	h, err := openHome(ctx, o, who)
+	h, err := openHome(ctx, o, runAs)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -74,7 +75,7 @@ func openScratch(ctx context.Context, o Options, who *account) (*home, error) {
 	return h, nil
 }
 
-// close gives the home up, and deletes it if it was a temporary one.
+// close releases the lock, and deletes a temporary home.
 func (h *home) close() error {
 	h.lock.Release()
 	var errs []error
@@ -84,12 +85,12 @@ func (h *home) close() error {
 	return errors.Join(errs...)
 }
 
-// lockHome makes path a directory that who owns, unless it exists, and locks it.
-func lockHome(ctx context.Context, path string, who *account, notice io.Writer) (*home, error) {
+// lockHome locks the directory path and creates it for the account if it does not exist.
+func lockHome(ctx context.Context, path string, runAs *account, notice io.Writer) (*home, error) {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	if err := who.take(path); err != nil {
+	if err := runAs.take(path); err != nil {
 		return nil, err
 	}
 	lock, err := dirlock.Take(ctx, path, notice)
@@ -99,16 +100,17 @@ func lockHome(ctx context.Context, path string, who *account, notice io.Writer) 
 	if err != nil {
 		return nil, err
 	}
-	return &home{path: path, who: who, lock: lock}, nil
+	return &home{path: path, runAs: runAs, lock: lock}, nil
 }
 
-// place decides where the server's directory is: dir, or its refuge if the account cannot reach dir.
+// place returns the path of the server's directory: dir, or its fallback if the account cannot reach
+// dir.
 func (a *account) place(dir string) (string, error) {
-	refuge := refugeOf(dir)
+	fallback := fallbackOf(dir)
 	target, err := os.Readlink(dir)
 	linked := err == nil
-	if linked && target == refuge {
-		return refuge, nil
+	if linked && target == fallback {
+		return fallback, nil
 	}
 	if linked {
 		if dir, err = filepath.EvalSymlinks(dir); err != nil {
@@ -122,20 +124,20 @@ func (a *account) place(dir string) (string, error) {
 	if reachable {
 		return dir, nil
 	}
-	unreachable := fmt.Errorf("user %s, as whom PostgreSQL runs, cannot reach %s", a.name, dir)
+	unreachable := fmt.Errorf("user %s, which runs PostgreSQL, cannot reach %s", a.name, dir)
 	if linked {
 		return "", unreachable
 	}
-	// An empty directory gives way to the link; anything else is somebody's data.
+	// The link replaces an empty directory only. Another directory may contain data.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", unreachable
 	}
-	return refuge, nil
+	return fallback, nil
 }
 
-// refugeOf names the directory that stands in for dir where the server's account cannot reach dir. It outlives a
-// restart of the machine if the system has a temporary directory that does.
-func refugeOf(dir string) string {
+// fallbackOf returns the directory that replaces dir if the server's account cannot reach dir. It
+// survives a restart of the machine if the system has a persistent temporary directory.
+func fallbackOf(dir string) string {
 	base := os.TempDir()
 	if info, err := os.Stat("/var/tmp"); err == nil && info.IsDir() {
 		base = "/var/tmp"
@@ -144,8 +146,8 @@ func refugeOf(dir string) string {
 	return filepath.Join(base, "comanda-postgres-"+hex.EncodeToString(sum[:8]))
 }
 
-// linkFrom makes dir a link to this home, which stands in for it. The data lives as long as its link: what is found
-// here without one was given up when dir was deleted.
+// linkFrom makes dir a symbolic link to this home. A deleted link means that its data was given up, so
+// linkFrom deletes the data of a home without a link.
 func (h *home) linkFrom(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return nil
@@ -158,35 +160,37 @@ func (h *home) linkFrom(dir string) error {
 	return os.Symlink(h.path, dir)
 }
 
-// clusterVersion returns the major version of PostgreSQL that made the cluster, or 0 if there is no cluster yet.
+// clusterVersion returns the major version of PostgreSQL that created the cluster, 0 if there is no
+// cluster.
 func (h *home) clusterVersion() (int, error) {
 	if _, err := os.Stat(h.data()); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	text, err := os.ReadFile(filepath.Join(h.data(), "PG_VERSION"))
 	if err != nil {
-		return 0, fmt.Errorf("PostgreSQL's data directory is broken, move it away to start afresh: %w", err)
+		return 0, fmt.Errorf("PostgreSQL's data directory is broken, move it to start without its data: %w", err)
 	}
 	version, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || version <= 0 {
-		return 0, fmt.Errorf("PostgreSQL's data directory %s is broken, move it away to start afresh: PG_VERSION says %.20q", h.data(), text)
+		return 0, fmt.Errorf("PostgreSQL's data directory %s is broken, move it to start without its data: "+
+			"PG_VERSION contains %.20q", h.data(), text)
 	}
 	return version, nil
 }
 
-// password returns the superuser's password, which was chosen when the cluster was made.
+// password returns the superuser's password, which was generated with the cluster.
 func (h *home) password() (string, error) {
 	text, err := os.ReadFile(h.passwordFile())
 	if err != nil {
-		return "", fmt.Errorf("PostgreSQL's password is gone: %w", err)
+		return "", fmt.Errorf("PostgreSQL's password cannot be read: %w", err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-// writePassword chooses a password for a new cluster.
+// writePassword generates the password of a new cluster.
 func (h *home) writePassword() error {
 	if err := os.WriteFile(h.passwordFile(), []byte(rand.Text()+"\n"), 0o600); err != nil {
 		return err
 	}
-	return h.who.take(h.passwordFile())
+	return h.runAs.take(h.passwordFile())
 }

@@ -1,10 +1,12 @@
 //go:build unix
 
-// Package localpg runs a private PostgreSQL server from the machine's own binaries, for development and tests. The
-// server listens on the loopback address alone, asks for a password, and ends with the process that started it.
+// Package localpg runs a private PostgreSQL server with the machine's own binaries, for development
+// and tests. The server listens only on the loopback address, requires a password, and ends with the
+// process that started it.
 //
-// Binaries are taken from PATH and the places where Linux distributions and Homebrew put them; where there are none
-// they are downloaded once. PostgreSQL refuses to run as root: a root process runs it as the user postgres, else nobody.
+// The binaries come from PATH and the installation directories of Linux distributions and Homebrew. If
+// there are none, they are downloaded once. PostgreSQL does not run as root: a root process runs it as
+// the user postgres or, without such a user, as nobody.
 package localpg
 
 import (
@@ -22,24 +24,27 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
-// superuser is the name of the role that owns every cluster made here.
+// superuser is the role that owns every cluster of this package.
 const superuser = "postgres"
 
-// Options says where a server keeps its data and how it runs.
+// Options are the options of a server.
 type Options struct {
-	// Dir keeps the data, the superuser's password and a lock file; it is made when missing. Where PostgreSQL runs as
-	// another user who cannot reach it, Dir becomes a symbolic link to a directory that this user can reach. If empty,
-	// the server has a temporary directory that Stop deletes.
+	// Dir contains the data, the superuser's password and a lock file. It is created if it is missing.
+	// If PostgreSQL runs as another user who cannot reach Dir, Dir becomes a symbolic link to a
+	// directory that this user can reach. If Dir is empty, the server has a temporary directory that
+	// Stop deletes.
 	Dir string
-	// Port on 127.0.0.1; 0 takes a free one.
+	// Port is the port on 127.0.0.1; 0 is a free port.
 	Port int
-	// Durable makes a commit survive a crash of the machine. Without it writing is several times faster.
+	// Durable makes commits survive a crash of the machine. Without it, writing is several times
+	// faster.
 	Durable bool
-	// Settings of the server, by their names in postgresql.conf, on top of this package's own.
+	// Settings are settings of postgresql.conf. They override the settings of this package.
 	Settings map[string]string
-	// Log receives what the server and initdb print; nil discards it.
+	// Log receives the output of the server and of initdb; nil discards it.
 	Log io.Writer
-	// Notice receives one line when Start has waited for a second for a former server to end; nil discards it.
+	// Notice receives one line if Start waits longer than a second for a previous server; nil discards
+	// it.
 	Notice io.Writer
 }
 
@@ -61,31 +66,32 @@ type Server struct {
 	home     *home
 }
 
-// errPortTaken marks the failures that another port would mend.
-var errPortTaken = errors.New("another process listens there")
+// errPortTaken marks failures that another port would avoid.
+var errPortTaken = errors.New("another process listens on it")
 
-// errInUse marks the failures caused by a server that runs on the same cluster.
+// errInUse marks failures because another server runs on the same cluster.
 var errInUse = errors.New("in use")
 
-// errLeftBehind marks the failures caused by processes that a killed server has left behind: each ends when it notices
-// that the server is gone.
+// errLeftBehind marks failures because of processes of a killed server. Each of them ends when it
+// detects that the server has ended.
 var errLeftBehind = errors.New("in use by processes of a server that was killed")
 
-// portTime is how long Start goes on to choose another free port when a process takes each chosen one first.
+// portTime is the time for which Start chooses another free port after another process has taken the
+// chosen port.
 const portTime = 5 * time.Second
 
-// Start runs the server on o.Dir, making the database cluster if there is none yet, and returns once it accepts
-// connections. The next Start finds the cluster again. If a former server on o.Dir is ending, or was killed and has
-// left processes behind, Start waits up to 15 s for them. Errors are one line and fit for a person to read: no
-// binaries (ErrNotInstalled), a directory in use, broken or of another version, a port taken. When ctx ends first,
-// Start leaves nothing running.
+// Start starts the server on o.Dir and returns when it accepts connections. It creates the database
+// cluster if there is none. If the previous server on o.Dir is ending, or was killed and has left
+// processes behind, Start waits up to 15 s for them. Its errors are one line for users: PostgreSQL is
+// not installed (ErrNotInstalled), the directory is in use, broken or of another version, or the port
+// is taken. If ctx ends first, Start leaves no process running.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	o.setDefaults()
-	who, err := serverAccount()
+	runAs, err := serverAccount()
 	if err != nil {
 		return nil, err
 	}
-	h, err := openHome(ctx, o, who)
+	h, err := openHome(ctx, o, runAs)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +125,8 @@ func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
 	return s, former.Await(ctx, o.Notice, func() (time.Duration, error) { return s.tryLaunch(ctx, bin, o) })
 }
 
-// tryLaunch launches the server unless a former one still runs. If it fails, it returns how long to repeat it.
+// tryLaunch launches the server unless the previous server still runs. If it fails, it returns the
+// time for which to repeat it.
 func (s *Server) tryLaunch(ctx context.Context, bin binaries, o Options) (time.Duration, error) {
 	if patience, err := s.home.checkFormer(); err != nil {
 		return patience, err
@@ -131,14 +138,15 @@ func (s *Server) tryLaunch(ctx context.Context, bin binaries, o Options) (time.D
 	switch {
 	case errors.Is(err, errLeftBehind):
 		return former.EndingTime, err
-	case errors.Is(err, errPortTaken) && o.Port == 0: // between choosing a free port and listening on it
+	case errors.Is(err, errPortTaken) && o.Port == 0: // taken between the choice of the port and its use
 		return portTime, err
 	default:
 		return 0, err
 	}
 }
 
-// launch runs postgres and waits until it accepts connections. Whatever fails, it leaves no process behind.
+// launch starts postgres and waits until it accepts connections. If it fails, it leaves no process
+// behind.
 func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
 	var err error
 	if s.port, err = listenable(ctx, o.Port); err != nil {
@@ -150,13 +158,13 @@ func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
 		return fmt.Errorf("run PostgreSQL: %w", err)
 	}
 	if err := s.awaitReady(ctx); err != nil {
-		_ = s.process.stop(ctx) // that it had to hurry says nothing new
+		_ = s.process.stop(ctx) // an immediate shutdown adds nothing to err
 		return err
 	}
 	return nil
 }
 
-// listenable returns a port on which a server can listen: the one asked for or, for 0, a free one.
+// listenable returns a port on which a server can listen: the given port or, for 0, a free port.
 func listenable(ctx context.Context, port int) (int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address(port))
@@ -164,12 +172,13 @@ func listenable(ctx context.Context, port int) (int, error) {
 		return 0, ctx.Err()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("port %d, meant for PostgreSQL, is taken: %w", port, errPortTaken)
+		return 0, fmt.Errorf("port %d for PostgreSQL is taken: %w", port, errPortTaken)
 	}
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// awaitReady returns once a connection with our password succeeds, so that it is our server that answers.
+// awaitReady returns when a connection with the generated password succeeds, which proves that the
+// server is this one.
 func (s *Server) awaitReady(ctx context.Context) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -188,7 +197,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	}
 }
 
-// address is where a port of this machine's loopback interface is listened on.
+// address returns the loopback address of a port.
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // Port returns the port on 127.0.0.1 on which the server listens.
@@ -206,12 +215,12 @@ func (s *Server) URL(database string) string {
 	return u.String()
 }
 
-// Done is closed when the server has ended, by Stop or by itself.
+// Done is closed when the server has ended, also without Stop.
 func (s *Server) Done() <-chan struct{} { return s.process.done }
 
-// Stop ends the server: open transactions are rolled back, connections closed, everything committed is on disk. When
-// ctx ends before that is done, the server ends at once, repairs its files at the next start, and Stop returns ctx's
-// error. A server that has ended already is no error.
+// Stop ends the server: it rolls back open transactions, closes connections and flushes committed data
+// to disk. If ctx ends first, the server ends immediately, recovers at its next start, and Stop
+// returns the error of ctx. Stop returns nil if the server has already ended.
 func (s *Server) Stop(ctx context.Context) error {
 	return errors.Join(s.process.stop(ctx), s.home.close())
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// helperVariable makes the test binary a process that runs a server on the directory it names and then waits to be
-// killed.
+// helperVariable is the environment variable that makes the test binary run a server on the given
+// directory until the process is killed.
 const helperVariable = "LOCALPG_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// needPostgres skips a test on a machine without PostgreSQL, but never in CI.
+// needPostgres skips a test on a machine without PostgreSQL; in CI it fails.
 func needPostgres(t *testing.T) {
 	t.Helper()
 	installed, err := installedBinaries(t.Context())
@@ -47,12 +47,12 @@ func needPostgres(t *testing.T) {
 		return
 	}
 	if os.Getenv("CI") == "true" {
-		t.Fatal("this machine has no PostgreSQL")
+		t.Fatal("PostgreSQL is not installed")
 	}
-	t.Skip("this machine has no PostgreSQL")
+	t.Skip("PostgreSQL is not installed")
 }
 
-// reachableDir returns a directory that PostgreSQL's user can reach, whoever that is.
+// reachableDir returns a directory that the user who runs PostgreSQL can reach.
 func reachableDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "localpg-test-*")
@@ -66,7 +66,7 @@ func reachableDir(t *testing.T) string {
 	return filepath.Join(dir, "postgres")
 }
 
-// start runs a server that is stopped at the end of the test if it still runs then.
+// start starts a server that ends with the test.
 func start(t *testing.T, o Options) *Server {
 	t.Helper()
 	server, err := Start(t.Context(), o)
@@ -84,7 +84,7 @@ func stop(t *testing.T, server *Server) {
 	}
 }
 
-// query runs a statement and returns the one text it yields.
+// query runs a statement and returns its only value.
 func query(t *testing.T, url, sql string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -99,25 +99,25 @@ func query(t *testing.T, url, sql string) string {
 	return text
 }
 
-// wantStartError runs a start that must fail with one line that has the given parts.
+// wantStartError checks that a start fails with an error of one line that contains the given parts.
 func wantStartError(t *testing.T, o Options, parts ...string) {
 	t.Helper()
 	server, err := Start(t.Context(), o)
 	if err == nil {
 		stop(t, server)
-		t.Fatal("the server started")
+		t.Fatalf("Start succeeded, want an error with %q", parts)
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("more than one line: %q", err)
+		t.Errorf("got error %q, want one line", err)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
+			t.Errorf("got error %q, want it to contain %q", err, part)
 		}
 	}
 }
 
-func TestDataSurvivesARestart(t *testing.T) {
+func TestDataSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	o := Options{Dir: reachableDir(t), Durable: true, Settings: map[string]string{"work_mem": "5MB"}}
@@ -134,35 +134,38 @@ func TestDataSurvivesARestart(t *testing.T) {
 
 	second := start(t, o)
 	if got := query(t, second.URL("postgres"), `SELECT name FROM kept`); got != "comanda" {
-		t.Errorf("after a restart the table holds %q", got)
+		t.Errorf("row after a restart: got %q, want %q", got, "comanda")
 	}
 	for setting, want := range map[string]string{
 		"server_encoding": "UTF8", "timezone": "UTC", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
 		"max_connections": "200", "fsync": "on", "work_mem": "5MB", "port": strconv.Itoa(second.Port()),
 	} {
-		if got := query(t, second.URL("postgres"), `SELECT current_setting('`+setting+`')`); got != want {
-			t.Errorf("%s = %q, want %q", setting, got, want)
-		}
+		t.Run(setting, func(t *testing.T) {
+			if got := query(t, second.URL("postgres"), `SELECT current_setting('`+setting+`')`); got != want {
+				t.Errorf("%s = %q, want %q", setting, got, want)
+			}
+		})
 	}
 	if got := query(t, second.URL("postgres"), `SELECT lower('ÄÖ')`); got != "äö" {
-		t.Errorf("lower('ÄÖ') = %q", got)
+		t.Errorf("lower('ÄÖ'): got %q, want %q", got, "äö")
 	}
-	if conn, err := pgx.Connect(t.Context(), strings.Replace(second.URL("postgres"), second.password, "wrong", 1)); err == nil {
+	wrong := strings.Replace(second.URL("postgres"), second.password, "wrong", 1)
+	if conn, err := pgx.Connect(t.Context(), wrong); err == nil {
 		conn.Close(t.Context())
-		t.Error("a wrong password is accepted")
+		t.Error("a connection with a wrong password succeeded")
 	}
 }
 
-func TestTemporaryDirectoryGoesWithTheServer(t *testing.T) {
+func TestStopDeletesTemporaryDirectory(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	server := start(t, Options{})
 	if got := query(t, server.URL("postgres"), `SELECT current_setting('fsync')`); got != "off" {
-		t.Errorf("fsync = %q", got)
+		t.Errorf("fsync: got %q, want %q", got, "off")
 	}
 	stop(t, server)
 	if _, err := os.Stat(server.home.path); !os.IsNotExist(err) {
-		t.Errorf("the directory is still there: %v", err)
+		t.Errorf("Stat of the directory after Stop: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -173,7 +176,7 @@ func TestDirectoryInUse(t *testing.T) {
 	server := start(t, o)
 	wantStartError(t, o, server.home.path, "in use by process "+strconv.Itoa(os.Getpid()))
 
-	// The same when who started the server is gone and the server is not.
+	// Without the lock, the server itself counts as the user of the directory.
 	if err := os.Remove(filepath.Join(o.Dir, "lock")); err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +204,8 @@ func TestBrokenDirectory(t *testing.T) {
 		file, content string
 		want          string
 	}{
-		{"PG_VERSION", "garbage\n", `PG_VERSION says "garbage`},
-		{"PG_VERSION", "9\n", "is PostgreSQL 9's"},
+		{"PG_VERSION", "garbage\n", `PG_VERSION contains "garbage`},
+		{"PG_VERSION", "9\n", "was created by PostgreSQL 9"},
 		{"global/pg_control", "too short", "pg_control"},
 	} {
 		t.Run(damage.file, func(t *testing.T) {
@@ -220,7 +223,7 @@ func TestBrokenDirectory(t *testing.T) {
 			}
 		})
 	}
-	start(t, o) // each damage was the only one
+	start(t, o) // the directory is intact again
 }
 
 func TestMissingVersionFile(t *testing.T) {
@@ -233,7 +236,7 @@ func TestMissingVersionFile(t *testing.T) {
 	wantStartError(t, Options{Dir: dir}, "broken", "PG_VERSION")
 }
 
-func TestInterruptedStartLeavesNothing(t *testing.T) {
+func TestInterruptedStartCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	o := Options{Dir: reachableDir(t)}
@@ -241,32 +244,32 @@ func TestInterruptedStartLeavesNothing(t *testing.T) {
 	defer cancel()
 	if server, err := Start(ctx, o); err == nil {
 		stop(t, server)
-		t.Fatal("the server started in 300 ms")
+		t.Fatal("Start succeeded within 300 ms, want an interrupted start")
 	}
 	start(t, o)
 }
 
-func TestDirectoryOutOfReach(t *testing.T) {
+func TestUnreachableDirectoryBecomesLink(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	if os.Geteuid() != 0 {
-		t.Skip("only where PostgreSQL runs as another user")
+		t.Skip("requires root, so that PostgreSQL runs as another user")
 	}
 	parent := filepath.Join(filepath.Dir(reachableDir(t)), "private")
 	o := Options{Dir: filepath.Join(parent, "postgres")}
 	if err := os.Mkdir(parent, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(refugeOf(o.Dir)) })
+	t.Cleanup(func() { os.RemoveAll(fallbackOf(o.Dir)) })
 
 	server := start(t, o)
 	if target, err := os.Readlink(o.Dir); err != nil || target != server.home.path {
-		t.Errorf("%s leads to %q, %v", o.Dir, target, err)
+		t.Errorf("link %s: got target %q and error %v, want %q", o.Dir, target, err, server.home.path)
 	}
 	kept := server.password
 	stop(t, server)
 	if again := start(t, o); again.password != kept {
-		t.Error("the second start did not find the first one's data")
+		t.Error("the second start created another cluster, want the first one")
 	} else {
 		stop(t, again)
 	}
@@ -275,7 +278,7 @@ func TestDirectoryOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fresh := start(t, o); fresh.password == kept {
-		t.Error("deleting the directory did not start afresh")
+		t.Error("the start after the directory was deleted used the old cluster, want a new one")
 	} else {
 		stop(t, fresh)
 	}
@@ -283,17 +286,17 @@ func TestDirectoryOutOfReach(t *testing.T) {
 	if err := os.Remove(o.Dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Lchown(refugeOf(o.Dir), 12345, 12345); err != nil {
+	if err := os.Lchown(fallbackOf(o.Dir), 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
-	wantStartError(t, o, refugeOf(o.Dir), "belongs to another user")
+	wantStartError(t, o, fallbackOf(o.Dir), "belongs to another user")
 }
 
 func TestServerDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux can tie a child's life to its parent's")
+		t.Skip("only Linux ends a child with its parent")
 	}
 	dir := reachableDir(t)
 	parent := exec.Command(os.Args[0])
@@ -317,14 +320,14 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	for syscall.Kill(pid, 0) == nil && !zombie(pid) {
 		select {
 		case <-deadline:
-			t.Fatal("the server outlives its parent")
+			t.Fatal("the server still runs 10 s after its parent was killed")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	start(t, Options{Dir: dir}) // recovers
+	start(t, Options{Dir: dir}) // recovers the cluster
 }
 
-// zombie tells whether a process has ended and only waits for its end to be noticed.
+// zombie reports whether a process has ended and its exit status has not been collected.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
@@ -338,9 +341,11 @@ func TestMajorVersion(t *testing.T) {
 		"postgres (PostgreSQL) 19beta1\n":                        19,
 		"something else":                                         0,
 	} {
-		got, err := majorVersion(text)
-		if got != want || (err == nil) != (want > 0) {
-			t.Errorf("majorVersion(%q) = %d, %v", text, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			got, err := majorVersion(text)
+			if got != want || (err == nil) != (want > 0) {
+				t.Errorf("majorVersion(%q): got %d and error %v, want %d", text, got, err, want)
+			}
+		})
 	}
 }

@@ -22,11 +22,11 @@ type process struct {
 	cmd  *exec.Cmd
 	tail *tail
 	done chan struct{} // closed when it has ended
-	err  error         // how it ended; to be read after done
+	err  error         // of cmd.Wait; read it after done is closed
 }
 
-// command prepares a program that runs as the home's account, is not told by the caller's environment how to behave,
-// and is killed with its children when ctx ends.
+// command prepares a program that runs as the home's account, without PostgreSQL's variables of the
+// caller's environment. When ctx ends, the program and its children are killed.
 func (h *home) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -34,12 +34,12 @@ func (h *home) command(ctx context.Context, program string, args ...string) *exe
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "PG")
 	}), "LC_ALL=C", "TZ=UTC")
-	// A group of its own, since a terminal's Ctrl-C goes to every process of a group and this one is ours to end.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: h.who.credential()}
+	// Ctrl-C in a terminal signals a whole process group. A separate group leaves the end of the server to Stop.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: h.runAs.credential()}
 	return cmd
 }
 
-// spawn starts cmd and copies what it prints to log.
+// spawn starts cmd and copies its output to log.
 func spawn(cmd *exec.Cmd, log io.Writer) (*process, error) {
 	p := &process{cmd: cmd, tail: &tail{}, done: make(chan struct{})}
 	output := io.MultiWriter(p.tail, log)
@@ -48,8 +48,8 @@ func spawn(cmd *exec.Cmd, log io.Writer) (*process, error) {
 	endWithParent(cmd.SysProcAttr)
 	started := make(chan error, 1)
 	go func() {
-		// The kernel takes the end of the thread that forked for the end of the parent, so the thread has to live as
-		// long as the child.
+		// The kernel ends the child when the thread that created it ends. Therefore the thread must exist as long as
+		// the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -63,9 +63,9 @@ func spawn(cmd *exec.Cmd, log io.Writer) (*process, error) {
 	return p, <-started
 }
 
-// endsWithin sends a signal and tells whether the process ended before ctx did.
+// endsWithin sends a signal and reports whether the process ended before ctx.
 func (p *process) endsWithin(ctx context.Context, signal syscall.Signal) bool {
-	_ = p.cmd.Process.Signal(signal) // it fails only for a process that has ended
+	_ = p.cmd.Process.Signal(signal) // fails only if the process has ended
 	select {
 	case <-p.done:
 		return true
@@ -74,7 +74,8 @@ func (p *process) endsWithin(ctx context.Context, signal syscall.Signal) bool {
 	}
 }
 
-// stop ends postgres as Server.Stop says. To postgres SIGINT means a fast shutdown, SIGQUIT an immediate one.
+// stop ends postgres as documented at Server.Stop. SIGINT requests a fast shutdown, SIGQUIT an
+// immediate one.
 func (p *process) stop(ctx context.Context) error {
 	if p.endsWithin(ctx, syscall.SIGINT) {
 		return nil
@@ -84,10 +85,10 @@ func (p *process) stop(ctx context.Context) error {
 	if !p.endsWithin(grace, syscall.SIGQUIT) {
 		p.endsWithin(context.WithoutCancel(ctx), syscall.SIGKILL)
 	}
-	return fmt.Errorf("PostgreSQL was stopped in haste: %w", ctx.Err())
+	return fmt.Errorf("PostgreSQL was stopped immediately: %w", ctx.Err())
 }
 
-// wait waits for a program that ends by itself, and says why it failed if it did.
+// wait waits until a program ends and returns the reason if it failed.
 func (p *process) wait() error {
 	<-p.done
 	if p.err != nil {
@@ -96,13 +97,13 @@ func (p *process) wait() error {
 	return nil
 }
 
-// tail keeps the end of what is written to it, for error messages.
+// tail stores the end of a program's output for error messages.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// tailSize is how many bytes a tail keeps, enough for the lines with which a server gives up.
+// tailSize is the size of a tail in bytes. It suffices for the last lines of a failed server.
 const tailSize = 4096
 
 func (t *tail) Write(text []byte) (int, error) {
@@ -115,22 +116,24 @@ func (t *tail) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// contains tells whether the tail holds a text.
+// contains reports whether the tail contains a text.
 func (t *tail) contains(text string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Contains(t.text, []byte(text))
 }
 
-// reason returns on one line why a program gave up: the lines from its first fatal error on, else the last ones, without
-// the time and process id with which the server begins each.
+// reason returns the reason of a failure in one line: the lines from the first fatal error on,
+// otherwise the last lines. It removes the time and the process id at the beginning of the server's
+// lines.
 func (t *tail) reason() string {
 	const most = 3
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(t.text)), "\n")
 	start := slices.IndexFunc(lines, func(line string) bool {
-		return strings.Contains(line, "FATAL:") || strings.Contains(line, "PANIC:") || strings.Contains(line, "initdb: error:")
+		return strings.Contains(line, "FATAL:") || strings.Contains(line, "PANIC:") ||
+			strings.Contains(line, "initdb: error:")
 	})
 	if start < 0 {
 		start = max(0, len(lines)-most)

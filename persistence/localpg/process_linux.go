@@ -2,5 +2,6 @@ package localpg
 
 import "syscall"
 
-// endWithParent has the kernel shut a child down at once when this process dies without stopping it.
+// endWithParent makes the kernel shut a child down immediately if this process ends without stopping
+// it.
 func endWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGQUIT }

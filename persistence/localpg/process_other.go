@@ -4,5 +4,5 @@ package localpg
 
 import "syscall"
 
-// endWithParent does nothing: only Linux can tie a child's life to its parent's.
+// endWithParent does nothing, because only Linux can end a child with its parent.
 func endWithParent(*syscall.SysProcAttr) {}

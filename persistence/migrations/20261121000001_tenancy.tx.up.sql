@@ -1,5 +1,5 @@
--- Two roles that own nothing. comanda_app sees one store at a time, comanda_system all
--- of them; the login role of the service is a member of both and nothing more.
+-- Two roles that own nothing. comanda_app sees the rows of one store at a time, comanda_system those of all stores. The
+-- login role of the service is a member of both and has no other privileges.
 DO $$
 DECLARE name text;
 BEGIN
@@ -9,26 +9,26 @@ BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', name);
             END IF;
         EXCEPTION
-            WHEN duplicate_object OR unique_violation THEN NULL; -- roles belong to the cluster: another database was quicker
+            WHEN duplicate_object OR unique_violation THEN NULL; -- another database of the cluster has created it
         END;
     END LOOP;
 END $$;
 
 GRANT SELECT ON bun_migrations TO comanda_system;
 
--- The hex digits of a UUIDv7, as in every id.
+-- Returns the hex digits of a new UUIDv7, as every id contains.
 CREATE FUNCTION uuidv7_hex() RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0')
         || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14)
 $$;
 
--- Fences a table whose rows belong to the store named in one of its columns: row-level
--- security, forced on the owner too.
+-- Enables row-level security on a table, also for its owner. store_column names the store to which a row belongs.
 CREATE PROCEDURE fence(tenant_table regclass, store_column name) LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', tenant_table);
     EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', tenant_table);
-    EXECUTE format('CREATE POLICY one_store ON %s TO comanda_app USING (%I = current_setting(''comanda.store_id'', true))',
+    EXECUTE format('CREATE POLICY one_store ON %s TO comanda_app '
+        'USING (%I = current_setting(''comanda.store_id'', true))',
         tenant_table, store_column);
     EXECUTE format('CREATE POLICY every_store ON %s TO comanda_system USING (true)', tenant_table);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO comanda_app, comanda_system', tenant_table);
@@ -95,8 +95,7 @@ CREATE TABLE memberships (
 CREATE INDEX memberships_by_store ON memberships (store_id);
 CALL fence('memberships', 'store_id');
 
--- One login of one user. No token is kept: a refresh token is this row's id and counter
--- under a MAC.
+-- One login of one user. No token is stored: a refresh token consists of the id and the counter of this row and a MAC.
 CREATE TABLE sessions (
     id              text PRIMARY KEY,
     user_id         text NOT NULL REFERENCES users,

@@ -22,8 +22,8 @@ CREATE INDEX products_newest ON products (store_id, created_at, id) WHERE delete
 CREATE UNIQUE INDEX products_by_sku ON products (store_id, sku) WHERE sku <> '' AND deleted_at IS NULL;
 CALL fence('products', 'store_id');
 
--- Guests of a store. A guest checkout makes or finds a row of kind 'guest', and never
--- touches a registered one of the same address.
+-- Customers of a store. A guest checkout creates or reuses a row of kind 'guest', and never changes a registered
+-- customer with the same email.
 CREATE TABLE customers (
     id             text PRIMARY KEY,
     store_id       text NOT NULL REFERENCES stores,
@@ -41,8 +41,7 @@ CREATE UNIQUE INDEX customers_by_email ON customers (store_id, kind, lower(email
 CREATE UNIQUE INDEX guests_by_phone ON customers (store_id, phone) WHERE kind = 'guest' AND email = '' AND phone <> '';
 CALL fence('customers', 'store_id');
 
--- The last order number of a store. Locked by each order until it commits, so that the
--- numbers have no gaps.
+-- The last order number of a store. Each order locks it until the commit, so that the numbers have no gaps.
 CREATE TABLE order_numbers (
     store_id text PRIMARY KEY REFERENCES stores,
     last     bigint NOT NULL
@@ -54,7 +53,8 @@ CREATE TABLE orders (
     store_id            text NOT NULL REFERENCES stores,
     number              bigint NOT NULL,
     store_view_id       text NOT NULL,
-    status              text NOT NULL CHECK (status IN ('RECEIVED', 'CONFIRMED', 'PREPARING', 'READY', 'OUT_FOR_DELIVERY', 'COMPLETED', 'CANCELLED')),
+    status              text NOT NULL
+        CHECK (status IN ('RECEIVED', 'CONFIRMED', 'PREPARING', 'READY', 'OUT_FOR_DELIVERY', 'COMPLETED', 'CANCELLED')),
     previous_status     text,
     fulfillment_type    text NOT NULL CHECK (fulfillment_type IN ('DELIVERY', 'PICKUP', 'DINE_IN')),
     source              text NOT NULL CHECK (source IN ('WEB', 'MOBILE', 'POS', 'PHONE', 'API')),
@@ -102,14 +102,14 @@ CREATE TABLE order_items (
 );
 CALL fence('order_items', 'store_id');
 
--- The answers to requests with an Idempotency-Key, each written with its effect.
+-- Requests with an Idempotency-Key and the objects that they created, each written with its effect.
 CREATE TABLE idempotency_keys (
     store_id   text NOT NULL REFERENCES stores,
-    credential text NOT NULL,  -- whose key it is
+    credential text NOT NULL,  -- of the caller
     route      text NOT NULL,  -- method and path
     key        text NOT NULL,
     body_hash  bytea NOT NULL,
-    response   bytea NOT NULL, -- the data of the answer, as JSON
+    response   bytea NOT NULL, -- the created object as JSON, without values that are shown once
     created_at timestamptz NOT NULL,
     PRIMARY KEY (store_id, credential, route, key)
 );

@@ -1,10 +1,10 @@
--- What happened, each row written by the transaction that made it happen. The relay
--- turns it into deliveries and sets dispatched_at.
+-- Events. Each row is written in the transaction of its change. The relay dispatches it to deliveries and sets
+-- dispatched_at.
 CREATE TABLE outbox (
     id            text PRIMARY KEY,
     store_id      text NOT NULL,
     type          text NOT NULL,
-    body          text,                 -- the envelope's bytes; null once erased
+    body          text,                 -- bytes of the envelope; null = erased
     occurred_at   timestamptz NOT NULL,
     dispatched_at timestamptz
 );
@@ -16,7 +16,7 @@ CREATE TABLE subscriptions (
     store_id   text NOT NULL REFERENCES stores,
     url        text NOT NULL,
     events     text[] NOT NULL,
-    secret     bytea NOT NULL,          -- sealed
+    secret     bytea NOT NULL,          -- encrypted
     is_active  boolean NOT NULL DEFAULT true,
     version    bigint NOT NULL DEFAULT 1,
     created_at timestamptz NOT NULL,
@@ -26,32 +26,33 @@ CREATE TABLE subscriptions (
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE deleted_at IS NULL;
 CALL fence('subscriptions', 'store_id');
 
--- How a receiver has been answering. Apart from subscriptions, and untouched by the
--- success of a healthy one: no row is written by every delivery of a busy subscription.
+-- Health of a subscription's receiver. It is separate from subscriptions, and a success of a healthy subscription does
+-- not change it, so that the deliveries of a busy subscription do not all write one row.
 CREATE TABLE subscription_health (
     subscription_id text PRIMARY KEY REFERENCES subscriptions,
     store_id        text NOT NULL,
-    failure_count   bigint NOT NULL DEFAULT 0, -- failed attempts in a row
-    failing_since   timestamptz,               -- the first of them
-    slow_seen_at    timestamptz                -- the last slow answer; null once it has been quick for a while
+    failure_count   bigint NOT NULL DEFAULT 0, -- consecutive failed attempts
+    failing_since   timestamptz,               -- time of the first of them
+    slow_seen_at    timestamptz                -- time of the last slow response; null = no recent slow response
 );
 CALL fence('subscription_health', 'store_id');
 
--- One event on its way to one subscription. Without foreign keys, as attempts: the relay
--- makes rows from a join, and a key would lock the subscription's row for each of them.
+-- One event for one subscription. Like attempts it has no foreign keys: dispatch inserts rows from a join, and a
+-- foreign key would lock the row of the subscription for each of them.
 CREATE TABLE deliveries (
     id              text PRIMARY KEY,
     store_id        text NOT NULL,
     event_id        text NOT NULL,
     subscription_id text NOT NULL,
     event_type      text NOT NULL,
-    status          text NOT NULL CHECK (status IN ('queued', 'pending', 'retrying', 'delivered', 'dead_letter', 'cancelled')),
+    status          text NOT NULL
+        CHECK (status IN ('queued', 'pending', 'retrying', 'delivered', 'dead_letter', 'cancelled')),
     reason          text NOT NULL DEFAULT '',
     attempts        int NOT NULL DEFAULT 0,
     replays         int NOT NULL DEFAULT 0,
-    scheduled_for   timestamptz NOT NULL,      -- not started before
-    lease_until     timestamptz,               -- some relay is starting the workflow until then
-    started_at      timestamptz,               -- the workflow is known to have started
+    scheduled_for   timestamptz NOT NULL,      -- earliest start
+    lease_until     timestamptz,               -- end of the lease of a relay
+    started_at      timestamptz,               -- time at which the start of the workflow was recorded
     next_retry_at   timestamptz,
     created_at      timestamptz NOT NULL,
     ended_at        timestamptz,

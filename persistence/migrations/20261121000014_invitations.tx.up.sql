@@ -1,5 +1,5 @@
--- Who has been asked to join which stores of a website. Kept without the token: its hash
--- finds the row. Accepted ones stay until they would have expired.
+-- Invitations to join stores of a website. Only the hash of the token is stored. An accepted invitation is kept until
+-- its expiry.
 CREATE TABLE invitations (
     id          text PRIMARY KEY,
     website_id  text NOT NULL REFERENCES websites,

@@ -1,12 +1,12 @@
--- Who did what to whom, when and from where. Written in the transaction of the deed, and
--- never changed: not by the service's roles, and not by accident of the owner's either.
+-- The audit trail: actor, action, target, time and address. An entry is written in the transaction of the action and
+-- never changed. The roles of the service have no privilege to do so, and a trigger protects it from the owner.
 CREATE TABLE audit (
     id          text PRIMARY KEY,
     store_id    text NOT NULL REFERENCES stores,
     action      text NOT NULL,
     actor_realm text NOT NULL, -- '' = the service itself
     actor_id    text NOT NULL,
-    target      text NOT NULL, -- the id of what it was done to; '' = nothing that has one
+    target      text NOT NULL, -- id of the changed object; '' = none
     details     jsonb NOT NULL,
     address     text NOT NULL,
     request_id  text NOT NULL,

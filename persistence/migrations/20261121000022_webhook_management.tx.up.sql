@@ -1,10 +1,9 @@
--- The secret before the present one, good for receivers until then; both null otherwise.
+-- The previous secret and the time until which it is valid. Both are null if there is none.
 ALTER TABLE subscriptions
-    ADD COLUMN previous_secret       bytea, -- sealed
+    ADD COLUMN previous_secret       bytea, -- encrypted
     ADD COLUMN previous_secret_until timestamptz;
 
--- What was sent, and tests: an attempt without a delivery, of an event that is nobody
--- else's.
+-- The request of each attempt. The attempt of a test has no delivery, and its event has no other attempts.
 ALTER TABLE attempts
     ADD COLUMN request_url     text NOT NULL DEFAULT '',
     ADD COLUMN request_headers jsonb,
@@ -12,10 +11,10 @@ ALTER TABLE attempts
     ADD COLUMN is_test boolean NOT NULL GENERATED ALWAYS AS (delivery_id IS NULL) STORED;
 CREATE UNIQUE INDEX attempts_of_tests ON attempts (event_id) WHERE delivery_id IS NULL;
 
--- With all that the counts and the statistics of a subscription read.
+-- Covers the counts and the statistics of a subscription.
 DROP INDEX attempts_of_subscription;
 CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at, id)
     INCLUDE (store_id, status, response_time_ms, is_test);
 
--- What is left of failed deliveries of a subscription while they can still be sent.
+-- Failed deliveries of a subscription that can still be delivered.
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE status IN ('retrying', 'dead_letter');

@@ -1,11 +1,11 @@
--- What became of an order, and who did it.
+-- Status changes of orders, with their actors.
 CREATE TABLE order_history (
     order_id    text NOT NULL REFERENCES orders,
     store_id    text NOT NULL REFERENCES stores,
-    version     bigint NOT NULL, -- which the order had from then on
-    from_status text,            -- null: it was placed
+    version     bigint NOT NULL, -- version of the order after the change
+    from_status text,            -- null = the order was placed
     to_status   text NOT NULL,
-    reason      text NOT NULL,   -- of a cancellation
+    reason      text NOT NULL,   -- reason of a cancellation
     actor_realm text NOT NULL,   -- '' = the service itself
     actor_id    text NOT NULL,
     event_id    text NOT NULL,
@@ -14,15 +14,15 @@ CREATE TABLE order_history (
 );
 CALL fence('order_history', 'store_id');
 
--- What was counted when it was ordered, and is given back when the order is cancelled.
+-- Stock that the order reduced, and that its cancellation restores.
 ALTER TABLE order_items ADD COLUMN stock_taken boolean NOT NULL DEFAULT false;
 
--- What searches compare. Columns, not expressions, and in bytes: of a table with row-level
--- security, an index serves only comparisons that PostgreSQL knows to be leakproof, which
--- neither lower() nor LIKE is.
+-- Columns for searches, compared by bytes. On a table with row-level security, PostgreSQL uses an index only for
+-- leakproof comparisons. Neither lower() nor LIKE is leakproof.
 ALTER TABLE orders
     ADD COLUMN search_name text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
-    ADD COLUMN search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s', '')) STORED,
+    ADD COLUMN search_surname text COLLATE "C"
+        GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s', '')) STORED,
     ADD COLUMN search_email text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     ADD COLUMN search_phone text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED;
 CREATE INDEX orders_by_name ON orders (store_id, search_name);
@@ -30,10 +30,11 @@ CREATE INDEX orders_by_surname ON orders (store_id, search_surname);
 CREATE INDEX orders_by_email ON orders (store_id, search_email);
 CREATE INDEX orders_by_phone ON orders (store_id, search_phone);
 
--- One for each filter of the list, in the list's order.
+-- An index for each filter of the list, in the order of the list.
 CREATE INDEX orders_by_status ON orders (store_id, status, created_at, id);
 CREATE INDEX orders_by_fulfillment ON orders (store_id, fulfillment_type, created_at, id);
 CREATE INDEX orders_by_source ON orders (store_id, source, created_at, id);
 CREATE INDEX orders_by_business_date ON orders (store_id, business_date, created_at, id);
-CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE status = 'CANCELLED' AND paid_minor > refunded_minor;
+CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE status = 'CANCELLED'
+    AND paid_minor > refunded_minor;
 CREATE INDEX orders_by_update ON orders (store_id, updated_at);

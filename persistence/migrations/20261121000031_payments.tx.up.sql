@@ -1,4 +1,4 @@
--- What providers did about orders, as we were told.
+-- Payments of orders, as reported by the caller. The provider made them.
 CREATE TABLE payments (
     id             text PRIMARY KEY,
     store_id       text NOT NULL REFERENCES stores,
@@ -28,7 +28,7 @@ CREATE TABLE refunds (
     currency           text NOT NULL,
     reason             text NOT NULL,
     provider_refund_id text NOT NULL,
-    business_date      date NOT NULL, -- the day in whose books it counts, whenever the order was placed
+    business_date      date NOT NULL, -- business day of the refund, not of the order
     created_at         timestamptz NOT NULL,
     UNIQUE (payment_id, provider_refund_id)
 );
@@ -36,7 +36,7 @@ CREATE INDEX refunds_of_payment ON refunds (store_id, payment_id, created_at, id
 CREATE INDEX refunds_by_business_date ON refunds (store_id, business_date);
 CALL fence('refunds', 'store_id');
 
--- The points of customers: all lines of a customer add up to customers.loyalty_points.
+-- Ledger of loyalty points: the sum of a customer's lines is customers.loyalty_points.
 CREATE TABLE loyalty_entries (
     id          text PRIMARY KEY,
     store_id    text NOT NULL REFERENCES stores,
@@ -54,18 +54,18 @@ CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CALL fence('loyalty_entries', 'store_id');
 
--- Whether the answer told of something that was there before, so that it is not a creation's.
+-- True if the response returned an existing resource, so that its status is 200 instead of 201.
 ALTER TABLE idempotency_keys ADD COLUMN existed boolean NOT NULL DEFAULT false;
 
--- version and updated_at are the profile's; points and orders change on their own. What
--- searches compare are columns in bytes, since of a table with row-level security an index
--- serves only comparisons that PostgreSQL knows to be leakproof.
+-- version and updated_at concern the profile; changes of points and orders do not affect them. Searches compare columns
+-- by bytes: on a table with row-level security, PostgreSQL uses an index only for leakproof comparisons.
 ALTER TABLE customers
     ADD COLUMN version bigint NOT NULL DEFAULT 1,
     ADD CONSTRAINT points_not_negative CHECK (loyalty_points >= 0),
     ADD COLUMN search_name text COLLATE "C" GENERATED ALWAYS AS (lower(trim(first_name || ' ' || last_name))) STORED,
     ADD COLUMN search_surname text COLLATE "C" GENERATED ALWAYS AS
-        (CASE WHEN last_name <> '' THEN lower(last_name) ELSE regexp_replace(lower(first_name), '^.*\s', '') END) STORED,
+        (CASE WHEN last_name <> '' THEN lower(last_name)
+            ELSE regexp_replace(lower(first_name), '^.*\s', '') END) STORED,
     ADD COLUMN search_email text COLLATE "C" GENERATED ALWAYS AS (lower(email)) STORED,
     ADD COLUMN search_phone text COLLATE "C" GENERATED ALWAYS AS (phone) STORED;
 CREATE INDEX customers_by_name ON customers (store_id, search_name);
@@ -76,7 +76,7 @@ CREATE INDEX customers_newest ON customers (store_id, created_at, id);
 CREATE INDEX customers_by_kind ON customers (store_id, kind, created_at, id);
 CREATE INDEX customers_by_update ON customers (store_id, updated_at);
 
--- Where customers want their orders delivered. Of those of a customer, one is the default.
+-- Delivery addresses of customers. One address of a customer is the default.
 CREATE TABLE addresses (
     id          text PRIMARY KEY,
     store_id    text NOT NULL REFERENCES stores,

@@ -1,4 +1,4 @@
--- What a store decides about itself, besides what it always did.
+-- Further settings of a store.
 ALTER TABLE stores
     ADD COLUMN seats                integer NOT NULL DEFAULT 50 CHECK (seats BETWEEN 0 AND 100000),
     ADD COLUMN reservation_minutes  integer NOT NULL DEFAULT 120 CHECK (reservation_minutes BETWEEN 15 AND 1440),
@@ -10,7 +10,7 @@ CREATE TABLE reservations (
     id                  text PRIMARY KEY,
     store_id            text NOT NULL REFERENCES stores,
     status              text NOT NULL CHECK (status IN ('PENDING', 'CONFIRMED', 'CANCELLED', 'COMPLETED', 'NO_SHOW')),
-    customer_id         text REFERENCES customers, -- null for whoever is no customer of the store
+    customer_id         text REFERENCES customers, -- null = not a customer of the store
     customer_name       text NOT NULL,
     customer_email      text NOT NULL,
     customer_phone      text NOT NULL,
@@ -28,12 +28,15 @@ CREATE TABLE reservations (
     CHECK ((confirmed_at IS NULL) = (confirmed_by IS NULL) AND (confirmed_at IS NULL) = (confirmed_realm IS NULL))
 );
 CREATE INDEX reservations_by_start ON reservations (store_id, start_at, id);
-CREATE INDEX reservations_by_customer ON reservations (store_id, customer_id, start_at, id) WHERE customer_id IS NOT NULL;
--- Who holds seats. None is longer than 24 hours, so that what overlaps a time begins near it.
-CREATE INDEX reservations_seated ON reservations (store_id, start_at) INCLUDE (end_at, party_size) WHERE status IN ('PENDING', 'CONFIRMED');
+CREATE INDEX reservations_by_customer ON reservations (store_id, customer_id, start_at, id)
+    WHERE customer_id IS NOT NULL;
+-- Reservations that hold seats. None is longer than 24 hours, so those that overlap a time begin within the day before
+-- it.
+CREATE INDEX reservations_seated ON reservations (store_id, start_at) INCLUDE (end_at, party_size)
+    WHERE status IN ('PENDING', 'CONFIRMED');
 CALL fence('reservations', 'store_id');
 
--- What analytics count, where the index that finds it can answer alone.
+-- Covering indexes for analytics.
 ALTER TABLE orders ADD COLUMN item_count bigint CHECK (item_count > 0);
 ALTER TABLE order_items ADD COLUMN business_date date;
 ALTER TABLE orders NO FORCE ROW LEVEL SECURITY;
@@ -46,7 +49,8 @@ ALTER TABLE orders ALTER COLUMN item_count SET NOT NULL;
 ALTER TABLE order_items ALTER COLUMN business_date SET NOT NULL;
 
 CREATE INDEX orders_by_day ON orders (store_id, business_date)
-    INCLUDE (id, customer_id, status, currency, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor, item_count, created_at);
+    INCLUDE (id, customer_id, status, currency, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor,
+        item_count, created_at);
 CREATE INDEX order_items_by_day ON order_items (store_id, business_date)
     INCLUDE (order_id, product_id, quantity, total_minor, discount_minor);
 CREATE INDEX customers_by_time ON customers (store_id, created_at);

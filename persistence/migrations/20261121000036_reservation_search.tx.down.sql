@@ -1,1 +1,3 @@
-ALTER TABLE reservations DROP COLUMN search_name, DROP COLUMN search_surname, DROP COLUMN search_email, DROP COLUMN search_phone; -- and their indexes
+-- This also drops the indexes of the columns.
+ALTER TABLE reservations DROP COLUMN search_name, DROP COLUMN search_surname, DROP COLUMN search_email,
+    DROP COLUMN search_phone;

@@ -1,1 +1,1 @@
-ALTER TABLE replays ADD delivery_reason text; -- why they had ended so; null = whyever
+ALTER TABLE replays ADD delivery_reason text; -- reason of the deliveries to replay; null = all

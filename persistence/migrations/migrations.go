@@ -1,9 +1,9 @@
-// Package migrations holds the schema's history.
+// Package migrations embeds the migrations of the database schema.
 package migrations
 
 import "embed"
 
-// Files are the migrations, as bun/migrate names them.
+// Files contains the migrations, named as bun/migrate expects.
 //
 //go:embed *.sql
 var Files embed.FS

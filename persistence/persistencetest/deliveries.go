@@ -17,12 +17,12 @@ func (r Restaurant) Subscribe(t testing.TB, db *Database, store int, events ...a
 	t.Helper()
 	s, err := db.CreateSubscription(t.Context(), Noon, r.Stores[store], app.Actor{}, app.NewSubscription{
 		URL: "https://receiver.example/hook", Events: events, Secret: app.NewSecret("0123456789abcdef0123456789abcdef"),
-	}, nil, func(s app.Subscription) any { return s })
+	}, nil)
 	Must(t, err)
 	return s
 }
 
-// Claim dispatches all events and claims the deliveries that may start.
+// Claim dispatches all events and claims all deliveries that may start.
 func Claim(t testing.TB, db *Database) []app.Claim {
 	t.Helper()
 	_, err := db.Dispatch(t.Context(), Noon, 1000)
@@ -32,7 +32,7 @@ func Claim(t testing.TB, db *Database) []app.Claim {
 	return claimed.Claims
 }
 
-// Attempt makes and records one attempt, as many hours after noon as its number.
+// Attempt records an attempt. Its time is as many hours after Noon as its number.
 func Attempt(t testing.TB, db *Database, id app.DeliveryID, number int, status app.AttemptStatus, took time.Duration) {
 	t.Helper()
 	outgoing, err := db.Outgoing(t.Context(), id, number)

@@ -1,4 +1,4 @@
-// Package persistencetest gives tests a real, migrated database of their own.
+// Package persistencetest provides tests with separate, real, migrated databases.
 package persistencetest
 
 import (
@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"strings"
@@ -22,7 +23,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Main runs a package's tests, and stops the PostgreSQL that they share. TestMain calls it:
+// Main runs a package's tests and stops their shared PostgreSQL. TestMain calls it:
 //
 //	func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 func Main(m *testing.M) int {
@@ -31,40 +32,70 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Database is a migrated database that nobody else uses.
+// Database is a migrated database of one test.
 type Database struct {
 	*persistence.DB
-	URL      string // as the service's login role
-	OwnerURL string // as the owner of everything
+	URL      string // for the service's login role
+	OwnerURL string // for the owner of the schema, a superuser
 }
 
-// New makes a database for one test and drops it afterwards. Without a PostgreSQL the test
-// is skipped; with CI=true it fails instead. COMANDA_TEST_DATABASE_URL names a server to
-// use (as a superuser); else a private one is started from the machine's binaries.
+// New creates a database for one test and drops it after the test. It uses the server of
+// COMANDA_TEST_DATABASE_URL (as a superuser), otherwise it starts a private server with the machine's
+// binaries. Without PostgreSQL, the test is skipped; with CI=true, it fails.
 func New(t testing.TB) *Database {
 	t.Helper()
 	server, err := cluster.start()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no PostgreSQL to test against: %v", err)
-		}
-		t.Skipf("no PostgreSQL to test against: %v", err)
+	require(t, err)
+	return server.lend(t, server.template)
+}
+
+// NewLogged is [New] on a private server, which writes its log to log.
+func NewLogged(t testing.TB, log io.Writer) *Database {
+	t.Helper()
+	server, err := startServer(t.Context(), "", log)
+	require(t, err)
+	t.Cleanup(server.stop)
+	return server.lend(t, server.template)
+}
+
+// require skips the test without PostgreSQL. In CI, the test fails.
+func require(t testing.TB, err error) {
+	t.Helper()
+	if err == nil {
+		return
 	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("this test requires PostgreSQL: %v", err)
+	}
+	t.Skipf("this test requires PostgreSQL: %v", err)
+}
+
+// lend creates a copy of a template and drops it after the test.
+func (s *server) lend(t testing.TB, template string) *Database {
+	t.Helper()
 	name := "comanda_" + strings.ToLower(rand.Text()[:12])
-	if err := server.exec("CREATE DATABASE " + name + " TEMPLATE " + server.template); err != nil {
+	database := s.create(t, name, template)
+	t.Cleanup(func() {
+		database.Close()
+		if err := s.exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return database
+}
+
+// create creates and opens a copy of a template.
+func (s *server) create(t testing.TB, name, template string) *Database {
+	t.Helper()
+	if err := s.exec("CREATE DATABASE " + name + " TEMPLATE " + template); err != nil {
 		t.Fatal(err)
 	}
-	database := &Database{URL: server.url(name, loginRole, loginPassword), OwnerURL: server.url(name, "", "")}
+	database := &Database{URL: s.url(name, loginRole, loginPassword), OwnerURL: s.url(name, "", "")}
+	var err error
 	database.DB, err = persistence.Open(persistence.Config{URL: database.URL, MaxConns: 8, Sealer: Keyring().Sealer()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		database.Close()
-		if err := server.exec("DROP DATABASE " + name + " WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
 	return database
 }
 
@@ -82,7 +113,7 @@ const (
 	loginPassword = "comanda_test"
 )
 
-// cluster is the one PostgreSQL of this test process.
+// cluster is the shared PostgreSQL of this test process.
 var cluster shared
 
 type shared struct {
@@ -92,42 +123,34 @@ type shared struct {
 }
 
 func (s *shared) start() (*server, error) {
-	s.once.Do(func() { s.server, s.err = startServer(context.Background()) })
+	s.once.Do(func() {
+		s.server, s.err = startServer(context.Background(), os.Getenv("COMANDA_TEST_DATABASE_URL"), nil)
+	})
 	return s.server, s.err
 }
 
 func (s *shared) stop() {
-	if s.server == nil {
-		return
-	}
-	if err := s.server.exec("DROP DATABASE IF EXISTS " + s.server.template + " WITH (FORCE)"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	s.server.db.Close()
-	if s.server.local == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := s.server.local.Stop(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if s.server != nil {
+		s.server.stop()
 	}
 }
 
 type server struct {
-	local    *localpg.Server // nil when COMANDA_TEST_DATABASE_URL names another
+	local    *localpg.Server // nil if COMANDA_TEST_DATABASE_URL is set
 	admin    *url.URL
 	db       *sql.DB
-	template string
+	template string // an empty, migrated database
 	creating sync.Mutex
+
+	templates []string // all templates, guarded by creating
 }
 
-func startServer(ctx context.Context) (*server, error) {
+// startServer connects to the server of a URL. Without a URL, it starts a server that writes to log.
+func startServer(ctx context.Context, address string, log io.Writer) (*server, error) {
 	s := &server{template: "comanda_template_" + strings.ToLower(rand.Text()[:8])}
-	address := os.Getenv("COMANDA_TEST_DATABASE_URL")
 	if address == "" {
 		var err error
-		if s.local, err = localpg.Start(ctx, localpg.Options{}); err != nil {
+		if s.local, err = localpg.Start(ctx, localpg.Options{Log: log}); err != nil {
 			return nil, err
 		}
 		address = s.local.URL("postgres")
@@ -142,7 +165,25 @@ func startServer(ctx context.Context) (*server, error) {
 	return s, s.prepare(ctx)
 }
 
-// prepare makes the roles and the migrated database that all others are copies of.
+// stop drops the templates and ends the server if startServer has started it.
+func (s *server) stop() {
+	for _, name := range s.templates {
+		if err := s.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	s.db.Close()
+	if s.local == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := s.local.Stop(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// prepare creates the roles and the migrated template of all databases.
 func (s *server) prepare(ctx context.Context) error {
 	for _, role := range []string{
 		"comanda_app NOLOGIN", "comanda_system NOLOGIN",
@@ -157,11 +198,12 @@ func (s *server) prepare(ctx context.Context) error {
 	if err := s.exec("CREATE DATABASE " + s.template); err != nil {
 		return err
 	}
+	s.templates = append(s.templates, s.template)
 	return pg.Migrate(ctx, s.url(s.template, "", ""), pg.Up, &bytes.Buffer{})
 }
 
 func (s *server) exec(statement string) error {
-	s.creating.Lock() // a template in use cannot be copied
+	s.creating.Lock() // PostgreSQL cannot copy a template that is in use
 	defer s.creating.Unlock()
 	_, err := s.db.ExecContext(context.Background(), statement)
 	return err

@@ -8,7 +8,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// Noon is the time at which tests happen.
+// Noon is the current time of the tests.
 var Noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
 // Restaurant is a website with two stores, one product in each.
@@ -38,7 +38,7 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 	Must(t, err)
 	for _, id := range r.Stores {
 		pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
-		product, err := db.CreateProduct(ctx, Noon, id, pizza, nil, nil)
+		product, err := db.CreateProduct(ctx, Noon, id, pizza, nil)
 		Must(t, err)
 		r.Menu = append(r.Menu, product)
 	}
@@ -51,6 +51,17 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 	return r
 }
 
+// Caller returns the owner as the caller of requests about one of the stores, with a new session.
+func (r Restaurant) Caller(t testing.TB, db *Database, store int) app.Principal {
+	t.Helper()
+	session, err := db.StartSession(t.Context(), Noon, app.Actor{}, r.Owner, r.Stores[store], 24*time.Hour)
+	Must(t, err)
+	return app.Principal{
+		Realm: app.RealmTenant, UserID: r.Owner.ID, SessionID: session.ID, WebsiteID: r.Website,
+		StoreID: r.Stores[store], Role: app.RoleOwner,
+	}
+}
+
 // View returns the default view of a store.
 func (r Restaurant) View(t testing.TB, db *Database, store int) app.StoreViewID {
 	t.Helper()
@@ -61,11 +72,11 @@ func (r Restaurant) View(t testing.TB, db *Database, store int) app.StoreViewID 
 			return entry.StoreViews[0].ID
 		}
 	}
-	t.Fatal("the owner lacks a store")
+	t.Fatalf("store %s is not among the owner's stores", r.Stores[store])
 	return ""
 }
 
-// Order returns an order of two products of a store.
+// Order returns an order of two units of a store's product.
 func (r Restaurant) Order(t testing.TB, db *Database, store int) app.NewOrder {
 	t.Helper()
 	return app.NewOrder{
@@ -79,19 +90,18 @@ func (r Restaurant) Order(t testing.TB, db *Database, store int) app.NewOrder {
 func (r Restaurant) Place(t testing.TB, db *Database, orders int) {
 	t.Helper()
 	for range orders {
-		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil,
-			func(o app.Order) any { return o })
+		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil)
 		Must(t, err)
 	}
 }
 
-// Invite invites a user to all stores. db may be the database opened with another configuration.
+// Invite invites a user to all stores. db can be the database opened with another configuration.
 func (r Restaurant) Invite(t testing.TB, db *persistence.DB, token string) app.Invitation {
 	t.Helper()
 	by := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
 	in := app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}
 	invitation, err := db.Invite(t.Context(), Noon, by, app.Actor{ID: string(r.Owner.ID)}, in, app.NewSecret(token),
-		time.Hour, nil, nil)
+		time.Hour, nil)
 	Must(t, err)
 	return invitation
 }
@@ -100,12 +110,12 @@ func (r Restaurant) Invite(t testing.TB, db *persistence.DB, token string) app.I
 func (r Restaurant) Key(t testing.TB, db *Database, store int, mode app.KeyMode) app.IssuedAPIKey {
 	t.Helper()
 	key := app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: mode}
-	issued, err := db.CreateAPIKey(t.Context(), Noon, r.Stores[store], app.Actor{}, key, nil, nil)
+	issued, err := db.IssueAPIKey(t.Context(), Noon, r.Stores[store], key)
 	Must(t, err)
 	return issued
 }
 
-// WithMails opens a database as a process with a mail server does.
+// WithMails opens a database with mails enabled.
 func WithMails(t testing.TB, db *Database) *persistence.DB {
 	t.Helper()
 	with, err := persistence.Open(persistence.Config{URL: db.URL, MaxConns: 4, Sealer: Keyring().Sealer(), Mails: true})
@@ -114,14 +124,14 @@ func WithMails(t testing.TB, db *Database) *persistence.DB {
 	return with
 }
 
-// Count returns the number that a query of all stores returns.
+// Count returns the number that a query across all stores returns.
 func Count(t testing.TB, db *Database, query string, args ...any) (n int) {
 	t.Helper()
 	Must(t, db.System().DB.QueryRowContext(t.Context(), query, args...).Scan(&n))
 	return n
 }
 
-// Must ends the test if there is an error.
+// Must ends the test if err is not nil.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// SQLSTATE codes that have a meaning here.
+// SQLSTATE codes that this package handles.
 const (
+	stateForeignKeyViolation   = "23503"
 	stateUniqueViolation       = "23505"
 	stateSerializationFailure  = "40001"
 	stateDeadlock              = "40P01"
@@ -24,9 +25,9 @@ const (
 	stateFeatureNotSupported   = "0A000"
 )
 
-// Classify maps errors of database/sql and PostgreSQL to errors that callers act on. No row is
-// NOT_FOUND. A database that cannot be reached is UNAVAILABLE, with its cause for the log. An
-// *app.Error passes through. Any other error stays an internal error.
+// Classify maps errors of database/sql and PostgreSQL to errors with codes: no row to NOT_FOUND, an
+// unreachable database to UNAVAILABLE, which also wraps the cause for the log. It returns every other
+// error, also an *app.Error, unchanged.
 func Classify(err error) error {
 	switch {
 	case err == nil:
@@ -57,20 +58,39 @@ func OutOfReach(err error) bool {
 		return true
 	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) || strings.Contains(err.Error(), "unexpected EOF") ||
-		strings.Contains(err.Error(), "conn closed")
+		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) ||
+		strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed")
 }
 
-// runsAgain reports whether a transaction that failed with err may succeed if it is repeated: after
-// a serialization failure, after a deadlock, or because a migration has changed the result type of
-// a statement that the connection has prepared.
-func runsAgain(err error) bool {
+// isRetryable reports whether a transaction that failed with err can succeed if it is repeated: after
+// a serialization failure, after a deadlock, after a concurrent transaction has deleted a row to which
+// it refers, or after a migration has changed the result type of a prepared statement.
+func isRetryable(err error) bool {
 	return hasState(err, stateSerializationFailure) || hasState(err, stateDeadlock) ||
-		hasState(err, stateFeatureNotSupported) && strings.Contains(err.Error(), "cached plan must not change result type")
+		hasState(err, stateForeignKeyViolation) ||
+		hasState(err, stateFeatureNotSupported) &&
+			strings.Contains(err.Error(), "cached plan must not change result type")
 }
 
-// IsDuplicate reports whether err is a violation of a unique index.
+// Inserted reports whether an INSERT with ON CONFLICT DO NOTHING has inserted a row. A violation of a unique index
+// would show the row's key in PostgreSQL's log, except for tables with row-level security.
+func Inserted(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n > 0, err
+}
+
+// IsDuplicate reports whether err is a violation of a unique index. The index must be of a table with row-level
+// security; see [Inserted].
 func IsDuplicate(err error) bool { return hasState(err, stateUniqueViolation) }
+
+// IsDuplicateIn is [IsDuplicate] for one unique index.
+func IsDuplicateIn(err error, index string) bool {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && failed.Code == stateUniqueViolation && failed.ConstraintName == index
+}
 
 func hasState(err error, state string) bool {
 	failed, ok := errors.AsType[*pgconn.PgError](err)

@@ -21,7 +21,16 @@ type Once struct {
 	Route      string // method and path
 	Key        string // 1 to 255 visible characters; "" = no key
 	Body       []byte // of the request; another body under the same key is refused
-	Existed    bool   // result: the object existed before the request
+	Subject    string // of the created object, see app.Subject; "" = that of the object itself
+	Existed    bool   // result: the object existed before the first request with the key
+	Repeated   bool   // result: an earlier request with the key created the object
+}
+
+// About sets Subject.
+func (o *Once) About(subject string) {
+	if o != nil {
+		o.Subject = subject
+	}
 }
 
 // Found sets Existed: whether the object existed before the request.
@@ -31,82 +40,102 @@ func (o *Once) Found(existed bool) {
 	}
 }
 
-// Replayed is returned instead of a result if there is a stored response. Data is the data of that
-// response, as JSON.
-type Replayed struct{ Data []byte }
-
-// Error makes Replayed an error.
-func (r *Replayed) Error() string { return "answered before" }
-
 // CreateOnce is [RunOnce] in a new transaction of one store.
 func CreateOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Once, now time.Time,
-	create func(ctx context.Context, tx bun.Tx) (T, error), render func(T) any,
+	create func(ctx context.Context, tx bun.Tx) (T, error),
 ) (T, error) {
-	var result T
+	var created T
 	err := db.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		result, err = RunOnce(ctx, tx, store, once, now, func() (T, error) { return create(ctx, tx) }, render)
+		created, err = RunOnce(ctx, tx, store, once, now, func() (T, error) { return create(ctx, tx) })
 		return err
 	})
-	return result, err
+	return created, err
 }
 
-// RunOnce runs create and stores the response under the request's Idempotency-Key, both in tx.
-// render returns the data of the response. RunOnce returns *Replayed if there is a stored response,
-// IDEMPOTENCY_KEY_REUSED if the stored response belongs to another body, and
-// IDEMPOTENCY_KEY_IN_USE while the first request is running.
+// RunOnce returns what create creates, and stores it as JSON under the request's Idempotency-Key in the
+// same transaction. A repeated request gets the stored object, with once.Repeated. The keys of the platform, whose tx
+// must have the system role, belong to no store (""). T must not contain a value that is shown once. RunOnce returns
+// IDEMPOTENCY_KEY_REUSED if the key was used with another body, and IDEMPOTENCY_KEY_IN_USE while the first request is
+// running.
 func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,
-	create func() (T, error), render func(T) any,
+	create func() (T, error),
 ) (T, error) {
-	var none T
 	if once == nil || once.Key == "" {
 		return create()
 	}
-	if err := once.begin(ctx, tx, store); err != nil {
-		return none, err
-	}
-	result, err := create()
+	var created T
+	stored, err := once.begin(ctx, tx, store)
 	if err != nil {
-		return none, err
+		return created, err
 	}
-	data, err := json.Marshal(render(result))
+	if once.Repeated = stored != nil; once.Repeated {
+		err := json.Unmarshal(stored, &created)
+		return created, err
+	}
+	if created, err = create(); err != nil {
+		return created, err
+	}
+	data, err := json.Marshal(created)
 	if err != nil {
-		return none, err
+		return created, err
+	}
+	if once.Subject == "" {
+		once.Subject = app.SubjectOf(created)
 	}
 	hash := sha256.Sum256(once.Body)
-	_, err = tx.NewRaw(`INSERT INTO idempotency_keys
-			(store_id, credential, route, key, body_hash, response, existed, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		store, once.Credential, once.Route, once.Key, hash[:], data, once.Existed, now).Exec(ctx)
-	return result, err
+	_, err = tx.NewRaw(keysOf(store).insert,
+		store, once.Credential, once.Route, once.Key, hash[:], data, once.Existed, now, once.Subject).Exec(ctx)
+	return created, err
 }
 
-// begin locks the key for this transaction. It returns an error if the key is in use or was used.
-func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) error {
+// keyStatements find and insert a key. Their first argument is the store, which the keys of the platform do not have.
+type keyStatements struct{ find, insert string }
+
+func keysOf(store app.StoreID) keyStatements {
+	if store == "" {
+		return keyStatements{
+			find: `SELECT body_hash, response, existed FROM platform_idempotency_keys
+				WHERE credential = ?1 AND route = ?2 AND key = ?3`,
+			insert: `INSERT INTO platform_idempotency_keys
+					(credential, route, key, body_hash, response, existed, created_at)
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+		}
+	}
+	return keyStatements{
+		find: `SELECT body_hash, response, existed FROM idempotency_keys
+			WHERE store_id = ?0 AND credential = ?1 AND route = ?2 AND key = ?3`,
+		insert: `INSERT INTO idempotency_keys
+				(store_id, credential, route, key, body_hash, response, existed, created_at, subject)
+			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+	}
+}
+
+// begin locks the key for this transaction. It returns the object that an earlier request with the key
+// created, nil if there is none.
+func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) ([]byte, error) {
 	var free bool
 	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key
 	err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !free {
-		return &app.Error{
+		return nil, &app.Error{
 			Code: app.CodeIdempotencyKeyInUse, Message: "the first request with this Idempotency-Key is still running",
 			RetryAfter: time.Second,
 		}
 	}
-	var hash, response []byte
-	err = tx.QueryRowContext(ctx, `SELECT body_hash, response, existed FROM idempotency_keys
-		WHERE store_id = ? AND credential = ? AND route = ? AND key = ?`, store, o.Credential, o.Route, o.Key).
-		Scan(&hash, &response, &o.Existed)
+	var hash, stored []byte
+	err = tx.QueryRowContext(ctx, keysOf(store).find, store, o.Credential, o.Route, o.Key).Scan(&hash, &stored, &o.Existed)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mine := sha256.Sum256(o.Body)
 	if subtle.ConstantTimeCompare(hash, mine[:]) == 0 {
-		return app.Errorf(app.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request body")
+		return nil, app.Errorf(app.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request body")
 	}
-	return &Replayed{response}
+	return stored, nil
 }

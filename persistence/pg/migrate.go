@@ -28,12 +28,12 @@ const (
 // Directions are all directions.
 var Directions = [...]Direction{Up, Down, Status}
 
-// migrationLock prevents two concurrent migrations of one database. PostgreSQL releases it with its
-// connection, so that a killed process leaves no lock behind.
+// migrationLock is the advisory lock that prevents concurrent migrations of one database. It ends with
+// its connection, so that a killed process leaves no lock.
 const migrationLock = 0x636f6d616e6461
 
-// Migrate changes the schema or reports on it, as the role that owns it. Each migration runs in a
-// separate transaction.
+// Migrate changes the schema, or lists the migrations, as the role that owns the schema. Each
+// migration runs in a separate transaction. It writes its results to out.
 func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.Writer) error {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
@@ -41,7 +41,7 @@ func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.W
 	}
 	pool := stdlib.OpenDB(*config)
 	defer pool.Close()
-	pool.SetMaxOpenConns(2) // the lock's and the migrations'
+	pool.SetMaxOpenConns(2) // one for the lock, one for the migrations
 	db := bun.NewDB(pool, pgdialect.New())
 
 	lock, err := db.Conn(ctx)
@@ -71,7 +71,7 @@ func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.W
 		if err != nil {
 			return err
 		}
-		report(out, "taken back", group)
+		report(out, "reverted", group)
 	case Status:
 		all, err := migrator.MigrationsWithStatus(ctx)
 		if err != nil {
@@ -109,10 +109,10 @@ func newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 }
 
 // ErrOldSchema means that the database lacks migrations that this program needs.
-var ErrOldSchema = errors.New("the database's schema is older than this program: run `comanda migrate up`")
+var ErrOldSchema = errors.New("the database schema is older than this program; run `comanda migrate up`")
 
-// CheckSchema returns ErrOldSchema unless every migration is applied. A newer schema is accepted:
-// migrations keep the tables and columns that the previous version needs.
+// CheckSchema returns ErrOldSchema unless every migration is applied. It accepts a newer schema,
+// because a migration keeps the tables and columns that the previous version needs.
 func (db *DB) CheckSchema(ctx context.Context) error {
 	migrator, err := newMigrator(db.System())
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package pg holds the parts of PostgreSQL access that no resource owns: pools and roles,
-// transactions, error mapping, migrations, idempotency and the audit trail's entries.
+// Package pg contains the PostgreSQL access that no resource owns: pools and roles, transactions,
+// error mapping, migrations, notifications, idempotency and writing to the audit trail.
 package pg
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -14,26 +14,38 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// The roles of the two pools. Neither owns anything.
+// Roles of the two pools. They own no tables.
 const (
 	RoleApp    = "comanda_app"    // sees the rows of the store that the transaction names
 	RoleSystem = "comanda_system" // sees the rows of all stores
 )
 
-// Config says how to reach the database.
+// Config is the configuration of [Open].
 type Config struct {
-	URL      string // of a login role that is a member of both roles, and nothing more
-	MaxConns int    // per pool, of which there are two; 0 = 16
+	URL      string // for a login role that is a member of RoleApp and RoleSystem only
+	MaxConns int    // for each of the two pools; 0 = 16
 }
 
-// DB is the two pools of a database.
+// DB contains the two pools of a database.
 type DB struct {
 	app    *bun.DB
 	system *bun.DB
 	url    string
+
+	notifier notifier
 }
 
-// Open prepares the pools. It fails on an unusable URL only; the first query connects.
+// lostHost are the settings with which PostgreSQL ends a session within about 30 seconds after the host of its client
+// is lost. With the defaults of Linux, the locks of an open transaction would remain for up to two hours: those of the
+// store's orders and of the request's Idempotency-Key.
+var lostHost = map[string]string{
+	"tcp_keepalives_idle":     "15", // seconds
+	"tcp_keepalives_interval": "5",  // seconds
+	"tcp_keepalives_count":    "3",
+	"tcp_user_timeout":        "30000", // milliseconds, for sent data that is not acknowledged
+}
+
+// Open prepares the pools. It does not connect; it returns an error only if the URL is invalid.
 func Open(config Config) (*DB, error) {
 	if config.MaxConns == 0 {
 		config.MaxConns = 16
@@ -47,55 +59,39 @@ func Open(config Config) (*DB, error) {
 		c.RuntimeParams["role"] = role
 		c.RuntimeParams["application_name"] = role
 		c.RuntimeParams["timezone"] = "UTC"
-		// The frequent statements find rows by index, whatever their arguments are. Planning
+		// The frequent statements find rows by index, for all arguments. Planning
 		// them for each execution costs as much as running them.
 		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 		// Statistics lag behind a growing table. Until they are updated, the planner would
 		// prefer to read the whole table.
 		c.RuntimeParams["enable_seqscan"] = "off"
-		// A plan that has to read a table nevertheless counts as so expensive that PostgreSQL would
-		// compile it, for longer than it runs, with each execution.
+		// A plan that must read a whole table has such a high cost that PostgreSQL would compile it at
+		// each execution, which takes longer than running it.
 		c.RuntimeParams["jit"] = "off"
+		maps.Copy(c.RuntimeParams, lostHost)
 		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
 		sqldb.SetMaxOpenConns(config.MaxConns)
 		sqldb.SetMaxIdleConns(config.MaxConns)
-		*pool = bun.NewDB(sqldb, pgdialect.New())
+		*pool = bun.NewDB(sqldb, dialect{pgdialect.New()})
 	}
+	db.notifier.pool = db.app
 	return db, nil
 }
 
-// Close closes the pools.
-func (db *DB) Close() error { return errors.Join(db.app.Close(), db.system.Close()) }
+// Close sends the notifications of committed transactions and closes the pools.
+func (db *DB) Close() error {
+	db.notifier.close()
+	return errors.Join(db.app.Close(), db.system.Close())
+}
 
-// App returns the pool of [RoleApp]. Outside of [DB.InStore] it sees no row of any store.
+// App returns the pool of [RoleApp]. Outside [DB.InStore] it sees no row of any store.
 func (db *DB) App() *bun.DB { return db.app }
 
 // System returns the pool of [RoleSystem], which sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.system }
 
-// Ping reports whether the database responds, UNAVAILABLE if not.
+// Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error {
 	_, err := db.app.ExecContext(ctx, "SELECT 1")
 	return Classify(err)
-}
-
-// CheckRole returns an error if the login role can bypass row-level security, or cannot take
-// on the two roles.
-func (db *DB) CheckRole(ctx context.Context) error {
-	var login string
-	var privileged, owner bool
-	err := db.app.QueryRowContext(ctx, `
-		SELECT session_user, r.rolsuper OR r.rolbypassrls,
-			EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
-				AND pg_has_role(session_user, c.relowner, 'MEMBER'))
-		FROM pg_roles r WHERE r.rolname = session_user`).Scan(&login, &privileged, &owner)
-	switch {
-	case err != nil:
-		return Classify(err)
-	case privileged:
-		return fmt.Errorf("the database role %q is a superuser or may bypass row-level security", login)
-	case owner:
-		return fmt.Errorf("the database role %q owns tables of Comanda, or is a member of the role that does", login)
-	}
-	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// Statements of the most frequent transactions pass their values as arguments ($1, not ?), so that
-// each connection parses and plans them once.
+// The statements of the most frequent transactions have arguments ($1) instead of bun's values in
+// the text (?), so that each connection parses and plans them once.
 
 // SelectPrepared reads all rows of a statement with arguments into rows, a pointer to a slice.
 func SelectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, args ...any) error {
@@ -24,7 +24,7 @@ func SelectPrepared(ctx context.Context, tx bun.Tx, rows any, statement string, 
 	return found.Err()
 }
 
-// InsertPrepared inserts rows: at least one row, and at most 65,535 values in total.
+// InsertPrepared inserts at least one row. All rows together have at most 65,535 values.
 func InsertPrepared[T any](ctx context.Context, tx bun.Tx, rows ...T) error {
 	table := tx.Dialect().Tables().Get(reflect.TypeFor[T]())
 	args := make([]any, 0, len(rows)*len(table.Fields))

@@ -14,9 +14,12 @@ type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// InStore runs f in a transaction that sees the rows of one store. Its errors are as in [RunTx].
+// InStore runs f in a transaction that sees the rows of one store. It repeats f after a serialization
+// failure or a deadlock, and if the connection's prepared statements are outdated. Therefore f must
+// have no effect except on the database. Errors are classified, see
+// [Classify].
 func (db *DB) InStore(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
-	return RunTx(ctx, db.app, func(ctx context.Context, tx bun.Tx) error {
+	return db.runTx(ctx, db.app, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.Tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', $1, true)", store); err != nil {
 			return err
 		}
@@ -24,17 +27,24 @@ func (db *DB) InStore(ctx context.Context, store app.StoreID, f func(ctx context
 	})
 }
 
-// MaxTries limits how often a transaction runs if PostgreSQL asks for a retry.
+// InSystem is [DB.InStore] with a transaction that sees the rows of all stores. A test lists its
+// callers.
+func (db *DB) InSystem(ctx context.Context, f func(ctx context.Context, tx bun.Tx) error) error {
+	return db.runTx(ctx, db.system, f)
+}
+
+// MaxTries limits the runs of a transaction that PostgreSQL wants to be repeated.
 const MaxTries = 8
 
-// RunTx runs f in a transaction. It runs f again after a serialization failure or a deadlock,
-// and if the prepared statements of its connection are outdated. f must have no effect except
-// on the database. Errors are classified, see [Classify].
-func RunTx(ctx context.Context, pool *bun.DB, f func(ctx context.Context, tx bun.Tx) error) error {
+func (db *DB) runTx(ctx context.Context, pool *bun.DB, f func(ctx context.Context, tx bun.Tx) error) error {
 	var err error
 	for range MaxTries {
-		err = pool.RunInTx(ctx, &sql.TxOptions{}, f)
-		if !runsAgain(err) || ctx.Err() != nil {
+		var notices []notice
+		err = pool.RunInTx(context.WithValue(ctx, noticesKey{}, &notices), &sql.TxOptions{}, f)
+		if err == nil {
+			db.notifier.send(notices)
+		}
+		if !isRetryable(err) || ctx.Err() != nil {
 			break
 		}
 	}

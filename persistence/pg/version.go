@@ -4,10 +4,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// CheckVersion returns VERSION_MISMATCH if a wanted version is not 0 and not the row's.
-func CheckVersion(wanted, version int64) error {
-	if wanted != 0 && wanted != version {
-		return app.Errorf(app.CodeVersionMismatch, "it has version %d by now", version)
+// CheckVersion returns VERSION_MISMATCH if wanted is neither 0 nor the current version.
+func CheckVersion(wanted, current int64) error {
+	if wanted != 0 && wanted != current {
+		return app.Errorf(app.CodeVersionMismatch,
+			"the current version is %d; read the resource again and repeat the change", current)
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
-// What the browser tests share. They are run by app/dev/browser, which starts everything.
+// Helpers for the browser tests. app/dev/browser starts the programs and runs the tests.
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -9,15 +11,18 @@ import { chromium } from "playwright-core";
 
 export const world = JSON.parse(readFileSync(process.env.COMANDA_WORLD, "utf8"));
 
-/** The sections of the menu, in its order, and from which role on they are there. */
+/** The sections in menu order: path and lowest role. */
 export const sections = {
   Orders: ["/orders", "STAFF"],
   Reservations: ["/reservations", "STAFF"],
+  Payments: ["/payments", "STAFF"],
   Products: ["/products", "STAFF"],
   Customers: ["/customers", "MANAGER"],
   Analytics: ["/analytics", "ADMIN"],
   Webhooks: ["/webhooks", "ADMIN"],
   "Dead letters": ["/dead-letters", "ADMIN"],
+  Store: ["/store", "ADMIN"],
+  "Social login": ["/social-login", "ADMIN"],
   Settings: ["/settings", "ADMIN"],
   Team: ["/team", "OWNER"],
   "API keys": ["/api-keys", "OWNER"],
@@ -27,8 +32,9 @@ export const sections = {
 
 export const ranks = { STAFF: 1, MANAGER: 2, ADMIN: 3, OWNER: 4 };
 
-/** Whoever works in the first store with that role. */
-export const userOf = (role) => world.users.find((user) => user.role === role && user.storeIds.includes(world.stores[0].storeId));
+/** Returns the user with a role in the first store. */
+export const userOf = (role) =>
+  world.users.find((user) => user.role === role && user.storeIds.includes(world.stores[0].storeId));
 
 export const launch = () =>
   chromium.launch({
@@ -45,26 +51,34 @@ export const launch = () =>
   });
 
 /**
- * A browser of its own, as of another person. What its pages should never do is noted in
- * `faults`: errors on the console, dialogs, violations of the policy.
+ * Opens a separate browser context. `faults` records console errors, dialogs and violations of the
+ * Content-Security-Policy, which no page may cause.
  */
 export async function visitor(browser, options = {}) {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true, baseURL: world.api, locale: "en-US", timezoneId: "UTC", reducedMotion: "reduce", ...options });
-  context.setDefaultTimeout(30_000);
+  const context = await browser.newContext({
+    ignoreHTTPSErrors: true,
+    baseURL: world.api,
+    locale: "en-US",
+    timezoneId: "UTC",
+    reducedMotion: "reduce",
+    ...options,
+  });
+  context.setDefaultTimeout(60_000);
   const faults = [];
-  await context.exposeFunction("hacked", () => void faults.push("a script of a stranger has run"));
+  await context.exposeFunction("hacked", () => void faults.push("an injected script has run"));
   context.on("page", (page) => {
     page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
     page.on("dialog", (dialog) => faults.push(`dialog: ${dialog.message()}`) && dialog.dismiss());
     page.on("console", (message) => {
       if (/Content.Security.Policy/i.test(message.text())) faults.push(message.text());
-      else if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`);
+      else if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
+        faults.push(`console: ${message.text()}`);
     });
   });
   return { context, faults };
 }
 
-/** What a user does in a browser of their own, already logged in; without a user, what anybody does. */
+/** Runs work on a page in a separate browser context, logged in unless user is null. Fails if it has faults. */
 export async function as(browser, user, work, options) {
   const { context, faults } = await visitor(browser, options);
   try {
@@ -77,18 +91,34 @@ export async function as(browser, user, work, options) {
   }
 }
 
-/** Logs in at an API, and waits for the menu. */
+/**
+ * Logs in, waits for the menu and opens the user's first store. A login continues in the last used store, which is
+ * another one if an earlier test has switched.
+ */
 export async function logIn(page, user, api = world.api) {
   await page.goto(`${api}/dashboard/`);
-  await page.getByLabel("E-mail address").fill(user.email);
+  await page.getByLabel("Email").fill(user.email);
   await page.getByLabel("Password").fill(user.password);
   await page.getByRole("button", { name: "Log in" }).click();
   await menu(page).waitFor();
+  const [storeId] = user.storeIds ?? []; // platform administrators have no store
+  if (!storeId || (await page.locator("[data-active-store]").getAttribute("data-active-store")) === storeId) return;
+  await choose(page, "Store", world.stores.find((store) => store.storeId === storeId).storeName);
+}
+
+/** Chooses an alternative of a menu at the side: a store ("Store") or a view ("View"). */
+export async function choose(page, label, name) {
+  const button = page.getByRole("button", { name: new RegExp(`^${label}: `) });
+  await button.click();
+  await page
+    .getByRole("menuitem", { name: new RegExp(`^${name.replace(/[.*+?()|[\]\\]/g, "\\$&")}( \\(active\\))?$`) })
+    .click();
+  await page.getByRole("button", { name: `${label}: ${name}`, exact: true }).waitFor();
 }
 
 export const menu = (page) => page.getByRole("navigation", { name: "Sections" });
 
-/** Clicks on a section, and waits for its heading. */
+/** Clicks a section and waits for its heading. */
 export async function visit(page, name) {
   await menu(page).getByRole("link", { name, exact: true }).click();
   await heading(page, name).waitFor();
@@ -96,35 +126,85 @@ export async function visit(page, name) {
 
 export const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true });
 
-/** Waits until nothing of the page says that it is loading. */
+/** Waits until the page has finished loading. */
 export async function settled(page) {
-  await page.waitForFunction(() => !document.querySelector("[role=status]")?.textContent?.endsWith("…"));
+  await page.waitForFunction(
+    () => ![...document.querySelectorAll("[role=status]")].some(({ textContent }) => textContent.endsWith("…")),
+  );
 }
 
-/** A client of the API that is logged in. */
+/** Returns a function that sends API requests as a logged-in user. */
 export async function client(user, storeId = user.storeIds[0]) {
-  const ask = async (method, path, body, headers = {}) => {
-    const response = await fetch(world.api + path, { method, headers: { "Content-Type": "application/json", ...headers }, body: body && JSON.stringify(body) });
-    const answer = response.status === 204 ? {} : await response.json();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer.error)}`);
-    return answer.data;
+  const send = async (method, path, body, headers = {}) => {
+    const response = await fetch(world.api + path, {
+      method,
+      headers: { "Content-Type": "application/json", ...headers },
+      body: body && JSON.stringify(body),
+    });
+    const result = response.status === 204 ? {} : await response.json();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(result.error)}`);
+    return result.data;
   };
-  const { accessToken } = await ask("POST", "/auth/login", { email: user.email, password: user.password, storeId });
-  return (method, path, body) => ask(method, path, body, { Authorization: `Bearer ${accessToken}` });
+  const { accessToken } = await send("POST", "/auth/login", { email: user.email, password: user.password, storeId });
+  return (method, path, body) => send(method, path, body, { Authorization: `Bearer ${accessToken}` });
 }
 
-/** Asks until there is an answer, and returns it. */
-export async function until(what, ask) {
-  for (const end = Date.now() + 30_000; ; await setTimeout(100)) {
-    const answer = await ask();
-    if (answer) return answer;
-    assert.ok(Date.now() < end, `${what}: not within 30 seconds`);
+let created = 0;
+
+/** Creates a user with a role in the first store, whose password and sessions a test can change. */
+export async function newUser(role) {
+  const owner = await client(userOf("OWNER"));
+  const [{ storeId }] = world.stores;
+  const [email, password] = [`user-${process.pid}-${++created}@example.com`, "the user's first phrase"];
+  const { token } = await owner("POST", "/users", { email, name: `User ${created}`, role, storeIds: [storeId] });
+  const accepted = await fetch(`${world.api}/auth/accept-invite`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token, password }),
+  });
+  assert.equal(accepted.status, 200, await accepted.text());
+  return { email, password, role, storeIds: [storeId] };
+}
+
+/** Sets up the second factor of a user, and returns its secret and recovery codes. */
+export async function withOtp(user) {
+  const api = await client(user);
+  const { secret } = await api("POST", "/auth/otp", { password: user.password });
+  const { recoveryCodes } = await api("POST", "/auth/otp/confirm", { code: totp(secret) });
+  return { secret, recoveryCodes };
+}
+
+/** Returns the code of a secret (RFC 6238), now or some steps of 30 seconds later. */
+export function totp(secret, later = 0) {
+  const bits = [...secret]
+    .map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
+    .join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + later));
+  const hash = createHmac("sha1", key).update(counter).digest();
+  const code = hash.readUInt32BE(hash[19] & 15) & 0x7fffffff;
+  return String(code % 1_000_000).padStart(6, "0");
+}
+
+/** Returns a pattern for a text in which the page shows times such as 14:00 as an American browser does. */
+export function american(text) {
+  const clock = (_, hour, minute) => `0?${hour % 12 || 12}:${minute}\\s${hour < 12 || hour === "24" ? "AM" : "PM"}`;
+  return new RegExp(`^${text.replace(/(\d\d):(\d\d)/g, clock)}$`);
+}
+
+/** Calls probe until it returns a truthy value, and returns that value. */
+export async function until(description, probe) {
+  for (const end = Date.now() + 60_000; ; await setTimeout(100)) {
+    const value = await probe();
+    if (value) return value;
+    assert.ok(Date.now() < end, `timeout after 60 seconds: ${description}`);
   }
 }
 
-/** Fails when axe finds a serious fault of the page; with all its rules, unless some are named. */
+/** Fails if axe finds a serious or critical violation. Checks all rules unless `rules` is given. */
 export async function accessible(page, name, rules) {
-  const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] }); // there are no frames, and what passes is nobody's news
+  const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] });
   const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   assert.deepEqual(
@@ -134,7 +214,15 @@ export async function accessible(page, name, rules) {
   );
 }
 
-/** Takes the page's picture, if that is wanted. */
+/** Fails if the page stays wider than the window. After a change of the window's size, the layout takes a moment. */
+export async function narrow(page, name) {
+  const excess = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  for (const end = Date.now() + 30_000; (await excess()) > 0 && Date.now() < end;) await setTimeout(100);
+  const wide = await excess();
+  assert.ok(wide <= 0, `${name} is ${wide} pixels wider than the window`);
+}
+
+/** Takes a screenshot if the screenshots flag is set. */
 export async function shoot(page, name) {
   if (!world.screenshots) return;
   mkdirSync(world.screenshots, { recursive: true });

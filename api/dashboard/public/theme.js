@@ -1,4 +1,4 @@
-// Before the first paint, so that nobody in the dark is flashed at.
+// Sets the theme before the first paint, so that the page does not flash in the wrong theme.
 (() => {
   const chosen = localStorage.getItem("comanda.theme");
   const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,139 +1,201 @@
-import { Link, Navigate, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { Link, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 
-import { Layout } from "@/layout";
+import { Layout, PlatformLayout } from "@/layout";
 import { analyticsSearch } from "@/pages/analytics/search";
 import { auditSearch } from "@/pages/audit/search";
 import { customersSearch } from "@/pages/customers/search";
+import { AcceptInvitePage } from "@/pages/login/accept-invite";
+import { LoginPage } from "@/pages/login/login";
 import { ordersSearch } from "@/pages/orders/search";
+import { paymentsSearch } from "@/pages/payments/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
 import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
-import { sections } from "@/sections";
-import { AcceptInvitePage } from "@/session/accept-invite";
-import { LoginPage } from "@/session/login";
-import { SessionProvider, useSession, useStart } from "@/session/session";
+import { AccountProvider, useAccount } from "@/session/account";
+import { SessionProvider, useSessionState } from "@/session/session";
 import { Button } from "@/ui/button";
+import { Countdown } from "@/ui/duration";
 import { Empty, Failure, Loading } from "@/ui/page";
 
 const root = createRootRoute({ notFoundComponent: NotFound });
 
 const acceptInvite = createRoute({ getParentRoute: () => root, path: "/accept-invite", component: AcceptInvitePage });
 
-/** Everything behind the login. */
+/** The parent of all routes that require a login. */
 const inside = createRoute({ getParentRoute: () => root, id: "inside", component: Inside });
 
 function Inside() {
-  const { state, again } = useStart();
+  const { state, retry, retryAt } = useSessionState();
   switch (state) {
-    case "asking":
-      return <Loading what="Looking for your session" />;
+    case "checking":
+      return <Loading label="Checking your session" />;
     case "unreachable":
       return (
-        <main className="mx-auto mt-20 grid max-w-md gap-4 p-4 text-center">
-          <h1 className="text-xl font-semibold">The service cannot be reached</h1>
-          <p className="text-sm text-muted-foreground">Nothing is lost. This page works again as soon as the service answers.</p>
-          <Button onClick={again}>Try again</Button>
-        </main>
+        <Unavailable title="Service unavailable" retry={retry}>
+          Comanda does not respond. Check your connection. This page tries again every few seconds; no data is lost.
+        </Unavailable>
       );
-    case "out":
-      return <LoginPage />;
-    case "in":
+    case "limited":
       return (
-        <SessionProvider fallback={(error, retry) => (error ? <Failure error={error} retry={retry} className="m-6" /> : <Loading />)}>
-          <Layout />
-        </SessionProvider>
+        <Unavailable title="Too many requests">
+          This page was loaded too often within a minute. It continues without a click{" "}
+          {retryAt && <Countdown to={new Date(retryAt).toISOString()} />}. Your session is not affected.
+        </Unavailable>
+      );
+    case "suspended":
+      return (
+        <Unavailable title="Website suspended" retry={retry}>
+          The provider of this service has suspended your website. Contact the provider; no data is lost.
+        </Unavailable>
+      );
+    case "refused":
+      return (
+        <Unavailable title="Request refused" retry={retry}>
+          Comanda refuses requests from this address. Open the dashboard at its usual address, or contact the operator
+          of this service; no data is lost.
+        </Unavailable>
+      );
+    case "loggedOut":
+      return <LoginPage />;
+    case "loggedIn":
+      return (
+        <AccountProvider fallback={fallback}>
+          <Realm />
+        </AccountProvider>
       );
   }
 }
 
+const Unavailable = ({ title, retry, children }: { title: string; retry?: () => void; children: ReactNode }) => (
+  <main className="mx-auto mt-20 grid max-w-md gap-4 p-4 text-center">
+    <h1 className="text-xl font-semibold">{title}</h1>
+    <p className="text-sm text-muted-foreground">{children}</p>
+    {retry && <Button onClick={retry}>Try again</Button>}
+  </main>
+);
+
+const fallback = (error: unknown, retry: () => void) =>
+  error ? <Failure error={error} retry={retry} className="m-6" /> : <Loading />;
+
+/** The pages of a store or, for a platform administrator, the platform console. */
+function Realm() {
+  const { store } = useAccount();
+  if (!store) return <PlatformLayout />;
+  return (
+    <SessionProvider fallback={fallback}>
+      <Layout />
+    </SessionProvider>
+  );
+}
+
 function NotFound() {
   return (
-    <Empty title="There is no such page">
+    <Empty title="Page not found">
       <Link to="/" className="text-primary underline">
-        To the first page
+        Go to the home page
       </Link>
     </Empty>
   );
 }
 
-function First() {
-  const { atLeast } = useSession();
-  return <Navigate to={sections.find((section) => atLeast(section.role))!.to} replace />;
-}
-
-const lazily = (load: () => Promise<Record<string, unknown>>, name: string) => lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
+const lazyComponent = (load: () => Promise<Record<string, unknown>>, name: string) =>
+  lazyRouteComponent(load as () => Promise<Record<string, () => null>>, name);
 
 const page = <Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
-  createRoute({ getParentRoute: () => inside, path, component: lazily(load, name) });
+  createRoute({ getParentRoute: () => inside, path, component: lazyComponent(load, name) });
 
 const orders = createRoute({
   getParentRoute: () => inside,
   path: "/orders",
   validateSearch: ordersSearch,
-  component: lazily(() => import("@/pages/orders/page"), "OrdersPage"),
+  component: lazyComponent(() => import("@/pages/orders/page"), "OrdersPage"),
 });
 
 const products = createRoute({
   getParentRoute: () => inside,
   path: "/products",
   validateSearch: productsSearch,
-  component: lazily(() => import("@/pages/products/page"), "ProductsPage"),
+  component: lazyComponent(() => import("@/pages/products/page"), "ProductsPage"),
 });
 
 const customers = createRoute({
   getParentRoute: () => inside,
   path: "/customers",
   validateSearch: customersSearch,
-  component: lazily(() => import("@/pages/customers/page"), "CustomersPage"),
+  component: lazyComponent(() => import("@/pages/customers/page"), "CustomersPage"),
+});
+
+const payments = createRoute({
+  getParentRoute: () => inside,
+  path: "/payments",
+  validateSearch: paymentsSearch,
+  component: lazyComponent(() => import("@/pages/payments/page"), "PaymentsPage"),
 });
 
 const reservations = createRoute({
   getParentRoute: () => inside,
   path: "/reservations",
   validateSearch: reservationsSearch,
-  component: lazily(() => import("@/pages/reservations/page"), "ReservationsPage"),
+  component: lazyComponent(() => import("@/pages/reservations/page"), "ReservationsPage"),
 });
 
 const webhook = createRoute({
   getParentRoute: () => inside,
   path: "/webhooks/$id",
   validateSearch: webhookSearch,
-  component: lazily(() => import("@/pages/webhooks/detail"), "WebhookPage"),
+  component: lazyComponent(() => import("@/pages/webhooks/detail"), "WebhookPage"),
 });
 
 const deadLetters = createRoute({
   getParentRoute: () => inside,
   path: "/dead-letters",
   validateSearch: deadLettersSearch,
-  component: lazily(() => import("@/pages/dead-letters"), "DeadLettersPage"),
+  component: lazyComponent(() => import("@/pages/dead-letters"), "DeadLettersPage"),
 });
 
 const analytics = createRoute({
   getParentRoute: () => inside,
   path: "/analytics",
   validateSearch: analyticsSearch,
-  component: lazily(() => import("@/pages/analytics/page"), "AnalyticsPage"),
+  component: lazyComponent(() => import("@/pages/analytics/page"), "AnalyticsPage"),
 });
 
 const audit = createRoute({
   getParentRoute: () => inside,
   path: "/audit",
   validateSearch: auditSearch,
-  component: lazily(() => import("@/pages/audit/page"), "AuditPage"),
+  component: lazyComponent(() => import("@/pages/audit/page"), "AuditPage"),
 });
 
-// Constants, as all routes: among the children, a path would be any string, and so would the
-// types of every route.
-const first = createRoute({ getParentRoute: () => inside, path: "/", component: First });
-const elsewhere = createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }); // beside the menu
+const security = createRoute({
+  getParentRoute: () => inside,
+  path: "/security",
+  validateSearch: (search: Record<string, unknown>): { required?: boolean } =>
+    search.required === true ? { required: true } : {},
+  component: lazyComponent(() => import("@/pages/security/page"), "SecurityPage"),
+});
+
+const platformAudit = createRoute({
+  getParentRoute: () => inside,
+  path: "/platform/audit",
+  validateSearch: auditSearch,
+  component: lazyComponent(() => import("@/pages/platform/audit"), "PlatformAuditPage"),
+});
+
+// These routes are constants because a route created inside addChildren has the path type `string`,
+// which degrades the types of every route.
+const home = page("/", () => import("@/pages/home"), "HomePage");
+const unknown = createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }); // keeps the menu visible
 
 const routeTree = root.addChildren([
   acceptInvite,
   inside.addChildren([
-    first,
+    home,
     orders,
     products,
     customers,
+    payments,
     reservations,
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
@@ -143,15 +205,27 @@ const routeTree = root.addChildren([
     webhook,
     deadLetters,
     analytics,
+    page("/store", () => import("@/pages/stores/page"), "StorePage"),
+    page("/social-login", () => import("@/pages/social-login"), "SocialLoginPage"),
     page("/settings", () => import("@/pages/settings/page"), "SettingsPage"),
     page("/plan", () => import("@/pages/plan"), "PlanPage"),
     audit,
-    elsewhere,
+    unknown,
+    security,
+    page("/platform/websites", () => import("@/pages/platform/websites"), "WebsitesPage"),
+    page("/platform/websites/$id", () => import("@/pages/platform/website"), "WebsitePage"),
+    platformAudit,
     page("/team", () => import("@/pages/team/page"), "TeamPage"),
   ]),
 ]);
 
-export const router = createRouter({ routeTree, basepath: "/dashboard", defaultPreload: "intent", scrollRestoration: true, defaultNotFoundComponent: NotFound });
+export const router = createRouter({
+  routeTree,
+  basepath: "/dashboard",
+  defaultPreload: "intent",
+  scrollRestoration: true,
+  defaultNotFoundComponent: NotFound,
+});
 
 declare module "@tanstack/react-router" {
   interface Register {

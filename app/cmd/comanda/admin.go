@@ -15,9 +15,11 @@ import (
 	"github.com/comanda-dev/comanda/app/boot"
 )
 
-// createPlatformAdmin is the command of that name. The password never stands in the
-// arguments, which everybody on the machine can see.
-func createPlatformAdmin(ctx context.Context, args []string, databaseURL string, stdin *os.File, stdout, stderr io.Writer) error {
+// createPlatformAdmin runs the command admin create-platform-admin. The password is not an argument, because other
+// users of the machine can see the arguments of processes.
+func createPlatformAdmin(
+	ctx context.Context, args []string, databaseURL string, stdin *os.File, stdout, stderr io.Writer,
+) error {
 	flags := flag.NewFlagSet("create-platform-admin", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	email, name := flags.String("email", "", ""), flags.String("name", "", "")
@@ -26,18 +28,37 @@ func createPlatformAdmin(ctx context.Context, args []string, databaseURL string,
 	}
 	password, err := readPassword(stdin, stderr)
 	if err != nil {
-		return fmt.Errorf("read the password: %w", err)
+		return fmt.Errorf("cannot read the password: %w", err)
 	}
-	id, err := boot.CreatePlatformAdmin(ctx, databaseURL, time.Now(), boot.PlatformAdmin{Email: *email, Name: *name, Password: password})
+	admin := boot.PlatformAdmin{Email: *email, Name: *name, Password: password}
+	id, err := boot.CreatePlatformAdmin(ctx, databaseURL, time.Now(), admin)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s is a platform administrator now (%s)\n", *email, id)
+	fmt.Fprintf(stdout, "created the platform administrator %s (%s)\n", *email, id)
 	return nil
 }
 
-// readPassword asks for a password where somebody sits at a terminal, which does not show
-// it, and reads a line otherwise.
+// administerUser runs a command of boot.UserCommands.
+func administerUser(
+	ctx context.Context, command string, args []string, environ map[string]string, stdout io.Writer,
+) error {
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	email := flags.String("email", "", "")
+	if flags.Parse(args) != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	text, err := boot.AdministerUser(ctx, environ, time.Now(), command, *email)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, text)
+	return nil
+}
+
+// readPassword prompts for a password without echo if stdin is a terminal. Otherwise, it reads stdin up to the end and
+// removes one trailing newline.
 func readPassword(stdin *os.File, stderr io.Writer) (app.Secret, error) {
 	if fd := int(stdin.Fd()); term.IsTerminal(fd) {
 		fmt.Fprint(stderr, "Password: ")
@@ -45,6 +66,7 @@ func readPassword(stdin *os.File, stderr io.Writer) (app.Secret, error) {
 		line, err := term.ReadPassword(fd)
 		return app.NewSecret(string(line)), err
 	}
-	line, err := io.ReadAll(io.LimitReader(stdin, boot.MaxPassword+int64(len("x\r\n")))) // one byte too many is noticed
+	// The limit leaves room for one byte too many, so that a password that is too long is refused and not truncated.
+	line, err := io.ReadAll(io.LimitReader(stdin, app.MaxPassword+int64(len("x\r\n"))))
 	return app.NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")), err
 }

@@ -16,32 +16,45 @@ import (
 	"github.com/comanda-dev/comanda/app/webhook"
 )
 
-// secretVariable holds the secrets of webhooks to listen to, separated by commas.
+// secretVariable is the environment variable with the secrets of the webhooks, separated by commas.
 const secretVariable = "COMANDA_WEBHOOK_SECRET"
 
-// receive is the command listen. Secrets never stand in the arguments, which everybody on
-// the machine can see.
+// receive runs the command listen. Secrets are not arguments, because other users of the machine can see the arguments
+// of processes.
 func receive(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("listen", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	address := flags.String("addr", "127.0.0.1:8099", "")
 	certFile, keyFile, plain := flags.String("cert", "", ""), flags.String("key", "", ""), flags.Bool("http", false, "")
-	secretFile, forward, lines := flags.String("secret-file", "", ""), flags.String("forward", "", ""), flags.Bool("json", false, "")
-	if flags.Parse(args) != nil || flags.NArg() > 0 || *plain == (*certFile != "") || *plain == (*keyFile != "") {
+	secretFile, forward := flags.String("secret-file", "", ""), flags.String("forward", "", "")
+	lines, events := flags.Bool("json", false, ""), flags.String("events", "", "")
+	service := serviceFlags(flags, environ)
+	if flags.Parse(args) != nil || flags.NArg() > 0 {
 		return errUsage
 	}
 	secrets, err := webhookSecrets(environ[secretVariable], *secretFile)
 	if err != nil {
 		return err
 	}
+	received := *plain || *certFile != "" || *keyFile != ""
+	if service.key != "" && !received {
+		return follow(ctx, service, followed{*events, *forward, secrets, *lines}, stdout, stderr)
+	}
+	if !received {
+		return fmt.Errorf("%w: set %s to follow events, or pass --http, or --cert and --key, to receive webhooks",
+			errUsage, keyVariable)
+	}
+	if *plain == (*certFile != "") || *plain == (*keyFile != "") || *events != "" {
+		return errUsage
+	}
 	options := listen.Options{Out: stdout, JSON: *lines}
 	if options.Verifier, err = webhook.New(secrets...); err != nil {
 		return fmt.Errorf("%s or --secret-file: %w", secretVariable, err)
 	}
 	if *forward != "" {
-		target, err := url.Parse(*forward)
-		if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Hostname() == "" || target.User != nil {
-			return errors.New("--forward: it is no http or https URL without a user name")
+		target, err := webURL("--forward", *forward)
+		if err != nil {
+			return err
 		}
 		options.Next = listen.Forward(target)
 	}
@@ -59,14 +72,25 @@ func receive(ctx context.Context, args []string, environ map[string]string, stdo
 		return fmt.Errorf("--addr: %w", err)
 	}
 	if bound := listener.Addr().(*net.TCPAddr); *plain && !bound.IP.IsLoopback() {
-		return errors.Join(fmt.Errorf("--addr: %s can be reached from elsewhere, which takes --cert and --key", bound), listener.Close())
+		err := fmt.Errorf("--addr: %s is not a loopback address; use --cert and --key instead of --http", bound)
+		return errors.Join(err, listener.Close())
 	}
-	fmt.Fprintf(stderr, "listening on %s://%s; Ctrl-C ends it\n", scheme, listener.Addr())
+	fmt.Fprintf(stderr, "listening on %s://%s; press Ctrl-C to stop\n", scheme, listener.Addr())
 	return listen.Serve(ctx, listener, certificate, listen.Handler(options))
 }
 
-// webhookSecrets joins the secrets of the variable and those of the file, one a line. What
-// is between commas is taken without the blanks around it, a line as it is.
+// webURL parses the http or https URL of a flag.
+func webURL(name, text string) (*url.URL, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" ||
+		parsed.User != nil {
+		return nil, fmt.Errorf("%s: must be an http or https URL without a user name", name)
+	}
+	return parsed, nil
+}
+
+// webhookSecrets returns the secrets of the variable (separated by commas, without surrounding spaces) and of the file
+// (one per line, unchanged).
 func webhookSecrets(variable, file string) ([]string, error) {
 	var secrets []string
 	for part := range strings.SplitSeq(variable, ",") {

@@ -25,7 +25,8 @@ import (
 const (
 	webhookSecret  = "a secret of 32 characters or more"
 	anotherSecret  = "another secret, with a comma in it"
-	webhookPayload = `{"id":"evt_1","type":"order.created","storeId":"sto_1","timestamp":"2026-03-14T12:00:00.000Z","data":{"totalMinor":1900}}`
+	webhookPayload = `{"id":"evt_1","type":"order.created","storeId":"sto_1",` +
+		`"timestamp":"2026-03-14T12:00:00.000Z","data":{"totalMinor":1900}}`
 )
 
 func writeFile(t *testing.T, name string, content []byte) string {
@@ -40,26 +41,26 @@ func writeFile(t *testing.T, name string, content []byte) string {
 // listener is a running `comanda listen`.
 type listener struct {
 	url  string
-	stop func() (code int, stdout, stderr string) // as Ctrl-C does
+	stop func() (code int, stdout, stderr string) // has the effect of Ctrl-C
 }
 
-// startListen runs the command at a free port and waits until it listens.
+// startListen runs the command on a free port and waits until it listens.
 func startListen(t *testing.T, environ map[string]string, args ...string) listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var out bytes.Buffer
-	complaints, writer := io.Pipe()
+	stderr, writer := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, append([]string{"listen", "--addr", "127.0.0.1:0"}, args...), environ, os.Stdin, &out, writer)
 		writer.Close()
 	}()
-	reader := bufio.NewReader(complaints)
+	reader := bufio.NewReader(stderr)
 	first, err := reader.ReadString('\n')
-	address, ok := strings.CutPrefix(strings.TrimSuffix(first, "; Ctrl-C ends it\n"), "listening on ")
+	address, ok := strings.CutPrefix(strings.TrimSuffix(first, "; press Ctrl-C to stop\n"), "listening on ")
 	if err != nil || !ok {
 		cancel()
-		t.Fatalf("%q, %v", first, err)
+		t.Fatalf("first line of stderr: %q, %v, want the address", first, err)
 	}
 	return listener{address, func() (int, string, string) {
 		cancel()
@@ -68,7 +69,7 @@ func startListen(t *testing.T, environ map[string]string, args ...string) listen
 	}}
 }
 
-// sendWebhook posts the payload signed with a secret.
+// sendWebhook posts the payload, signed with the secret, and returns the status of the response.
 func sendWebhook(t *testing.T, client *http.Client, url, secret string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(webhookPayload))
@@ -88,17 +89,20 @@ func sendWebhook(t *testing.T, client *http.Client, url, secret string) int {
 
 func TestListen(t *testing.T) {
 	t.Parallel()
-	lended := httptest.NewTLSServer(nil) // for its certificate and for a client that trusts it
-	t.Cleanup(lended.Close)
-	certificate := lended.TLS.Certificates[0]
+	tlsServer := httptest.NewTLSServer(nil) // provides a certificate and a client that trusts it
+	t.Cleanup(tlsServer.Close)
+	certificate := tlsServer.TLS.Certificates[0]
 	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certFile := writeFile(t, "tls.crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}))
+	certBlock := &pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}
+	certFile := writeFile(t, "tls.crt", pem.EncodeToMemory(certBlock))
 	keyFile := writeFile(t, "tls.key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	local := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
-	t.Cleanup(local.Close)
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(target.Close)
 
 	for name, test := range map[string]struct {
 		environ map[string]string
@@ -108,15 +112,23 @@ func TestListen(t *testing.T) {
 		status  int
 	}{
 		"http": {
-			map[string]string{secretVariable: webhookSecret}, []string{"--http"}, "http://", []string{webhookSecret}, 204,
+			map[string]string{secretVariable: webhookSecret}, []string{"--http"}, "http://", []string{webhookSecret},
+			204,
 		},
 		"https, several secrets": {
 			map[string]string{secretVariable: "and this is the first one of them, " + webhookSecret + ","},
-			[]string{"--cert", certFile, "--key", keyFile, "--secret-file", writeFile(t, "secrets", []byte("\n"+anotherSecret+"\r\n"))},
+			[]string{
+				"--cert", certFile, "--key", keyFile,
+				"--secret-file", writeFile(t, "secrets", []byte("\n"+anotherSecret+"\r\n")),
+			},
 			"https://", []string{webhookSecret, anotherSecret, "and this is the first one of them"}, 204,
 		},
-		"forwarding": {
-			nil, []string{"--http", "--json", "--forward", local.URL + "/inbox", "--secret-file", writeFile(t, "secrets", []byte(webhookSecret))},
+		"forward": {
+			nil,
+			[]string{
+				"--http", "--json", "--forward", target.URL + "/inbox",
+				"--secret-file", writeFile(t, "secrets", []byte(webhookSecret)),
+			},
 			"http://", []string{webhookSecret}, 202,
 		},
 	} {
@@ -124,31 +136,34 @@ func TestListen(t *testing.T) {
 			t.Parallel()
 			l := startListen(t, test.environ, test.args...)
 			if !strings.HasPrefix(l.url, test.scheme) {
-				t.Errorf("it listens on %s", l.url)
+				t.Errorf("the address is %s, want scheme %s", l.url, test.scheme)
 			}
 			var want []int
 			for _, secret := range test.secrets {
-				if status := sendWebhook(t, lended.Client(), l.url+"/hook", secret); status != test.status {
-					t.Errorf("answered %d, want %d", status, test.status)
+				if status := sendWebhook(t, tlsServer.Client(), l.url+"/hook", secret); status != test.status {
+					t.Errorf("status %d, want %d", status, test.status)
 				}
 				want = append(want, test.status)
 			}
-			if status := sendWebhook(t, lended.Client(), l.url, "no secret that is known to anybody"); status != http.StatusUnauthorized {
-				t.Errorf("a forgery: answered %d", status)
+			status := sendWebhook(t, tlsServer.Client(), l.url, "a secret that is configured nowhere")
+			if status != http.StatusUnauthorized {
+				t.Errorf("forged request: status %d, want 401", status)
 			}
-			code, out, complaints := l.stop()
-			if lines := strings.Count(out, "\n"); code != 0 || lines != len(want)+1 || strings.Count(complaints, "\n") != 1 {
-				t.Errorf("%d: %s%s", code, out, complaints)
+			code, out, errors := l.stop()
+			if lines := strings.Count(out, "\n"); code != 0 || lines != len(want)+1 ||
+				strings.Count(errors, "\n") != 1 {
+				t.Errorf("exit status %d, output %q, errors %q, want 0, %d lines and 1 line",
+					code, out, errors, len(want)+1)
 			}
 			for _, secret := range test.secrets {
-				if strings.Contains(out+complaints, secret) {
-					t.Errorf("a secret was printed: %s%s", out, complaints)
+				if strings.Contains(out+errors, secret) {
+					t.Errorf("the output contains a secret: %s%s", out, errors)
 				}
 			}
 			if !strings.Contains(out, "order.created") || !strings.Contains(out, "the signature does not match") {
-				t.Errorf("printed %s", out)
+				t.Errorf("output %q, want the event's type and the reason of the refusal", out)
 			}
-			if name == "forwarding" {
+			if name == "forward" {
 				var statuses []int
 				for line := range strings.Lines(out) {
 					var one struct{ Status int }
@@ -158,7 +173,7 @@ func TestListen(t *testing.T) {
 					statuses = append(statuses, one.Status)
 				}
 				if diff := cmp.Diff(append(want, 401), statuses); diff != "" {
-					t.Error(diff)
+					t.Errorf("statuses in the JSON lines (-want +got):\n%s", diff)
 				}
 			}
 		})
@@ -169,40 +184,48 @@ func TestListen(t *testing.T) {
 		environ map[string]string
 		args    []string
 		code    int
-		why     string
+		message string
 	}{
-		"no secret":            {nil, []string{"--http"}, 1, "there is no secret"},
-		"an empty variable":    {map[string]string{secretVariable: " , "}, []string{"--http"}, 1, "there is no secret"},
-		"a short secret":       {map[string]string{secretVariable: webhookSecret + ",tooshort"}, []string{"--http"}, 1, "secret 2 of 2 has fewer than 32 characters"},
-		"no secret file":       {good, []string{"--http", "--secret-file", "/nowhere"}, 1, "--secret-file: open /nowhere"},
-		"a secret as argument": {good, []string{"--http", webhookSecret}, 2, "usage"},
-		"a secret as flag":     {good, []string{"--http", "--secret", webhookSecret}, 2, "usage"},
-		"nothing":              {good, nil, 2, "usage"},
-		"half of a pair":       {good, []string{"--cert", certFile}, 2, "usage"},
-		"the other half":       {good, []string{"--key", keyFile}, 2, "usage"},
-		"http and https":       {good, []string{"--http", "--cert", certFile, "--key", keyFile}, 2, "usage"},
-		"http and half":        {good, []string{"--http", "--cert", certFile}, 2, "usage"},
-		"a wrong pair":         {good, []string{"--cert", keyFile, "--key", certFile}, 1, "--cert, --key:"},
-		"http for everybody":   {good, []string{"--http", "--addr", ":0"}, 1, "can be reached from elsewhere"},
-		"no address":           {good, []string{"--http", "--addr", "nonsense"}, 1, "--addr:"},
-		"forward to a path":    {good, []string{"--http", "--forward", "/inbox"}, 1, "--forward:"},
-		"forward to a file":    {good, []string{"--http", "--forward", "file:///inbox"}, 1, "--forward:"},
-		"forward with a login": {good, []string{"--http", "--forward", "http://me:password@localhost/"}, 1, "--forward:"},
+		"no secret":      {nil, []string{"--http"}, 1, "no secret was given"},
+		"empty variable": {map[string]string{secretVariable: " , "}, []string{"--http"}, 1, "no secret was given"},
+		"short secret": {
+			map[string]string{secretVariable: webhookSecret + ",tooshort"}, []string{"--http"}, 1,
+			"secret 2 of 2 has fewer than 32 characters",
+		},
+		"no secret file": {
+			good, []string{"--http", "--secret-file", "/nowhere"}, 1, "--secret-file: open /nowhere",
+		},
+		"secret as argument":     {good, []string{"--http", webhookSecret}, 2, "usage"},
+		"secret as flag":         {good, []string{"--http", "--secret", webhookSecret}, 2, "usage"},
+		"no arguments":           {good, nil, 2, "set COMANDA_API_KEY to follow events"},
+		"certificate only":       {good, []string{"--cert", certFile}, 2, "usage"},
+		"key only":               {good, []string{"--key", keyFile}, 2, "usage"},
+		"http and https":         {good, []string{"--http", "--cert", certFile, "--key", keyFile}, 2, "usage"},
+		"http and certificate":   {good, []string{"--http", "--cert", certFile}, 2, "usage"},
+		"swapped files":          {good, []string{"--cert", keyFile, "--key", certFile}, 1, "--cert, --key:"},
+		"http on all interfaces": {good, []string{"--http", "--addr", ":0"}, 1, "is not a loopback address"},
+		"invalid address":        {good, []string{"--http", "--addr", "nonsense"}, 1, "--addr:"},
+		"forward to a path":      {good, []string{"--http", "--forward", "/inbox"}, 1, "--forward:"},
+		"forward to a file":      {good, []string{"--http", "--forward", "file:///inbox"}, 1, "--forward:"},
+		"forward with password": {
+			good, []string{"--http", "--forward", "http://me:password@localhost/"}, 1, "--forward:",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, complaints bytes.Buffer
-			code := run(t.Context(), append([]string{"listen"}, test.args...), test.environ, os.Stdin, &out, &complaints)
-			why := test.why
-			if why == "usage" {
-				why = usage
+			var out, errors bytes.Buffer
+			code := run(t.Context(), append([]string{"listen"}, test.args...), test.environ, os.Stdin, &out, &errors)
+			want := test.message
+			if want == "usage" {
+				want = usage
 			}
-			if code != test.code || out.Len() > 0 || !strings.Contains(complaints.String(), why) {
-				t.Errorf("%d: %s%s", code, &out, &complaints)
+			if code != test.code || out.Len() > 0 || !strings.Contains(errors.String(), want) {
+				t.Errorf("exit status %d, output %q, errors %q, want %d, no output and %q",
+					code, &out, &errors, test.code, want)
 			}
 			for _, secret := range []string{webhookSecret, "tooshort", "password@"} {
-				if strings.Contains(complaints.String(), secret) {
-					t.Errorf("a secret was printed: %s", &complaints)
+				if strings.Contains(errors.String(), secret) {
+					t.Errorf("the errors contain a secret: %s", &errors)
 				}
 			}
 		})

@@ -1,7 +1,9 @@
-// Command comanda is the production program: the API, the workers, the schema.
+// Command comanda is the production program. Its subcommands run the API and the workers, migrate the schema and
+// perform administrative tasks.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,33 +14,59 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	_ "time/tzdata" // stores have time zones, and an image may have none
+	_ "time/tzdata" // stores have time zones, and container images may lack the database
 
 	"github.com/caarlos0/env/v11"
 	"github.com/rs/zerolog"
 
+	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/boot"
 )
 
-const usage = `comanda: restaurant ordering with webhooks that arrive
+const usage = `comanda: restaurant ordering with reliable webhooks
 
-  comanda serve                     answer the REST API
-  comanda worker                    deliver events
-  comanda migrate up|down|status    change the database's schema, as its owner; down takes back
-                                    what the last up did, and what is kept in its tables
+  comanda init [--base-url URL] [FILE]
+                                    write new secrets for docker-compose.yml to .env or another file
+                                    that does not exist yet; "-" is the standard output
+  comanda serve                     run the REST API and the dashboard
+  comanda worker                    run the workflows and deliver events
+  comanda migrate up|down|status    migrate the database schema, as its owner; down reverts the
+                                    last up and deletes the data of the tables that it created
   comanda admin create-platform-admin --email ADDRESS --name NAME
-                                    let somebody administer the platform; the password is
-                                    asked for, or read from standard input
+                                    create a platform administrator; the command prompts for the
+                                    password, or reads it from standard input
+  comanda admin reset-password --email ADDRESS
+                                    print a link with which a user or a platform administrator
+                                    chooses a new password once, within an hour
+  comanda admin disable-user|enable-user|end-sessions --email ADDRESS
+                                    disable a user or a platform administrator, undo that, or end
+                                    all sessions; effective from the next request
+  comanda admin reset-otp --email ADDRESS
+                                    switch off the one-time passwords of a user
+  comanda admin reseal              seal all secrets in the database again with the first key of
+                                    COMANDA_SECRET_KEYS, and print which keys can be removed; all
+                                    processes must already have the first key, in any place
   comanda listen --http | --cert FILE --key FILE [--addr 127.0.0.1:8099]
                  [--secret-file FILE] [--forward URL] [--json]
-                                    verify and print webhooks that arrive, and pass them on to
-                                    a URL; the secrets come from COMANDA_WEBHOOK_SECRET,
-                                    separated by commas, or are the lines of a file
-  comanda health                    exit with 0 if the process on COMANDA_ADMIN_LISTEN is ready
-  comanda version                   say which build this is
+                                    receive, verify and print webhooks, and forward them to a
+                                    URL; the secrets are in COMANDA_WEBHOOK_SECRET, separated by
+                                    commas, or in a file, one per line
+  comanda listen [--api-key KEY] [--url https://localhost:8443] [--forward URL]
+                 [--events TYPE,TYPE] [--secret-file FILE] [--ca-file FILE] [--json]
+                                    follow the events of a store without a webhook, print them, and
+                                    forward them to a URL, signed as a webhook; the key needs the
+                                    scope webhooks:manage and is better in COMANDA_API_KEY, because
+                                    other users of the machine can see arguments
+  comanda trigger [--api-key KEY] [--url https://localhost:8443] [--ca-file FILE] TYPE
+                                    cause an event in the sandbox of a test key, which needs the
+                                    scopes write:orders and write:products; without a type, list the
+                                    types
+  comanda health                    exit with 0 if the process at COMANDA_ADMIN_LISTEN is ready; if it
+                                    is not set, check the API and the worker on this machine
+  comanda version                   print the version, the commit and its date
 
-Settings come from the environment; README.md lists them. Any number of serve and
-worker processes run side by side. SIGTERM lets what is under way finish.
+The configuration comes from environment variables, which README.md lists. You can run any number
+of serve and worker processes. On SIGTERM, a process finishes its current work and exits.
 `
 
 func main() {
@@ -47,12 +75,12 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], env.ToMap(os.Environ()), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run returns the exit status: 0, 1 for a failure, 2 for a command line that makes no sense.
+// run executes the command and returns the exit status: 0 for success, 1 for a failure, 2 for an invalid command line.
 func run(ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer) int {
 	err := command(ctx, args, environ, stdin, stdout, stderr)
 	switch {
 	case errors.Is(err, errUsage):
-		fmt.Fprint(stderr, usage)
+		fmt.Fprintf(stderr, "%s\ncomanda: %v\n", usage, err)
 		return 2
 	case err != nil:
 		fmt.Fprintln(stderr, "comanda:", err)
@@ -61,9 +89,18 @@ func run(ctx context.Context, args []string, environ map[string]string, stdin *o
 	return 0
 }
 
-var errUsage = errors.New("usage")
+// errUsage makes the program print its usage.
+var errUsage = errors.New("invalid arguments; the commands are above")
 
-func command(ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer) error {
+func command(
+	ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer,
+) error {
+	if len(args) > 0 && (args[0] == "admin" || args[0] == "migrate") { // boot.Load reads the files of serve and worker
+		var err error
+		if environ, err = boot.ReadFiles(environ); err != nil {
+			return err
+		}
+	}
 	switch strings.Join(args, " ") {
 	case "serve":
 		return start(ctx, environ, boot.API, stderr)
@@ -71,8 +108,14 @@ func command(ctx context.Context, args []string, environ map[string]string, stdi
 		return start(ctx, environ, boot.Worker, stderr)
 	case "health":
 		return boot.Health(ctx, environ)
+	case "admin reseal":
+		return boot.Reseal(ctx, environ["DATABASE_URL"], app.NewSecret(environ["COMANDA_SECRET_KEYS"]), stdout)
 	case "version":
-		fmt.Fprintln(stdout, version())
+		build, ok := debug.ReadBuildInfo()
+		if !ok {
+			return errors.New("the program was built without build information")
+		}
+		fmt.Fprint(stdout, describeBuild(build))
 		return nil
 	case "help", "-h", "--help":
 		fmt.Fprint(stdout, usage)
@@ -81,11 +124,23 @@ func command(ctx context.Context, args []string, environ map[string]string, stdi
 	if len(args) == 2 && args[0] == "migrate" && slices.Contains(boot.MigrateDirections(), args[1]) {
 		return boot.Migrate(ctx, environ["DATABASE_URL"], args[1], stdout)
 	}
+	if len(args) > 0 && args[0] == "init" {
+		return writeEnv(args[1:], stdout)
+	}
 	if len(args) > 2 && args[0] == "admin" && args[1] == "create-platform-admin" {
 		return createPlatformAdmin(ctx, args[2:], environ["DATABASE_URL"], stdin, stdout, stderr)
 	}
+	if len(args) > 1 && args[0] == "admin" && slices.Contains(boot.UserCommands(), args[1]) {
+		return administerUser(ctx, args[1], args[2:], environ, stdout)
+	}
+	if len(args) > 2 && args[0] == "admin" && args[1] == "reset-otp" {
+		return resetOTP(ctx, args[2:], environ["DATABASE_URL"], stdout)
+	}
 	if len(args) > 0 && args[0] == "listen" {
 		return receive(ctx, args[1:], environ, stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "trigger" {
+		return cause(ctx, args[1:], environ, stdout)
 	}
 	return errUsage
 }
@@ -99,19 +154,29 @@ func start(ctx context.Context, environ map[string]string, part boot.Part, stder
 	return boot.Run(ctx, config, log, nil)
 }
 
-// version is the module's version, else the commit that the program was built from.
+// version returns the version of the module, or "devel" if the program was not built from a release.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if !ok || build.Main.Version == "" || build.Main.Version == "(devel)" {
+		return "devel"
 	}
-	if v := build.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
+	return build.Main.Version
+}
+
+// describeBuild returns the version with the commit, the date of the commit (RFC 3339, UTC), the version of Go and the
+// platform, as far as the build recorded them.
+func describeBuild(build *debug.BuildInfo) string {
+	settings := map[string]string{}
 	for _, setting := range build.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
+		settings[setting.Key] = setting.Value
 	}
-	return "devel"
+	text := "comanda " + cmp.Or(build.Main.Version, "devel")
+	if commit := settings["vcs.revision"]; commit != "" {
+		text += "\ncommit " + commit
+		if settings["vcs.modified"] == "true" {
+			text += ", with changes"
+		}
+		text += "\ndate " + settings["vcs.time"]
+	}
+	return text + fmt.Sprintf("\n%s %s/%s\n", build.GoVersion, settings["GOOS"], settings["GOARCH"])
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// delivery names an order's event for one webhook.
+// delivery identifies a delivery by the order of its event and its webhook.
 type delivery struct {
 	order   app.OrderID
 	webhook int // number of the webhook in its stage
 }
 
-// arrivals records when the attempts of deliveries arrive.
+// arrivals records the arrival times of attempts.
 type arrivals struct {
 	lock  sync.Mutex
 	times map[delivery][]time.Time
-	last  time.Time // when a delivery arrived for the first time
-	tick  func()    // called for each delivery's first arrival
+	last  time.Time // of the latest first arrival of a delivery
+	tick  func()    // called at the first arrival of each delivery
 }
 
 func newArrivals(tick func()) *arrivals {
 	return &arrivals{times: map[delivery][]time.Time{}, tick: tick}
 }
 
-// record adds an arrival and returns its number among those of the delivery.
+// record adds an arrival and returns the number of the attempt within its delivery, from 1.
 func (a *arrivals) record(d delivery, at time.Time) (nth int) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -42,21 +42,21 @@ func (a *arrivals) record(d delivery, at time.Time) (nth int) {
 	return len(times)
 }
 
-// reset forgets all arrivals.
+// reset removes all arrivals.
 func (a *arrivals) reset() {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.times = map[delivery][]time.Time{}
 }
 
-// count returns how many deliveries have arrived, and when the last one did so first.
+// count returns the number of deliveries that have arrived, and the time of the latest first arrival.
 func (a *arrivals) count() (n int, last time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return len(a.times), a.last
 }
 
-// await waits until n deliveries have arrived and returns when the last one did so.
+// await waits until n deliveries have arrived and returns the time of the latest first arrival.
 func (a *arrivals) await(ctx context.Context, worker *harness.Process, n int) (last time.Time, err error) {
 	err = until(ctx, worker, fmt.Sprintf("%d deliveries have arrived", n), func() (bool, error) {
 		var arrived int
@@ -70,14 +70,14 @@ func (a *arrivals) await(ctx context.Context, worker *harness.Process, n int) (l
 	return last, nil
 }
 
-// of returns when the attempts of a delivery arrived.
+// of returns the arrival times of the attempts of a delivery.
 func (a *arrivals) of(d delivery) []time.Time {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return slices.Clone(a.times[d])
 }
 
-// beyond returns how many attempts came beyond the first n of each delivery.
+// beyond returns the number of attempts beyond the first n of each delivery.
 func (a *arrivals) beyond(n int) (repeated int) {
 	a.lock.Lock()
 	defer a.lock.Unlock()

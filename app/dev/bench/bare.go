@@ -34,7 +34,7 @@ type bareWorker struct {
 	runs    int
 }
 
-// bareRun asks a bare worker for a run of so many workflows, bareResult is its answer.
+// bareRun requests a run of n workflows from a bare worker. bareResult is its response.
 type (
 	bareRun    struct{ Run, Workflows int }
 	bareResult struct{ Seconds float64 } // from the first activity to the last
@@ -75,7 +75,7 @@ func (w *bareWorker) run(n int) (result bareResult, err error) {
 	return result, json.Unmarshal(w.lines.Bytes(), &result)
 }
 
-// bareLimit measures workflows that do nothing.
+// bareLimit measures workflows without any work.
 func bareLimit(ctx context.Context, b *bench, _ program) (result sample, err error) {
 	if b.bare == nil {
 		if b.bare, err = startBare(b.infra.Ready.TemporalAddress); err != nil {
@@ -107,11 +107,11 @@ func bareLimit(ctx context.Context, b *bench, _ program) (result sample, err err
 	}}, nil
 }
 
-// runBare is the bare worker's process. It answers each bareRun with a bareResult.
+// runBare is the process of the bare worker. It responds to each bareRun with a bareResult.
 func runBare(ctx context.Context, address string, in io.Reader, out io.Writer) error {
 	temporal, err := client.Dial(client.Options{
 		HostPort: address, Logger: temporallog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		// As Comanda's worker: without compression.
+		// No compression, as in Comanda's worker.
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}},
 	})
 	if err != nil {
@@ -120,7 +120,8 @@ func runBare(ctx context.Context, address string, in io.Reader, out io.Writer) e
 	defer temporal.Close()
 	w := worker.New(temporal, bareQueue, worker.Options{
 		MaxConcurrentWorkflowTaskExecutionSize: 4000, MaxConcurrentLocalActivityExecutionSize: 4000,
-		MaxConcurrentWorkflowTaskPollers: 8, LocalActivityWorkerOnly: true, StickyScheduleToStartTimeout: 2 * time.Second,
+		MaxConcurrentWorkflowTaskPollers: 8, LocalActivityWorkerOnly: true,
+		StickyScheduleToStartTimeout: 2 * time.Second,
 	})
 	ended := make(chan time.Time, bareStarters)
 	registerBare(w, ended)
@@ -145,12 +146,13 @@ func runBare(ctx context.Context, address string, in io.Reader, out io.Writer) e
 	}
 }
 
-// registerBare registers a workflow with one empty local activity. It reports the end of each.
+// registerBare registers a workflow with one empty local activity, whose end it reports.
 func registerBare(w worker.Worker, ended chan<- time.Time) {
 	empty := func(context.Context) error { return nil }
 	w.RegisterActivityWithOptions(empty, activity.RegisterOptions{Name: "Empty"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: 13 * time.Second})
+		options := workflow.LocalActivityOptions{StartToCloseTimeout: 13 * time.Second}
+		ctx = workflow.WithLocalActivityOptions(ctx, options)
 		if err := workflow.ExecuteLocalActivity(ctx, "Empty").Get(ctx, nil); err != nil {
 			return err
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// burstFactor is how many times as many deliveries the runs with bursts get: about as many times as
-// they are faster, so that all runs take about as long.
+// burstFactor multiplies the number of deliveries of runs with bursts. It is about their speed-up, so that all runs
+// take about the same time.
 const burstFactor = 6
 
 // burstSetting is auto or off.
 const burstSetting = "COMANDA_BURST"
 
-// startTimeout bounds the start of a program, stopTimeout its end.
+// startTimeout limits the start of a program, stopTimeout its graceful stop.
 const (
 	startTimeout = 2 * time.Minute
 	stopTimeout  = 30 * time.Second
@@ -33,7 +33,7 @@ type program struct {
 	harness.Programs
 	name    string // in the report
 	version string
-	bursts  bool // it knows bursts
+	bursts  bool // the version has bursts
 }
 
 // deliveries returns the size of a saturated run.
@@ -44,14 +44,14 @@ func (p program) deliveries(o options, strict bool) int {
 	return burstFactor * o.events
 }
 
-// bench holds everything that the cases share.
+// bench is the state that the cases share.
 type bench struct {
 	options
 	screen   *screen
 	dir      string
-	programs []program // this version, then the one to compare with
+	programs []program // this version, then the other version of -against
 
-	// The infrastructure, and everything that is connected to it. A dirty case is followed by a new one.
+	// The infrastructure and its connections. After a dirty case, both are replaced.
 	infra   *harness.Infra
 	infras  int // started so far
 	db      *persistence.DB
@@ -68,7 +68,9 @@ type bench struct {
 
 // newBench builds the programs and starts the infrastructure.
 func newBench(ctx context.Context, o options, stderr io.Writer) (b *bench, err error) {
-	b = &bench{options: o, screen: newScreen(stderr), results: newResults(), date: time.Now(), machine: describeMachine()}
+	b = &bench{
+		options: o, screen: newScreen(stderr), results: newResults(), date: time.Now(), machine: describeMachine(),
+	}
 	defer func() {
 		if err != nil {
 			b.close()
@@ -88,7 +90,7 @@ func newBench(ctx context.Context, o options, stderr io.Writer) (b *bench, err e
 	if err := b.addProgram(ctx, "this", built); err != nil {
 		return b, err
 	}
-	// A program that was built in a workspace does not know its version.
+	// A program that was built in a workspace does not contain its version.
 	if commit, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output(); err == nil {
 		b.programs[0].version = strings.TrimSpace(string(commit))
 	}
@@ -136,7 +138,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	return err
 }
 
-// stop ends the infrastructure.
+// stop stops the infrastructure.
 func (b *bench) stop() {
 	if b.bare != nil {
 		b.bare.close()
@@ -150,7 +152,7 @@ func (b *bench) stop() {
 	if b.infra != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		b.infra.Stop(ctx) // its data are not needed any more
+		b.infra.Stop(ctx) // its data is no longer needed
 	}
 	b.bare, b.emitter, b.db, b.infra = nil, nil, nil, nil
 }
@@ -161,8 +163,8 @@ func (b *bench) close() {
 	b.screen.clear()
 }
 
-// measure runs the cases: those that repeat, once per round, then the others. After a case that
-// fails it goes on with the next one. It returns an error if it cannot go on.
+// measure runs the repeated cases once per round, then the other cases. If a case fails, it continues with the next
+// one. It returns an error if it cannot continue.
 func (b *bench) measure(ctx context.Context, selected []benchCase) error {
 	fresh := true
 	for round := range b.rounds + 1 {
@@ -208,7 +210,7 @@ func (b *bench) runCase(ctx context.Context, c benchCase, p program, what string
 	return nil
 }
 
-// label names a program where there are two.
+// label returns the name of a program if there are two.
 func (b *bench) label(p program) string {
 	if len(b.programs) == 1 {
 		return ""
@@ -216,7 +218,7 @@ func (b *bench) label(p program) string {
 	return " (" + p.name + ")"
 }
 
-// startWorker starts a worker with settings beside the infrastructure's own.
+// startWorker starts a worker. settings override the environment of the infrastructure.
 func (b *bench) startWorker(
 	ctx context.Context, p program, strict bool, settings map[string]string,
 ) (*harness.Process, error) {
@@ -232,14 +234,14 @@ func (b *bench) startWorker(
 	return p.StartComanda(starting, b.infra, "worker", all)
 }
 
-// stopWorker ends a worker gracefully.
+// stopWorker stops a worker gracefully.
 func stopWorker(ctx context.Context, worker *harness.Process) error {
 	stopping, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	return worker.Stop(stopping)
 }
 
-// processes returns those whose CPU time is measured while a worker runs.
+// processes returns the processes whose CPU time is measured while a worker runs.
 func (b *bench) processes(worker int) (processes, error) {
 	return newProcesses(worker, b.infra.PID, b.emitter.session())
 }

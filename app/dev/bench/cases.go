@@ -10,33 +10,33 @@ import (
 
 // benchCase is one case of the report.
 type benchCase struct {
-	name    string // as -only selects it
-	title   string // as the report shows it
+	name    string // for -only
+	title   string // in the report
 	run     func(context.Context, *bench, program) (sample, error)
 	figures []figure
 
-	after    []string // cases that must have run before, beside those of which figures are ratios
-	shared   bool     // no program of ours takes part
-	once     bool     // it runs once, after all rounds
-	dirty    bool     // it leaves work behind: the next case gets new databases
-	onDemand bool     // it runs only if -only names it
+	after    []string // cases that must run before, in addition to those that ratios refer to
+	shared   bool     // independent of the measured program
+	once     bool     // runs once, after all rounds
+	dirty    bool     // leaves unfinished work: the next case gets new databases
+	onDemand bool     // runs only if -only names it
 }
 
-// figure is one number of a case. Its key finds it in the samples.
+// figure is one number of a case. key identifies it in the samples.
 type figure struct {
 	key, title string
-	over       string // the case by whose figure of the same key it is divided; "" = none
-	goal       goal   // of the ratio if there is one, otherwise of the figure
+	over       string // the figure is divided by the figure of the same key of this case; "" = no ratio
+	goal       goal   // for the ratio if there is one, otherwise for the figure
 }
 
 // sample is the outcome of one run of a case.
 type sample struct {
 	values map[string]float64
 	cpu    *cpu   // per delivery; nil = not measured
-	scale  *scale // of that case alone
+	scale  *scale // only of the case scale
 }
 
-// Keys of figures that several cases have.
+// Keys of figures that several cases share.
 const (
 	keyRate    = "perSecond"
 	keyCPU     = "cpuMsEach"
@@ -46,20 +46,20 @@ const (
 	keyMax     = "maxMs"
 )
 
-// bareName is the case that all ratios lead to.
+// bareName is the case to which all ratios refer, directly or through another case.
 const bareName = "bare"
 
 // distance is the delay in each direction between a worker and a remote Temporal.
 const distance = 15 * time.Millisecond
 
-// The latency goals hold where the bare limit is bareFast per second or more. They grow linearly
-// to twice as much where it is bareSlow.
+// The latency goals apply to machines whose bare limit is at least bareFast per second. They grow linearly up to twice
+// as much at a bare limit of bareSlow.
 const (
 	bareFast = 200
 	bareSlow = 80
 )
 
-// saturatedFigures are those of a run at full speed.
+// saturatedFigures returns the figures of a run at full speed.
 func saturatedFigures(over string, rate, cpu goal) []figure {
 	return []figure{
 		{key: keyRate, title: "deliveries/s", over: over, goal: rate},
@@ -68,10 +68,11 @@ func saturatedFigures(over string, rate, cpu goal) []figure {
 	}
 }
 
-// latencyFigures are those of the time from commit to arrival.
+// latencyFigures returns the figures of the time from commit to arrival.
 func latencyFigures(p50, p99 goal) []figure {
 	return []figure{
-		{key: keyP50, title: "p50 ms", goal: p50}, {key: keyP99, title: "p99 ms", goal: p99}, {key: keyMax, title: "max ms"},
+		{key: keyP50, title: "p50 ms", goal: p50}, {key: keyP99, title: "p99 ms", goal: p99},
+		{key: keyMax, title: "max ms"},
 	}
 }
 
@@ -102,10 +103,12 @@ func cases() []benchCase {
 			name: "remote", title: "bursts, Temporal behind 30 ms", run: load{delay: distance}.run,
 			figures: saturatedFigures("bursts", atLeast(0.8), goal{}),
 		}, {
-			name: "strict-remote", title: "strict mode, Temporal behind 30 ms", run: load{strict: true, delay: distance}.run,
+			name: "strict-remote", title: "strict mode, Temporal behind 30 ms",
+			run:     load{strict: true, delay: distance}.run,
 			figures: saturatedFigures("strict", atLeast(0.8), goal{}),
 		}, {
-			name: "latency", title: "commit to arrival of orders at a low rate", run: latency, after: []string{bareName},
+			name: "latency", title: "commit to arrival of orders at a low rate",
+			run: latency, after: []string{bareName},
 			figures: latencyFigures(atMost(10).onFastMachines(), atMost(40).onFastMachines()),
 		}, {
 			name: "loaded-latency", title: "commit to arrival at 80 % of the burst capacity",
@@ -121,7 +124,8 @@ func cases() []benchCase {
 			name: "tenants", title: "a tenant with 100 webhooks beside a tenant with one", run: tenants,
 			figures: []figure{
 				{key: keyUneven, title: "larger p50 / smaller p50", goal: atMost(1.5)},
-				{key: keyManyP50, title: "p50 ms of the tenant with 100"}, {key: keyOneP50, title: "p50 ms of the tenant with one"},
+				{key: keyManyP50, title: "p50 ms of the tenant with 100"},
+				{key: keyOneP50, title: "p50 ms of the tenant with one"},
 			},
 		}, {
 			name: "dead-letter", title: "503 until the dead letter (six attempts)", run: deadLetters,
@@ -137,7 +141,8 @@ func cases() []benchCase {
 				{key: "lastS", title: "last repetition, s after the next worker's start"},
 			},
 		}, {
-			name: "isolation", title: "a healthy webhook beside one that hangs", once: true, dirty: true, run: isolation,
+			name: "isolation", title: "a healthy webhook beside one that hangs",
+			once: true, dirty: true, run: isolation,
 			figures: isolationFigures(),
 		}, {
 			name: "retries", title: "others' retries beside a neighbour whose retries hang",
@@ -175,7 +180,7 @@ func selectCases(all []benchCase, only string) ([]benchCase, error) {
 			continue
 		}
 		if !slices.ContainsFunc(all, func(c benchCase) bool { return c.name == name }) {
-			return nil, fmt.Errorf("-only: there is no case %q; the cases are %s", name, caseNames(false))
+			return nil, fmt.Errorf("-only: unknown case %q; the cases are %s", name, caseNames(false))
 		}
 		wanted[name] = true
 	}
@@ -194,7 +199,7 @@ func selectCases(all []benchCase, only string) ([]benchCase, error) {
 	return slices.DeleteFunc(all, func(c benchCase) bool { return !wanted[c.name] }), nil
 }
 
-// needs returns the cases that must have run before.
+// needs returns the cases that must run before this one.
 func (c benchCase) needs() []string {
 	needed := slices.Clone(c.after)
 	for _, f := range c.figures {

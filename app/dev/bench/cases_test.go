@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// A case is compared with earlier cases only, and by figures that both have.
-func TestCasesNeedEarlierOnes(t *testing.T) {
+// TestCasesReferToEarlierCases checks that ratios refer only to earlier cases, and to figures that both cases have.
+func TestCasesReferToEarlierCases(t *testing.T) {
 	t.Parallel()
 	keys := map[string][]string{}
 	for _, c := range cases() {
 		if _, twice := keys[c.name]; twice {
-			t.Errorf("there are two cases %q", c.name)
+			t.Errorf("name %q: got two cases, want one", c.name)
 		}
 		for _, needed := range c.needs() {
 			if _, earlier := keys[needed]; !earlier {
-				t.Errorf("%s needs %s, which is not earlier", c.name, needed)
+				t.Errorf("%s needs %s, which does not run earlier", c.name, needed)
 			}
 		}
 		keys[c.name] = []string{}
@@ -38,20 +38,22 @@ func TestSelectCases(t *testing.T) {
 		"loaded-latency, remote": "bare,bursts,remote,loaded-latency",
 		"crash":                  "crash",
 	} {
-		selected, err := selectCases(cases(), only)
-		if err != nil {
-			t.Errorf("-only %s: %v", only, err)
-		}
-		if got := names(selected); got != want {
-			t.Errorf("-only %s selects %s instead of %s", only, got, want)
-		}
+		t.Run(only, func(t *testing.T) {
+			selected, err := selectCases(cases(), only)
+			if err != nil {
+				t.Errorf("got error %v, want none", err)
+			}
+			if got := names(selected); got != want {
+				t.Errorf("-only %s: got %s, want %s", only, got, want)
+			}
+		})
 	}
 	if _, err := selectCases(cases(), "strict,unknown"); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
-		t.Errorf("an unknown case is refused with %v", err)
+		t.Errorf("unknown case: got error %v, want one that names it", err)
 	}
 	everything, err := selectCases(cases(), "")
 	if err != nil || names(everything)+","+caseNames(true) != strings.ReplaceAll(caseNames(false), ", ", ",") {
-		t.Errorf("without -only there are %s, %v", names(everything), err)
+		t.Errorf("without -only: got %s and error %v, want all cases", names(everything), err)
 	}
 }
 
@@ -85,7 +87,8 @@ func TestGoals(t *testing.T) {
 	} {
 		goal := test.goal.on(test.bare)
 		if goal.String() != test.text || goal.reached(test.figure) != test.reached {
-			t.Errorf("%s where bare gives %v: %v is reached: %v", goal, test.bare, test.figure, goal.reached(test.figure))
+			t.Errorf("%s with bare limit %v: figure %v reaches the goal: %v",
+				goal, test.bare, test.figure, goal.reached(test.figure))
 		}
 	}
 }

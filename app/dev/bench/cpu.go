@@ -14,11 +14,11 @@ type owner int
 
 const (
 	ownerService  owner = iota // the worker, or the bare worker
-	ownerSQL                   // PostgreSQL's sessions of the service
+	ownerSQL                   // PostgreSQL sessions of the service
 	ownerTemporal              // the Temporal server
 	ownerPostgres              // all other processes of PostgreSQL
 	ownerBench                 // this process: the receivers, the emitter and the proxies
-	ownerEmitter               // PostgreSQL's session of the emitter
+	ownerEmitter               // PostgreSQL session of the emitter
 	owners
 )
 
@@ -29,23 +29,23 @@ type cpu struct {
 	Temporal float64 `json:"temporal"`
 	Postgres float64 `json:"postgres"` // for Temporal, and its background processes
 
-	// Not counted as a cost of deliveries.
+	// Not part of the cost of deliveries.
 	Bench   float64 `json:"bench"`   // receivers, emitter, proxies
 	Emitter float64 `json:"emitter"` // of PostgreSQL for the emitter
 }
 
-// counted says in the report which processes a figure includes.
+// counted is the explanation of the counted processes in the report.
 const counted = "CPU ms each: the worker, its PostgreSQL sessions, the Temporal server and all other PostgreSQL\n" +
 	"processes, from the commit of the events until all of them are idle again. Not counted: the receivers,\n" +
 	"the emitter and the proxies (bench) and the emitter's PostgreSQL session. No API runs."
 
-// sum is the CPU time of all processes that count.
+// sum returns the CPU time of all counted processes.
 func (c cpu) sum() float64 { return c.Service + c.SQL + c.Temporal + c.Postgres }
 
-// own is Comanda's part of the work, on top of a worker that runs bare workflows.
+// own returns the CPU time that Comanda adds to that of a worker with bare workflows.
 func (c cpu) own(bare cpu) float64 { return c.Service - bare.Service + c.SQL }
 
-// plus returns c with factor times another time added.
+// plus returns the sum of c and another time multiplied by a factor.
 func (c cpu) plus(other cpu, factor float64) cpu {
 	return cpu{
 		Service: c.Service + factor*other.Service, SQL: c.SQL + factor*other.SQL,
@@ -57,11 +57,10 @@ func (c cpu) plus(other cpu, factor float64) cpu {
 // times returns c multiplied by a factor.
 func (c cpu) times(factor float64) cpu { return cpu{}.plus(c, factor) }
 
-// serviceRole is the role that the service logs in with. It is part of the titles of PostgreSQL's
-// processes.
+// serviceRole is the login role of the service. The titles of PostgreSQL's processes contain it.
 const serviceRole = "comanda"
 
-// clocks are the CPU times of processes since their start, by their ids.
+// clocks are the CPU times of processes since their start, by process id.
 type clocks map[int]clock
 
 type clock struct {
@@ -69,12 +68,12 @@ type clock struct {
 	ms    float64
 }
 
-// processes are those whose clocks are read.
+// processes are the processes whose CPU times are read.
 type processes struct {
 	single     map[*process.Process]owner
 	postmaster *process.Process
 	emitter    int           // PostgreSQL's session of the emitter
-	sessions   map[int]owner // of PostgreSQL's processes, as far as they are known
+	sessions   map[int]owner // owners of PostgreSQL's processes, as far as known
 }
 
 // newProcesses finds the processes: the worker or the bare worker, and the infrastructure, which
@@ -101,13 +100,13 @@ func newProcesses(service, infra, emitter int) (processes, error) {
 		}
 	}
 	if p.postmaster == nil {
-		return p, errors.New("the infrastructure has no PostgreSQL")
+		return p, errors.New("the infrastructure has no PostgreSQL process")
 	}
 	return p, nil
 }
 
-// clocks reads the clocks of all processes. The time of PostgreSQL's ended processes stands under the
-// negative id of the postmaster.
+// clocks reads the CPU times of all processes. The time of PostgreSQL's ended processes has the negative id of the
+// postmaster as its key.
 func (p processes) clocks() (clocks, error) {
 	c := clocks{}
 	for one, whose := range p.single {
@@ -162,7 +161,7 @@ func (c clocks) since(before clocks) cpu {
 		spent[now.owner] += now.ms - before[id].ms // 0 for a process that did not run yet
 	}
 	for id, then := range before {
-		if _, runs := c[id]; !runs { // its whole time is now among that of the ended processes
+		if _, runs := c[id]; !runs { // its time is now part of that of the ended processes
 			spent[ownerPostgres] -= then.ms
 		}
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// crash kills a worker while attempts wait for their responses and starts another one. It counts the
-// attempts that come twice.
+// crash kills a worker while attempts wait for their responses and starts another one. It counts repeated attempts.
 func crash(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
@@ -55,7 +54,7 @@ func crash(ctx context.Context, b *bench, p program) (sample, error) {
 	return sample{values: s.repeated(events, started)}, stopWorker(ctx, worker)
 }
 
-// arrive sends as many events as attempts are to be in flight and waits until n have arrived in all.
+// arrive commits one event for each attempt in flight and waits until n deliveries have arrived in total.
 func (s *stage) arrive(ctx context.Context, worker *harness.Process, n int) error {
 	if _, err := s.b.emitter.commit(ctx, newEvents(s.tenants, s.b.inFlight), nil); err != nil {
 		return err

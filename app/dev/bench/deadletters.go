@@ -59,7 +59,8 @@ func deadLetters(ctx context.Context, b *bench, p program) (sample, error) {
 	}
 	each := after.since(before).times(1 / float64(n))
 	return sample{cpu: &each, values: map[string]float64{
-		keyCPU: each.sum(), keyRate: float64(n) / took.Seconds(), keyDoubled: float64(s.arrivals.beyond(deadLetterAttempts)),
+		keyCPU: each.sum(), keyRate: float64(n) / took.Seconds(),
+		keyDoubled: float64(s.arrivals.beyond(deadLetterAttempts)),
 	}}, stopWorker(ctx, worker)
 }
 

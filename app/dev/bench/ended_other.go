@@ -2,5 +2,5 @@
 
 package main
 
-// endedChildren is not known on this system: the time of ended processes is missing in the report.
+// endedChildren is not supported on this system: the report omits the time of ended processes.
 func endedChildren(int) (float64, error) { return 0, nil }

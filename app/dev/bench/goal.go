@@ -5,15 +5,15 @@ import "fmt"
 // goal is the target of a figure. The zero goal is no target.
 type goal struct {
 	limit       float64
-	upper       bool // the figure is to be at most the limit, otherwise at least
+	upper       bool // the figure must be at most the limit, otherwise at least
 	set         bool
-	fastMachine bool // the limit holds on fast machines and grows on slower ones, see allowance
+	fastMachine bool // the limit applies to fast machines and grows on slower ones, see allowance
 }
 
 func atLeast(limit float64) goal { return goal{limit: limit, set: true} }
 func atMost(limit float64) goal  { return goal{limit: limit, upper: true, set: true} }
 
-// onFastMachines returns a goal that slower machines reach with a higher figure.
+// onFastMachines returns the goal with a limit that grows on slower machines.
 func (g goal) onFastMachines() goal {
 	g.fastMachine = true
 	return g
@@ -38,7 +38,7 @@ func allowance(bare float64) float64 {
 	return 1 + (bareFast-bare)/(bareFast-bareSlow)
 }
 
-// reached reports whether a figure is as good as the goal.
+// reached reports whether a figure reaches the goal.
 func (g goal) reached(figure float64) bool {
 	if g.upper {
 		return figure <= g.limit
@@ -46,7 +46,7 @@ func (g goal) reached(figure float64) bool {
 	return figure >= g.limit
 }
 
-// String returns the goal as the report shows it, "" for none.
+// String returns the goal for the report, "" if there is none.
 func (g goal) String() string {
 	switch {
 	case !g.set:

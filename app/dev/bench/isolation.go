@@ -15,7 +15,7 @@ var spans = [...]struct{ key, title string }{
 	{"known", "from then on"},
 }
 
-// Figures of the isolation case, beside those of the spans.
+// Figures of the isolation case, in addition to those of the spans.
 const (
 	keyKnownP50 = "knownOverUndisturbedP50"
 	keyKnownP99 = "knownOverUndisturbedP99"
@@ -32,8 +32,8 @@ func isolationFigures() []figure {
 		figure{key: keyKnownP99, title: "p99, last / undisturbed"})
 }
 
-// isolation measures healthy webhooks alone, then beside a neighbour whose events are committed all
-// together and whose receiver never responds.
+// isolation measures healthy webhooks alone, then beside a neighbour whose receiver never responds and whose events are
+// committed in one transaction.
 func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
@@ -41,7 +41,8 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	}
 	defer s.close()
 	healthy := s.tenants
-	hanging, err := newReceiver(s.certificate, newArrivals(func() {}), accept) // the stage's log is the healthy ones'
+	// A separate record of arrivals: the stage records only those of healthy webhooks.
+	hanging, err := newReceiver(s.certificate, newArrivals(func() {}), accept)
 	if err != nil {
 		return sample{}, err
 	}
@@ -93,14 +94,15 @@ func (s *stage) disturb(ctx context.Context, worker *harness.Process, neighbour 
 	return until(ctx, worker, "the neighbour's first attempt has timed out", s.timedOut(ctx, neighbour))
 }
 
-// timedOut reports whether an attempt of a tenant has ended, which only a timeout ends.
+// timedOut reports whether an attempt of a tenant has ended. Only a timeout ends it.
 func (s *stage) timedOut(ctx context.Context, t *tenant) func() (bool, error) {
 	var ids []app.SubscriptionID
 	for _, w := range t.webhooks {
 		ids = append(ids, w.id)
 	}
 	return func() (ended bool, err error) {
-		err = s.b.emitter.scan(ctx, &ended, "SELECT EXISTS (SELECT FROM attempts WHERE subscription_id = ANY ($1))", ids)
+		const query = "SELECT EXISTS (SELECT FROM attempts WHERE subscription_id = ANY ($1))"
+		err = s.b.emitter.scan(ctx, &ended, query, ids)
 		return ended, err
 	}
 }

@@ -19,13 +19,13 @@ const (
 // keyIdle is the CPU time of idle processes in ms per second.
 const keyIdle = "idleMsPerSecond"
 
-// distribution is that of times from commit to arrival, in milliseconds.
+// distribution is the distribution of times from commit to arrival, in milliseconds.
 type distribution struct {
 	Count         int
 	P50, P99, Max float64
 }
 
-// distributionOf sorts the times. There must be at least one.
+// distributionOf returns the distribution of times. It sorts times, which must not be empty.
 func distributionOf(ms []float64) distribution {
 	slices.Sort(ms)
 	return distribution{len(ms), ms[len(ms)/2], ms[len(ms)*99/100], ms[len(ms)-1]}
@@ -35,16 +35,16 @@ func (d distribution) values() map[string]float64 {
 	return map[string]float64{keyP50: d.P50, keyP99: d.P99, keyMax: d.Max}
 }
 
-// delaysOf returns the distribution of the times of the events that were committed in a period.
+// delaysOf returns the distribution of the times of events that were committed in a period.
 func (s *stage) delaysOf(events []sent, from, to time.Time) (distribution, error) {
 	ms := s.arrivals.delays(events, from, to)
 	if len(ms) == 0 {
-		return distribution{}, errors.New("no event was committed while latency was measured")
+		return distribution{}, errors.New("no event was committed during the measurement")
 	}
 	return distributionOf(ms), nil
 }
 
-// steady measures the latency of a stream for as long as -pace says, and returns its events.
+// steady measures the latency of a stream for the duration of -pace, and returns its events.
 func (s *stage) steady(ctx context.Context, worker *harness.Process, events *stream) (distribution, error) {
 	defer events.cancel()
 	if err := pause(ctx, streamLead); err != nil {
@@ -86,8 +86,7 @@ func latency(ctx context.Context, b *bench, p program) (sample, error) {
 	return sample{values: d.values()}, stopWorker(ctx, worker)
 }
 
-// loadedLatency measures events at a high rate: loadedShare of what the program delivered at full
-// speed, as far as that is known in this round.
+// loadedLatency measures events at loadedShare of the program's burst capacity, as measured in this round if possible.
 func loadedLatency(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
@@ -116,8 +115,7 @@ func loadedLatency(ctx context.Context, b *bench, p program) (sample, error) {
 	return sample{values: values}, stopWorker(ctx, worker)
 }
 
-// lowRate measures the CPU time per delivery at a low rate. What the idle processes use in the same
-// time is subtracted.
+// lowRate measures the CPU time per delivery at a low rate, without the CPU time of idle processes.
 func lowRate(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {

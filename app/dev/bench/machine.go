@@ -16,16 +16,16 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// machine is where the figures were measured. A field that is not known is empty.
+// machine describes the machine of the measurement. Unknown fields are empty.
 type machine struct {
 	CPU    string  `json:"cpu"`
 	Cores  int     `json:"cores"`
 	Memory float64 `json:"memoryGiB"`
 	System string  `json:"system"`
-	Load   float64 `json:"loadAtStart"` // average of the last minute; more than 0 disturbs
+	Load   float64 `json:"loadAtStart"` // average of the last minute; other load distorts the figures
 }
 
-// versions are those of everything that was measured.
+// versions are the versions of the measured programs.
 type versions struct {
 	Comanda        string `json:"comanda"`
 	Previous       string `json:"previous,omitempty"`
@@ -52,7 +52,7 @@ func describeMachine() machine {
 	return m
 }
 
-// describeVersions asks the running servers.
+// describeVersions reads the versions from the running servers and programs.
 func (b *bench) describeVersions(ctx context.Context) (v versions, err error) {
 	v = versions{Comanda: b.programs[0].version, Go: runtime.Version(), TemporalSDK: temporal.SDKVersion}
 	if len(b.programs) > 1 {

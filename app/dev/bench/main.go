@@ -1,6 +1,5 @@
-// Program bench measures deliveries against the real programs, beside the bare limit of the same
-// Temporal server in the same run: as many eagerly started workflows with one empty local
-// activity each.
+// Program bench measures deliveries with the real programs. In the same run it measures the bare limit of the same
+// Temporal server: eagerly started workflows with one empty local activity each.
 package main
 
 import (
@@ -28,7 +27,7 @@ type options struct {
 	pace, within           time.Duration
 	only, profile, against string
 	json                   bool
-	// Of the Temporal server, 0 = its default; see temporaldev.Tuning.
+	// Settings of the Temporal server, 0 = its default; see temporaldev.Tuning.
 	visibilityRPS, partitions int
 }
 
@@ -60,8 +59,8 @@ func (o options) tuning() map[string]string {
 	}
 }
 
-// setQuick sets the flags that the command line does not set to tiny sizes: every case runs, and no
-// figure means anything.
+// setQuick sets the flags that the command line does not set to tiny sizes. Every case runs, but the figures are
+// meaningless.
 func setQuick() error {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -78,13 +77,14 @@ func setQuick() error {
 	return nil
 }
 
-// gcPercent keeps the garbage collector of this process from running often: it shares the processors
-// with the measured programs.
+// gcPercent makes the garbage collector of this process run rarely, because this process shares the processors with the
+// measured programs.
 const gcPercent = 800
 
 func main() {
 	var o options
-	flag.IntVar(&o.events, "n", 1200, "`deliveries` per round of the bare and strict runs; bursts get six times as many")
+	flag.IntVar(&o.events, "n", 1200,
+		"`deliveries` per round of the bare and strict runs; bursts get six times as many")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows medians")
 	flag.IntVar(&o.stores, "stores", 10, "stores among which the events are spread")
 	flag.IntVar(&o.rate, "rate", 20, "events per second of the cases at a low rate")
@@ -99,10 +99,11 @@ func main() {
 		caseNames(false)+"; default: all except "+caseNames(true))
 	flag.StringVar(&o.against, "against", "", "`program`: a comanda of another version, measured as a second baseline")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile of the worker in the last saturated run")
-	flag.IntVar(&o.visibilityRPS, "visibility-rps", 0, "visibility polls per `second` of a Temporal shard; 0: the default")
+	flag.IntVar(&o.visibilityRPS, "visibility-rps", 0,
+		"visibility polls per `second` of a Temporal shard; 0: as in dev")
 	flag.IntVar(&o.partitions, "partitions", 0, "`partitions` of each task queue; 0: the Temporal server's default")
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
-	quick := flag.Bool("quick", false, "tiny sizes, to see that the cases work; flags that are given hold")
+	quick := flag.Bool("quick", false, "use tiny sizes to check that the cases work; other flags override them")
 	bare := flag.String("bare", "", "internal: run bare workflows on the Temporal server at this `address`")
 	flag.Parse()
 
@@ -127,8 +128,8 @@ func main() {
 	}
 }
 
-// run measures the selected cases and prints the report. A case that fails is part of the report
-// and makes run fail in the end.
+// run measures the selected cases and prints the report. The report includes failed cases, and run returns their
+// errors.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err := o.check(); err != nil {
 		return err

@@ -21,12 +21,12 @@ import (
 // receiver is an HTTPS server that records arrivals and responds immediately, except while it hangs.
 // The path of a webhook is its number.
 //
-// It shares the processors with the measured programs, so it must be cheap: it reads the one form of
-// request that Comanda sends, and finds the order in the body without decoding it.
+// It shares the processors with the measured programs, so it must be cheap: it reads only the form of request that
+// Comanda sends, and finds the order in the body without decoding it.
 type receiver struct {
 	listener net.Listener
 	arrivals *arrivals
-	respond  func(nth int) int // status of a delivery's n-th attempt
+	respond  func(nth int) int // returns the status of a delivery's n-th attempt
 	hang     atomic.Pointer[chan struct{}]
 
 	lock  sync.Mutex
@@ -37,7 +37,7 @@ type receiver struct {
 func accept(int) int { return http.StatusNoContent }
 func refuse(int) int { return http.StatusServiceUnavailable }
 
-// acceptRetries refuses the first attempt of each delivery.
+// acceptRetries rejects the first attempt of each delivery.
 func acceptRetries(nth int) int {
 	if nth == 1 {
 		return http.StatusServiceUnavailable
@@ -73,7 +73,7 @@ func (r *receiver) accept() {
 	}
 }
 
-// keep notes a connection, unless the receiver is closed.
+// keep registers a connection, unless the receiver is closed.
 func (r *receiver) keep(conn net.Conn) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -85,7 +85,7 @@ func (r *receiver) keep(conn net.Conn) bool {
 	return true
 }
 
-// serve responds to the requests of a connection, one after another.
+// serve responds to the requests of a connection in order.
 func (r *receiver) serve(conn net.Conn) {
 	defer func() {
 		conn.Close()
@@ -154,13 +154,13 @@ func orderIn(body []byte) (app.OrderID, bool) {
 	return app.OrderID(body[i : i+length]), true
 }
 
-// hold makes the receiver hang: from now on requests get no response until release.
+// hold makes the receiver hang: requests get no response until release.
 func (r *receiver) hold() {
 	held := make(chan struct{})
 	r.hang.Store(&held)
 }
 
-// release responds to the requests that wait, and to later ones immediately.
+// release responds to the waiting requests, and to later ones immediately.
 func (r *receiver) release() {
 	released := make(chan struct{})
 	close(released)
@@ -173,7 +173,7 @@ func (r *receiver) release() {
 	}
 }
 
-// close ends the receiver and its connections.
+// close closes the receiver and its connections.
 func (r *receiver) close() {
 	r.listener.Close()
 	r.lock.Lock()

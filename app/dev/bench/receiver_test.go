@@ -12,8 +12,8 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/localca"
 )
 
-// A receiver records each attempt once with its webhook, and responds as it is told to; while it hangs
-// it responds to nothing.
+// TestReceiver checks that a receiver records each attempt once with its webhook, responds with the configured status,
+// and does not respond while it hangs.
 func TestReceiver(t *testing.T) {
 	t.Parallel()
 	files, err := localca.Open(t.TempDir(), time.Now())
@@ -49,11 +49,11 @@ func TestReceiver(t *testing.T) {
 	made := newEvent(&tenant{store: "sto_1"})
 	for i, want := range []int{http.StatusServiceUnavailable, http.StatusNoContent} {
 		if got := post(7, string(made.Body)); got != want {
-			t.Errorf("attempt %d: %d instead of %d", i+1, got, want)
+			t.Errorf("attempt %d: got status %d, want %d", i+1, got, want)
 		}
 	}
 	if got := post(7, "no order"); got != http.StatusBadRequest {
-		t.Errorf("a body without an order: %d", got)
+		t.Errorf("body without an order: got status %d, want 400", got)
 	}
 	r.hold()
 	responded := make(chan int)
@@ -65,14 +65,14 @@ func TestReceiver(t *testing.T) {
 	}
 	select {
 	case status := <-responded:
-		t.Errorf("a receiver that hangs responds with %d", status)
+		t.Errorf("a receiver that hangs: got status %d, want no response", status)
 	default:
 	}
 	r.release()
 	if got := <-responded; got != http.StatusServiceUnavailable {
-		t.Errorf("after the release: %d", got)
+		t.Errorf("after the release: got status %d, want 503", got)
 	}
 	if first := len(log.of(delivery{made.order, 7})); first != 2 || log.beyond(1) != 1 {
-		t.Errorf("%d attempts are recorded instead of 2, %d repeated", first, log.beyond(1))
+		t.Errorf("got %d recorded attempts, %d repeated; want 2", first, log.beyond(1))
 	}
 }

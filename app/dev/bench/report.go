@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// report is everything that was measured.
+// report is the result of all measurements.
 type report struct {
 	Date     time.Time    `json:"date"`
 	Machine  machine      `json:"machine"`
@@ -18,29 +18,29 @@ type report struct {
 	Rounds   int          `json:"rounds"`
 	Counted  string       `json:"counted"`
 	Notes    []string     `json:"notes,omitempty"`
-	Failures []string     `json:"failures,omitempty"` // of runs without figures
+	Failures []string     `json:"failures,omitempty"` // errors of runs without figures
 	Cases    []caseReport `json:"cases"`
 }
 
-// caseReport is one case, with one of the programs.
+// caseReport is the result of one case with one program.
 type caseReport struct {
 	Name    string         `json:"name"`
 	Title   string         `json:"title"`
-	Program string         `json:"program,omitempty"` // "" = the only one, or none of ours
+	Program string         `json:"program,omitempty"` // "" = the only program, or independent of it
 	Figures []figureReport `json:"figures"`
 	CPU     *cpu           `json:"cpuMsEach,omitempty"` // medians
 	Scale   *scale         `json:"scale,omitempty"`
 
-	own float64 // Comanda's part of the CPU time; 0 = not known
+	own float64 // CPU time that Comanda adds to bare workflows; 0 = not known
 }
 
-// figureReport is one figure: medians of the rounds.
+// figureReport is one figure, with medians of the rounds.
 type figureReport struct {
 	Name    string    `json:"name"`
 	Title   string    `json:"title"`
 	Value   float64   `json:"value"`
 	Rounds  []float64 `json:"rounds"`
-	Over    string    `json:"over,omitempty"` // the case that it is divided by
+	Over    string    `json:"over,omitempty"` // case of the divisor of the ratio
 	Ratio   float64   `json:"ratio,omitempty"`
 	Target  string    `json:"target,omitempty"`
 	Reached *bool     `json:"reached,omitempty"` // nil = no target
@@ -54,7 +54,7 @@ func newReport(b *bench, selected []benchCase, r results) report {
 	for _, p := range b.programs {
 		if !p.bursts {
 			out.Notes = append(out.Notes, fmt.Sprintf("The program %s (%s) has no bursts: "+
-				"its cases with bursts ran without, with %d deliveries.", p.name, p.version, b.events))
+				"its cases with bursts ran without them, with %d deliveries.", p.name, p.version, b.events))
 		}
 	}
 	for _, failure := range r.failures {
@@ -104,7 +104,7 @@ func newCaseReport(c benchCase, p program, r results, bare float64) caseReport {
 	return one
 }
 
-// title names a case and, where there are two, the program.
+// title returns the title of a case and, if there are two programs, the name of the program.
 func (c caseReport) title() string {
 	if c.Program == "" {
 		return c.Title

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A ratio is that of each round, a figure is judged by its ratio, and each program is compared with
-// its own runs and with the bare limit that both share.
+// TestReport checks that ratios are computed per round, that goals apply to ratios, and that each program is compared
+// with its own runs and with the shared bare limit.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	b := &bench{options: options{rounds: 3}, results: newResults(), programs: []program{
@@ -31,10 +31,10 @@ func TestReport(t *testing.T) {
 		"workflows/s 100 50–200", "strict mode (this)", "deliveries/s 90 50–160 0.90 × bare ≥ 0.85 yes",
 		"strict mode (previous)", "deliveries/s 50 40–100 0.50 × bare ≥ 0.85 NO",
 		"bare limit of the Temporal server 1.00 0.00 2.00 0.00 3.00",
-		"The program previous (v1) has no bursts: its cases with bursts ran without, with 0 deliveries.",
+		"The program previous (v1) has no bursts: its cases with bursts ran without them, with 0 deliveries.",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), line) {
-			t.Errorf("the report has no %q:\n%s", line, text.String())
+			t.Errorf("the report does not contain %q:\n%s", line, text.String())
 		}
 	}
 }
@@ -44,14 +44,18 @@ func rate(perSecond float64) sample {
 	return sample{values: map[string]float64{keyRate: perSecond, keyCPU: spent.sum()}, cpu: &spent}
 }
 
-// The time of a process that ends is not lost: it was added to that of the ended processes.
+// TestClocksSince checks that the time of an ended process is counted: it is part of that of the ended processes.
 func TestClocksSince(t *testing.T) {
 	t.Parallel()
 	const postmaster = 10
-	before := clocks{1: {ownerService, 100}, 11: {ownerSQL, 20}, 12: {ownerPostgres, 30}, -postmaster: {ownerPostgres, 5}}
-	now := clocks{1: {ownerService, 160}, 11: {ownerSQL, 25}, 13: {ownerPostgres, 4}, -postmaster: {ownerPostgres, 5 + 37}}
+	before := clocks{
+		1: {ownerService, 100}, 11: {ownerSQL, 20}, 12: {ownerPostgres, 30}, -postmaster: {ownerPostgres, 5},
+	}
+	now := clocks{
+		1: {ownerService, 160}, 11: {ownerSQL, 25}, 13: {ownerPostgres, 4}, -postmaster: {ownerPostgres, 5 + 37},
+	}
 	if got, want := now.since(before), (cpu{Service: 60, SQL: 5, Postgres: 7 + 4}); got != want {
-		t.Errorf("%+v instead of %+v", got, want)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -62,7 +66,7 @@ func TestDistribution(t *testing.T) {
 		ms = append(ms, float64(200-i))
 	}
 	if got, want := distributionOf(ms), (distribution{200, 101, 199, 200}); got != want {
-		t.Errorf("%+v instead of %+v", got, want)
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
@@ -70,11 +74,11 @@ func TestOrderIn(t *testing.T) {
 	t.Parallel()
 	made := newEvent(&tenant{store: "sto_1"})
 	if got, ok := orderIn(made.Body); !ok || got != made.order {
-		t.Errorf("%q, %v instead of %q in %s", got, ok, made.order, made.Body)
+		t.Errorf("got order %q, %v, want %q in %s", got, ok, made.order, made.Body)
 	}
 	for _, body := range []string{"", "ord_", `{"id":"ord_0123"}`} {
 		if got, ok := orderIn([]byte(body)); ok {
-			t.Errorf("there is %q in %q", got, body)
+			t.Errorf("got order %q in %q, want none", got, body)
 		}
 	}
 }

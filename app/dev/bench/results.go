@@ -5,10 +5,10 @@ import "slices"
 // results are the outcomes of all runs.
 type results struct {
 	samples  map[runKey][]sample // in the order of the rounds
-	failures []error             // of runs that are missing in the samples
+	failures []error             // errors of runs without samples
 }
 
-// runKey names the runs of a case with a program, "" if the case runs none of ours.
+// runKey identifies the runs of a case with a program, "" if the case is independent of the program.
 type runKey struct{ name, program string }
 
 func newResults() results { return results{samples: map[runKey][]sample{}} }
@@ -22,7 +22,7 @@ func (r results) add(c benchCase, p program, s sample) {
 	r.samples[key] = append(r.samples[key], s)
 }
 
-// of returns the samples of a case, of the program if it runs one.
+// of returns the samples of a case with a program.
 func (r results) of(name, program string) []sample {
 	if shared, ok := r.samples[runKey{name, ""}]; ok {
 		return shared
@@ -47,8 +47,8 @@ func (r results) median(name, program, key string) (value float64, ok bool) {
 	return median(values), true
 }
 
-// ratios returns a figure divided by that of another case: in each round if both ran in as many,
-// otherwise once, of the medians. It returns nil if one of them was not measured.
+// ratios returns a figure divided by that of another case: per round if both ran equally often, otherwise one ratio of
+// the medians. It returns nil if one of them was not measured.
 func (r results) ratios(name, over, program, key string) []float64 {
 	values, others := r.rounds(name, program, key), r.rounds(over, program, key)
 	switch {
@@ -91,7 +91,7 @@ func (r results) cpu(name, program string) (c cpu, ok bool) {
 	}, true
 }
 
-// median returns the median of values, of which there must be one.
+// median returns the median of values, which must not be empty.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

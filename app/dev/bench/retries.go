@@ -20,14 +20,14 @@ const (
 	otherRetries = 5
 	// hangLead is the time between the neighbour's last first attempt and its first retry.
 	hangLead = 3 * time.Second
-	// lateLimit is how late a retry may be until the measurement ends without it.
+	// lateLimit is the delay of a retry after which the measurement ends without it.
 	lateLimit = 2 * time.Minute
 )
 
-// retries measures how late other tenants' retries are made while a neighbour's retries hang. The
-// neighbour's deliveries fail at -retry-rate. Then its receiver begins to hang, and their retries
-// fall due at the same rate. The others' deliveries fail once during the same time, so that their
-// retries fall due among the neighbour's. A retry is due one delay after the first attempt.
+// retries measures the delay of other tenants' retries while a neighbour's retries hang. The neighbour's deliveries
+// fail at the rate of -retry-rate. Then its receiver begins to hang, and their retries fall due at the same rate. The
+// deliveries of the other tenants fail once during the same time, so that their retries fall due among those of the
+// neighbour. A retry is due one delay after the first attempt.
 func retries(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.newStage()
 	if err != nil {
@@ -38,7 +38,7 @@ func retries(ctx context.Context, b *bench, p program) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	seeding := time.Duration(float64(b.options.retries) / float64(b.retryRate) * float64(time.Second))
+	seeding := time.Duration(float64(b.retries) / float64(b.retryRate) * float64(time.Second))
 	delay := (seeding + hangLead).Round(time.Second)
 	worker, err := b.startWorker(ctx, p, false, map[string]string{"COMANDA_RETRY_SCHEDULE": delay.String() + ",24h"})
 	if err != nil {
@@ -74,8 +74,8 @@ func retries(ctx context.Context, b *bench, p program) (sample, error) {
 	return sample{values: values}, nil
 }
 
-// neighbourAndOthers opens the neighbour, whose receiver fails, and as many other tenants as -stores
-// says, whose receivers fail once per delivery.
+// neighbourAndOthers creates the neighbour, whose receiver fails, and -stores other tenants, whose receivers fail once
+// per delivery.
 func (s *stage) neighbourAndOthers(ctx context.Context) (neighbour *tenant, failing *receiver, err error) {
 	if failing, err = s.newReceiver(refuse); err != nil {
 		return nil, nil, err
@@ -95,8 +95,8 @@ func (s *stage) neighbourAndOthers(ctx context.Context) (neighbour *tenant, fail
 	return neighbour, failing, nil
 }
 
-// lateness waits for the second attempts of events and returns how late they were. An attempt that
-// does not come in time is as late as it is then.
+// lateness waits for the second attempts of events and returns their delays. An attempt that is still missing at the
+// end has the delay that it has reached by then.
 func (s *stage) lateness(ctx context.Context, events []sent, delay time.Duration) (map[string]float64, error) {
 	var late []float64
 	missing := 0
@@ -119,5 +119,7 @@ func (s *stage) lateness(ctx context.Context, events []sent, delay time.Duration
 		}
 	}
 	d := distributionOf(late)
-	return map[string]float64{keyLateP50: d.P50, keyLateP99: d.P99, keyLateMax: d.Max, keyMissing: float64(missing)}, nil
+	return map[string]float64{
+		keyLateP50: d.P50, keyLateP99: d.P99, keyLateMax: d.Max, keyMissing: float64(missing),
+	}, nil
 }

@@ -14,7 +14,7 @@ import (
 // keyHealthyRate is the rate of the deliveries to receivers that do not fail.
 const keyHealthyRate = "healthyPerSecond"
 
-// warmUpShare is the part of a run's deliveries that are sent before, as a divisor.
+// warmUpShare is the share of a run's deliveries that warm up the programs, as a divisor.
 const warmUpShare = 5
 
 // load is a saturated run: all events are committed together, and the worker delivers them as fast
@@ -22,7 +22,7 @@ const warmUpShare = 5
 type load struct {
 	strict  bool          // bursts are off
 	fanOut  int           // webhooks of each event; 0 = 1
-	failing bool          // one of ten receivers responds with 503, so that nothing there is delivered
+	failing bool          // one of ten receivers responds with 503 to every attempt
 	delay   time.Duration // in each direction between the worker and Temporal
 }
 
@@ -120,7 +120,7 @@ func (s *stage) healthy(events []event) (n int, last time.Time) {
 	return n, last
 }
 
-// profileTo writes a CPU profile of a process's next seconds to a file, none if that has no name.
+// profileTo writes a CPU profile of the next seconds of a process to a file, unless the file name is empty.
 func profileTo(ctx context.Context, process *harness.Process, file string) error {
 	if file == "" {
 		return nil

@@ -15,11 +15,11 @@ import (
 
 // scale is the cost of many deliveries that wait for a retry or a replay.
 type scale struct {
-	Steps   []scaleStep `json:"steps"` // fewer than planned if there was no time for more
+	Steps   []scaleStep `json:"steps"` // fewer than planned if the time was up
 	Queries []timed     `json:"queries"`
 }
 
-// scaleStep is measured each time that some more deliveries wait.
+// scaleStep is the measurement after more deliveries have begun to wait.
 type scaleStep struct {
 	Waiting  int     `json:"waiting"`
 	Seconds  float64 `json:"seconds"`   // since the beginning
@@ -38,14 +38,14 @@ const (
 	dispatched = 200
 )
 
-// timed is how long a query took, with a warm cache.
+// timed is the duration of a query with a warm cache.
 type timed struct {
 	Query string  `json:"query"`
 	Ms    float64 `json:"ms"`
 }
 
-// scaled lets deliveries fail until so many wait, most for their retry and the others as dead
-// letters, and measures the cost.
+// scaled makes deliveries fail until -scale of them wait, most for their retry and the others as dead letters, and
+// measures the cost.
 func scaled(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(refuse))
 	if err != nil {
@@ -54,11 +54,11 @@ func scaled(ctx context.Context, b *bench, p program) (sample, error) {
 	defer s.close()
 	result := &scale{}
 	began := time.Now()
-	dead := b.options.scale / deadLetterPart
+	dead := b.scale / deadLetterPart
 	if err := s.makeWait(ctx, p, result, began, "1ms", app.DeliveryDeadLetter, dead); err != nil {
 		return sample{}, err
 	}
-	if err := s.makeWait(ctx, p, result, began, "240h", app.DeliveryRetrying, b.options.scale-dead); err != nil {
+	if err := s.makeWait(ctx, p, result, began, "240h", app.DeliveryRetrying, b.scale-dead); err != nil {
 		return sample{}, err
 	}
 	healthy, err := b.spread(ctx, 1, all(accept))
@@ -83,8 +83,7 @@ func scaled(ctx context.Context, b *bench, p program) (sample, error) {
 	return sample{values: values, scale: result}, err
 }
 
-// makeWait lets n deliveries of all tenants fail, step by step, until they have come to rest in a
-// status or there is no time for more.
+// makeWait makes n deliveries of all tenants fail, in steps, until they have a status or the time is up.
 func (s *stage) makeWait(
 	ctx context.Context, p program, result *scale, began time.Time, schedule string, status app.DeliveryStatus, n int,
 ) error {
@@ -107,7 +106,7 @@ func (s *stage) makeWait(
 		return err
 	}
 	for waiting := 0; waiting < n && time.Since(began) < b.within; {
-		more := min(max(b.options.scale/scaleSteps, 1), n-waiting)
+		more := min(max(b.scale/scaleSteps, 1), n-waiting)
 		if _, err := b.emitter.commit(ctx, newEvents(s.tenants, more), nil); err != nil {
 			return err
 		}
@@ -119,7 +118,7 @@ func (s *stage) makeWait(
 			if rest, err = s.with(ctx, status); err != nil {
 				return err
 			}
-			b.screen.detail(fmt.Sprintf("%d of %d wait", already+rest, b.options.scale))
+			b.screen.detail(fmt.Sprintf("%d of %d wait", already+rest, b.scale))
 		}
 		now, err := processes.clocks()
 		if err != nil {
@@ -159,7 +158,10 @@ func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, e
 	}{
 		{"dispatch, no event waits", func() error { _, err := b.db.Dispatch(ctx, now, dispatched); return err }},
 		{"claim, nothing is queued", func() error { _, err := b.db.Claim(ctx, now, limits); return err }},
-		{"take over, nothing is abandoned", func() error { _, err := b.db.ClaimAbandoned(ctx, now, limits); return err }},
+		{"take over, nothing is abandoned", func() error {
+			_, err := b.db.ClaimAbandoned(ctx, now, limits)
+			return err
+		}},
 		{"deliveries", deliveries(app.DeliveryFilter{})},
 		{"deliveries of a type (none)", deliveries(app.DeliveryFilter{EventType: app.EventOrderCompleted})},
 		{"deliveries before those", deliveries(app.DeliveryFilter{To: &before})},
@@ -167,7 +169,7 @@ func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, e
 		{"deliveries, dead letters", deliveries(app.DeliveryFilter{Status: app.DeliveryDeadLetter})},
 		{"deliveries, queued (none)", deliveries(app.DeliveryFilter{Status: app.DeliveryQueued})},
 		{"attempts, first page", attempts(1)},
-		{"attempts, last page", attempts(max(waiting/b.options.stores/100, 1))},
+		{"attempts, last page", attempts(max(waiting/b.stores/100, 1))},
 	} {
 		const times = 5
 		var began time.Time
@@ -184,7 +186,7 @@ func (b *bench) queries(ctx context.Context, s *tenant, waiting int) ([]timed, e
 	return all, nil
 }
 
-// memory returns what a process has in memory, in MiB.
+// memory returns the resident memory of a process in MiB.
 func memory(pid int) (float64, error) {
 	p, err := process.NewProcess(int32(pid))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows the progress: a bar on a terminal, lines elsewhere.
+// screen shows the progress: a progress bar on a terminal, otherwise lines.
 type screen struct {
 	out io.Writer
 	bar *progressbar.ProgressBar // nil = no terminal
@@ -25,7 +25,7 @@ func newScreen(out io.Writer) *screen {
 	return s
 }
 
-// say shows what is being done.
+// say shows the current step.
 func (s *screen) say(text string) {
 	if s.bar != nil {
 		s.bar.Describe(text)
@@ -34,7 +34,7 @@ func (s *screen) say(text string) {
 	fmt.Fprintf(s.out, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }
 
-// detail shows something that changes often, on a terminal only.
+// detail shows a detail of the current step, only on a terminal.
 func (s *screen) detail(text string) {
 	if s.bar != nil {
 		s.bar.Describe(text)
@@ -48,7 +48,7 @@ func (s *screen) tick() {
 	}
 }
 
-// clear makes room for the report.
+// clear removes the progress bar before the report.
 func (s *screen) clear() {
 	if s.bar != nil {
 		s.bar.Finish()

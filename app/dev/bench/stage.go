@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// stage is the setting of one run: its own tenants with webhooks at its own receivers.
+// stage is the tenants, webhooks and receivers of one run.
 type stage struct {
 	b           *bench
 	certificate tls.Certificate
@@ -40,8 +40,8 @@ func (b *bench) newStage() (*stage, error) {
 	return &stage{b: b, certificate: certificate, arrivals: newArrivals(b.screen.tick)}, err
 }
 
-// spread returns a stage of as many tenants as -stores says, with a receiver for each of them. A
-// tenant has fanOut webhooks, each at another receiver as far as there are enough.
+// spread returns a stage of -stores tenants with one receiver each. A tenant has fanOut webhooks, each at a different
+// receiver if there are enough.
 func (b *bench) spread(ctx context.Context, fanOut int, respond func(i int) func(nth int) int) (*stage, error) {
 	s, err := b.newStage()
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) spread(ctx context.Context, fanOut int, respond func(i int) func
 	return s, nil
 }
 
-// all makes all receivers of a stage respond alike.
+// all gives all receivers of a stage the same behaviour.
 func all(respond func(nth int) int) func(int) func(nth int) int {
 	return func(int) func(nth int) int { return respond }
 }
@@ -85,7 +85,7 @@ func (s *stage) newReceiver(respond func(nth int) int) (*receiver, error) {
 	return r, err
 }
 
-// newTenant opens a website with a webhook at each of the receivers.
+// newTenant creates a website with a webhook at each of the receivers.
 func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error) {
 	s.b.websites++
 	now, domain, db := time.Now(), fmt.Sprintf("bench-%d.example", s.b.websites), s.b.db
@@ -98,7 +98,8 @@ func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error)
 	}
 	t := &tenant{store: stores[0]}
 	owner, err := db.CreateUser(ctx, now, persistence.NewUser{
-		Email: "owner@" + domain, Name: "Owner", PasswordHash: "-", Roles: map[app.StoreID]app.Role{t.store: app.RoleOwner},
+		Email: "owner@" + domain, Name: "Owner", PasswordHash: "-",
+		Roles: map[app.StoreID]app.Role{t.store: app.RoleOwner},
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error)
 	}
 	t.view = session.Stores[0].StoreViews[0].ID
 	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
-	product, err := db.CreateProduct(ctx, now, t.store, pizza, nil, nil)
+	product, err := db.CreateProduct(ctx, now, t.store, pizza, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error 
 		created, err := s.b.db.CreateSubscription(ctx, time.Now(), t.store, app.Actor{}, app.NewSubscription{
 			URL: r.url(s.webhooks), Events: []app.EventType{app.EventOrderCreated},
 			Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
-		}, nil, nil)
+		}, nil)
 		if err != nil {
 			return err
 		}
@@ -134,8 +135,8 @@ func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error 
 	return nil
 }
 
-// warmUp sends n events, waits for their first attempts and until the processes are idle. Then
-// connections are open, receivers are known and caches are filled. It returns the processes.
+// warmUp commits n events and waits for their first attempts and until the processes are idle. Connections are then
+// open, receivers count as quick, and caches are filled. It returns the processes.
 func (s *stage) warmUp(ctx context.Context, worker *harness.Process, n int) (processes, error) {
 	p, err := s.b.processes(worker.PID)
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// streamTick is the shortest time between two commits of a stream: events of a higher rate are
-	// committed several at once.
+	// streamTick is the shortest time between two commits of a stream. At a higher rate, one commit contains several
+	// events.
 	streamTick = 10 * time.Millisecond
-	// streamShortfall is the part of its rate that a stream may fall short of.
+	// streamShortfall is the allowed shortfall of a stream, as a fraction of its rate.
 	streamShortfall = 0.05
-	// streamLead is how long a stream runs before its events count.
+	// streamLead is the time before the events of a stream count.
 	streamLead = 2 * time.Second
 )
 
-// stream commits events at a steady rate, whatever becomes of them.
+// stream commits events at a steady rate, regardless of their deliveries.
 type stream struct {
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
@@ -54,8 +54,8 @@ func startStream(
 	return s
 }
 
-// stop ends the stream and returns its events. It fails if the stream did not keep its rate: then
-// the emitter was measured.
+// stop ends the stream and returns its events. It returns an error if the stream fell behind its rate, because the
+// figures would then measure the emitter.
 func (s *stream) stop() ([]sent, error) {
 	s.cancel()
 	s.stopped.Wait()

@@ -15,7 +15,7 @@ const (
 // manyWebhooks is the number of webhooks of the large tenant, the most that a store can have.
 const manyWebhooks = 100
 
-// tenants measures two tenants that commit equally many deliveries together, at full speed: one with
+// tenants measures two tenants that commit the same number of deliveries concurrently, at full speed: one with
 // manyWebhooks webhooks, one with a single webhook.
 func tenants(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.newStage()
@@ -53,8 +53,7 @@ func tenants(ctx context.Context, b *bench, p program) (sample, error) {
 	}}, stopWorker(ctx, worker)
 }
 
-// manyAndOne opens a tenant with manyWebhooks webhooks and one with a single webhook, at a receiver of
-// its own.
+// manyAndOne creates a tenant with manyWebhooks webhooks, and one with a single webhook at a separate receiver.
 func (s *stage) manyAndOne(ctx context.Context) (many, one *tenant, err error) {
 	for range s.b.stores + 1 {
 		if _, err := s.newReceiver(accept); err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// waitLimit is how long a run may take until the bench gives it up.
+	// waitLimit is the time after which a run is aborted.
 	waitLimit = 10 * time.Minute
-	// pollEvery is how often a condition is checked. Times are taken where they occur, not here.
+	// pollEvery is the time between two checks of a condition. It does not affect the measured times.
 	pollEvery = 20 * time.Millisecond
 )
 

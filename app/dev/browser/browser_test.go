@@ -1,5 +1,4 @@
-// Package browser tests the dashboard in a real browser against the real programs. What is
-// clicked and looked at stands in api/dashboard/e2e.
+// Package browser tests the dashboard in a real browser with the real programs. The scripts are in api/dashboard/e2e.
 package browser
 
 import (
@@ -11,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/demo"
 	"github.com/comanda-dev/comanda/app/dev/harness"
@@ -30,21 +32,25 @@ var screenshots = flag.String("screenshots", "", "write screenshots of all pages
 
 const dashboard = "../../../api/dashboard"
 
-// World is what the scripts are told.
+// World is the input of the scripts.
 type World struct {
-	API         string       `json:"api"`
-	Hasty       string       `json:"hasty"`    // another API, whose access tokens expire at once
-	Control     string       `json:"control"`  // POST /stop and /start end and start API
-	Receiver    string       `json:"receiver"` // below it, webhook receivers that answer with the status in their path, or as /hostile does
-	Busy        Busy         `json:"busy"`
-	Users       []demo.User  `json:"users"`
-	Stores      []demo.Store `json:"stores"`
-	Chromium    string       `json:"chromium"`
-	Screenshots string       `json:"screenshots,omitempty"`
+	API     string `json:"api"`
+	Hasty   string `json:"hasty"`   // another API, whose access tokens expire after three seconds
+	Mailing string `json:"mailing"` // another API, which sends emails
+	Inbox   string `json:"inbox"`   // GET ?to=ADDRESS returns the newest link in an email from Mailing
+	Control string `json:"control"` // POST /stop and /start stop and start API
+	// Receiver is the base URL of webhook receivers that respond with the status in their path. /hostile responds with
+	// HTML and scripts, and /forward/PORT forwards to a program of a script.
+	Receiver      string       `json:"receiver"`
+	Busy          Busy         `json:"busy"`
+	Users         []demo.User  `json:"users"`
+	PlatformAdmin demo.Account `json:"platformAdmin"`
+	Stores        []demo.Store `json:"stores"`
+	Chromium      string       `json:"chromium"`
+	Screenshots   string       `json:"screenshots,omitempty"`
 }
 
-// TestDashboard starts everything and has the scripts look at it. They need Node, Chromium
-// and what `npm ci` installs.
+// TestDashboard starts all programs and runs the scripts. They need Node, Chromium and `npm ci` in api/dashboard.
 func TestDashboard(t *testing.T) {
 	node, chromium := program(t, "node"), program(t, "chromium", "chromium-browser", "google-chrome")
 	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
@@ -57,18 +63,19 @@ func TestDashboard(t *testing.T) {
 		must(t, err)
 		w.Screenshots = dir
 	}
-	told := filepath.Join(t.TempDir(), "world.json")
+	input := filepath.Join(t.TempDir(), "world.json")
 	text, err := json.Marshal(w.World)
 	must(t, err)
-	must(t, os.WriteFile(told, text, 0o600))
+	must(t, os.WriteFile(input, text, 0o600))
 	scripts, err := filepath.Glob(filepath.Join(dashboard, "e2e", "*.test.mjs"))
 	must(t, err)
 	for _, script := range scripts {
 		name := filepath.Base(script)
 		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
-			run := exec.CommandContext(t.Context(), node, "--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name))
+			args := []string{"--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name)}
+			run := exec.CommandContext(t.Context(), node, args...)
 			run.Dir = dashboard
-			run.Env = append(os.Environ(), "COMANDA_WORLD="+told, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
+			run.Env = append(os.Environ(), "COMANDA_WORLD="+input, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
 			out, err := run.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
@@ -78,7 +85,7 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// program returns the path of the first program of those names that is installed.
+// program returns the path of the first installed program of these names.
 func program(t *testing.T, names ...string) string {
 	t.Helper()
 	for _, name := range names {
@@ -98,7 +105,7 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// world is the running programs.
+// world holds the running programs.
 type world struct {
 	World
 	programs harness.Programs
@@ -128,12 +135,22 @@ func start(t *testing.T) *world {
 	must(t, err)
 	seeded, err := demo.Seed(ctx, demo.Options{DatabaseURL: env["DATABASE_URL"], Keyring: keyring, Now: time.Now})
 	must(t, err)
-	w.Users, w.Stores = seeded.Users, seeded.Stores
+	w.Users, w.PlatformAdmin, w.Stores = seeded.Users, seeded.PlatformAdmin, seeded.Stores
 
 	w.Receiver = receiver(t, env)
 	w.Busy = busy(ctx, t, env, keyring, w.Stores[len(w.Stores)-1].StoreID, w.Receiver+"/204")
 
-	worker, err := programs.StartComanda(ctx, w.infra, "worker", map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"})
+	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
+	must(t, err)
+	mails := smtptest.New(t, smtptest.Config{Certificate: &certificate})
+	w.Mailing = w.serve(t, ctx, map[string]string{"COMANDA_SMTP_URL": mails.URL()}).url
+	web := httptest.NewServer(inbox(mails))
+	t.Cleanup(web.Close)
+	w.Inbox = web.URL
+
+	worker, err := programs.StartComanda(ctx, w.infra, "worker", map[string]string{
+		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_SMTP_URL": mails.URL(), "COMANDA_BASE_URL": w.Mailing,
+	})
 	must(t, err)
 	t.Cleanup(worker.Kill)
 	hasty := w.serve(t, ctx, map[string]string{"COMANDA_ACCESS_TOKEN_TTL": "3s"})
@@ -158,7 +175,12 @@ func (w *world) serve(t *testing.T, ctx context.Context, settings map[string]str
 	t.Helper()
 	address, err := harness.FreeAddress()
 	must(t, err)
-	all := map[string]string{"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address, "COMANDA_AUTH_RATE_LIMIT": "1000"} // all log in from here
+	all := map[string]string{
+		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address,
+		"COMANDA_AUTH_RATE_LIMIT": "1000", // all scripts log in from one address
+		"COMANDA_API_RATE":        "1000",
+		"COMANDA_API_BURST":       "1000",
+	}
 	for name, value := range settings {
 		all[name] = value
 	}
@@ -177,7 +199,7 @@ func (w *world) serve(t *testing.T, ctx context.Context, settings map[string]str
 	return s
 }
 
-// ServeHTTP ends the server as a crash would, and starts it again at the same address.
+// ServeHTTP kills the server (POST /stop), or starts it again at the same address (POST /start).
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -194,26 +216,32 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// receiver starts webhook receivers; the answers of /hostile would like to be more than text.
+// receiver starts the webhook receivers and returns their base URL. The response of /hostile contains HTML and scripts,
+// which the dashboard must show as text. /forward/PORT terminates TLS for a program of a script.
 func receiver(t *testing.T, env map[string]string) string {
 	t.Helper()
 	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
 	must(t, err)
-	answers := http.NewServeMux()
-	answers.HandleFunc("/hostile", func(w http.ResponseWriter, _ *http.Request) {
+	responses := http.NewServeMux()
+	responses.HandleFunc("/hostile", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("X-Hostile", "<img src=x onerror=hacked()>")
 		w.WriteHeader(http.StatusBadRequest)
 		io.WriteString(w, "<script>hacked()</script><img src=x onerror=hacked()>")
 	})
-	answers.HandleFunc("/{status}", func(w http.ResponseWriter, r *http.Request) {
+	responses.HandleFunc("/forward/{port}", func(w http.ResponseWriter, r *http.Request) {
+		proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + r.PathValue("port")})
+		proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // a program may have ended
+		proxy.ServeHTTP(w, r)
+	})
+	responses.HandleFunc("/{status}", func(w http.ResponseWriter, r *http.Request) {
 		status, err := strconv.Atoi(r.PathValue("status"))
 		if err != nil {
 			status = http.StatusNotFound
 		}
 		w.WriteHeader(status)
 	})
-	server := httptest.NewUnstartedServer(answers)
+	server := httptest.NewUnstartedServer(responses)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()

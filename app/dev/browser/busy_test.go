@@ -9,43 +9,55 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// Busy is a webhook with very many attempts.
+// Busy is a webhook with thousands of attempts.
 type Busy struct {
 	StoreID   app.StoreID        `json:"storeId"`
 	WebhookID app.SubscriptionID `json:"webhookId"`
 	Attempts  int                `json:"attempts"`
-	Failed    int                `json:"failed"` // of these; each was followed by a success
+	Failed    int                `json:"failed"` // of these; a delivered attempt followed each
 }
 
-// busy subscribes a receiver to a store and makes as if it had been sent something each
-// minute of the last days, a third of it of each of three types.
-func busy(ctx context.Context, t *testing.T, env map[string]string, keyring app.Keyring, store app.StoreID, url string) Busy {
+// busy creates a webhook of a store, and records of one delivery per minute of the last days, with three event types in
+// turn.
+func busy(
+	ctx context.Context, t *testing.T, env map[string]string, keyring app.Keyring, store app.StoreID, url string,
+) Busy {
 	t.Helper()
 	db, err := persistence.Open(persistence.Config{URL: env["DATABASE_URL"], MaxConns: 2, Sealer: keyring.Sealer()})
 	must(t, err)
 	defer db.Close()
 	now := time.Now()
 	webhook, err := db.CreateSubscription(ctx, now, store, app.Actor{}, app.NewSubscription{
-		URL: url, Events: []app.EventType{app.EventOrderCreated, app.EventOrderCompleted, app.EventPaymentSucceeded}, Secret: app.NewSecret("a secret that is long enough to be one"),
-	}, nil, nil)
+		URL: url, Secret: app.NewSecret("a secret of more than 32 characters"),
+		Events: []app.EventType{app.EventOrderCreated, app.EventOrderCompleted, app.EventPaymentSucceeded},
+	}, nil)
 	must(t, err)
 	const deliveries = 9_000
 	_, err = db.System().DB.ExecContext(ctx, `
 		WITH one AS (
-			SELECT lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 19, '0') AS n, at, 'evt_' || to_char(n, 'FM000000000') AS event, (ARRAY['order.created', 'order.completed', 'payment.succeeded'])[1 + n % 3] AS type,
+			SELECT lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0')
+					|| '7' || lpad(to_hex(n), 19, '0') AS n,
+				at, 'evt_' || to_char(n, 'FM000000000') AS event,
+				(ARRAY['order.created', 'order.completed', 'payment.succeeded'])[1 + n % 3] AS type,
 				n % 9 = 0 AS failed
 			FROM generate_series(1, $4::int) n, LATERAL (SELECT $3::timestamptz - n * interval '1 min' AS at) minute
 		), events AS (
-			INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at) SELECT event, $1, type, '{"data":{}}', at, at FROM one
+			INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
+			SELECT event, $1, type, '{"data":{}}', at, at FROM one
 		), sent AS (
-			INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, attempts, scheduled_for, created_at, started_at, ended_at)
-			SELECT 'dlv_' || n, $1, event, $2, type, 'delivered', 1 + failed::int, at, at, at, at + interval '30 s' FROM one
+			INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, attempts,
+				scheduled_for, created_at, started_at, ended_at)
+			SELECT 'dlv_' || n, $1, event, $2, type, 'delivered', 1 + failed::int,
+				at, at, at, at + interval '30 s' FROM one
 		)
-		INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status, status_code, response_time_ms, error, attempted_at)
-		SELECT 'att_' || n || '1', $1, 'dlv_' || n, $2, event, type, 1, CASE WHEN failed THEN 'failed' ELSE 'delivered' END,
+		INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+			status_code, response_time_ms, error, attempted_at)
+		SELECT 'att_' || n || '1', $1, 'dlv_' || n, $2, event, type, 1,
+			CASE WHEN failed THEN 'failed' ELSE 'delivered' END,
 			CASE WHEN failed THEN 503 ELSE 204 END, 12, CASE WHEN failed THEN 'HTTP 503' ELSE '' END, at FROM one
 		UNION ALL
-		SELECT 'att_' || n || '2', $1, 'dlv_' || n, $2, event, type, 2, 'delivered', 204, 12, '', at + interval '30 s' FROM one WHERE failed`,
+		SELECT 'att_' || n || '2', $1, 'dlv_' || n, $2, event, type, 2, 'delivered',
+			204, 12, '', at + interval '30 s' FROM one WHERE failed`,
 		store, webhook.ID, now, deliveries)
 	must(t, err)
 	return Busy{StoreID: store, WebhookID: webhook.ID, Attempts: deliveries + deliveries/9, Failed: deliveries / 9}

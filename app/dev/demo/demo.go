@@ -1,5 +1,5 @@
-// Package demo fills an installation with data to try it with: a restaurant with two stores and a menu, somebody to
-// log in as for every role, a customer, and another restaurant that must see nothing of the first.
+// Package demo creates demo data: a restaurant with two stores, a menu, a user of every role and a customer, and a
+// second, unrelated restaurant.
 package demo
 
 import (
@@ -14,13 +14,14 @@ import (
 
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/social"
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// Password is every demo user's.
+// Password is the password of all demo users.
 const Password = "comanda-demo-2026"
 
-// Demo is what there is to try.
+// Demo describes the demo data.
 type Demo struct {
 	Users         []User
 	Stores        []Store
@@ -29,7 +30,7 @@ type Demo struct {
 	Customer      Customer
 }
 
-// Account is what somebody logs in with.
+// Account holds the credentials of a login.
 type Account struct {
 	Email    string `json:"email"`
 	Password string `json:"password"`
@@ -55,21 +56,22 @@ type Store struct {
 	WebsiteID app.WebsiteID `json:"websiteId"`
 }
 
-// Options says where to put the demo.
+// Options selects the database and the settings of the demo data.
 type Options struct {
-	DatabaseURL string // of the product's login role
+	DatabaseURL string // with the product's login role
 	Keyring     app.Keyring
 	Now         func() time.Time
 
-	// ReceiverURL is subscribed to all events of the first store, signed with Secret; none if empty.
+	// ReceiverURL and Secret belong to the webhook of the first store, which selects all events; "" = no webhook.
 	ReceiverURL string
 	Secret      app.Secret
 
-	// APIKey is an earlier seed's. A database cannot tell it: without it, or when it is no longer good, there is a new one.
+	// APIKey is the key that an earlier seed returned; the database stores only its hash. Without a valid key, Seed
+	// creates a new one.
 	APIKey app.Secret
 }
 
-// Seed makes what the database lacks of the demo. What is there stays as it is, but for the receiver's URL and secret.
+// Seed creates the missing demo data. It changes existing data only to update the URL and the secret of the webhook.
 func Seed(ctx context.Context, o Options) (Demo, error) {
 	db, err := persistence.Open(persistence.Config{URL: o.DatabaseURL, MaxConns: 2, Sealer: o.Keyring.Sealer()})
 	if err != nil {
@@ -87,7 +89,7 @@ func Seed(ctx context.Context, o Options) (Demo, error) {
 	return s.seed(ctx)
 }
 
-// connect opens a connection that sees every store, for what persistence has no method for.
+// connect opens a connection that sees every store, for statements that persistence does not offer.
 func connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -101,7 +103,7 @@ type seeder struct {
 	Options
 	db   *persistence.DB
 	conn *pgx.Conn
-	hash func() (string, error) // Password's
+	hash func() (string, error) // hash of Password
 }
 
 func (s *seeder) seed(ctx context.Context) (Demo, error) {
@@ -110,6 +112,9 @@ func (s *seeder) seed(ctx context.Context) (Demo, error) {
 		stores, err := s.open(ctx, r)
 		if err != nil {
 			return Demo{}, fmt.Errorf("%s: %w", r.website.Name, err)
+		}
+		if err := s.offerSocial(ctx, stores[0].WebsiteID, r.website.Domain); err != nil {
+			return Demo{}, fmt.Errorf("client ids of %s: %w", r.website.Name, err)
 		}
 		users, err := s.hire(ctx, r.staff, stores)
 		if err != nil {
@@ -137,14 +142,14 @@ func (s *seeder) seed(ctx context.Context) (Demo, error) {
 	return demo, s.addUser(ctx, persistence.NewUser{Email: platformAdmin, Name: "Platform admin", PlatformRole: &role})
 }
 
-// open makes a website with its stores, or finds them.
+// open returns the stores of a restaurant and creates its website if it does not exist.
 func (s *seeder) open(ctx context.Context, r restaurant) ([]Store, error) {
 	_, _, err := s.db.CreateWebsite(ctx, s.Now(), r.website, r.stores...)
 	if err != nil && app.CodeOf(err) != app.CodeConflict {
 		return nil, err
 	}
-	rows, err := s.conn.Query(ctx, `SELECT s.id, s.name, s.website_id FROM stores s JOIN websites w ON w.id = s.website_id
-		WHERE w.domain = $1`, r.website.Domain)
+	rows, err := s.conn.Query(ctx, `SELECT s.id, s.name, s.website_id
+		FROM stores s JOIN websites w ON w.id = s.website_id WHERE w.domain = $1`, r.website.Domain)
 	if err != nil {
 		return nil, err
 	}
@@ -152,18 +157,33 @@ func (s *seeder) open(ctx context.Context, r restaurant) ([]Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var stores []Store // in the demo's order, without those that were added since
+	var stores []Store // in the order of the demo data, without stores that were added later
 	for _, store := range r.stores {
 		i := slices.IndexFunc(found, func(f Store) bool { return f.StoreName == store.Name })
 		if i < 0 {
-			return nil, fmt.Errorf("the store %q is gone", store.Name)
+			return nil, fmt.Errorf("the store %q was renamed or removed", store.Name)
 		}
 		stores = append(stores, found[i])
 	}
 	return stores, nil
 }
 
-// hire makes a restaurant's users.
+// offerSocial gives a website its client ids at the mock of the login providers, unless it has any.
+func (s *seeder) offerSocial(ctx context.Context, id app.WebsiteID, domain string) error {
+	website, err := s.db.Website(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, provider := range app.Providers {
+		if len(*website.Social.Of(provider)) > 0 {
+			return nil
+		}
+	}
+	_, err = s.db.ChangeClientIDs(ctx, s.Now(), app.Actor{}, id, social.ClientIDs(domain))
+	return err
+}
+
+// hire creates the users of a restaurant.
 func (s *seeder) hire(ctx context.Context, staff []worker, stores []Store) ([]User, error) {
 	var users []User
 	for _, w := range staff {
@@ -181,7 +201,7 @@ func (s *seeder) hire(ctx context.Context, staff []worker, stores []Store) ([]Us
 	return users, nil
 }
 
-// addUser makes a user who is not there yet.
+// addUser creates a user unless one with that email exists.
 func (s *seeder) addUser(ctx context.Context, user persistence.NewUser) error {
 	_, err := s.db.LoginByEmail(ctx, user.Email)
 	if app.CodeOf(err) != app.CodeNotFound {
@@ -194,7 +214,7 @@ func (s *seeder) addUser(ctx context.Context, user persistence.NewUser) error {
 	return err
 }
 
-// register makes a customer who is not there yet.
+// register creates a customer unless one with that email exists.
 func (s *seeder) register(ctx context.Context, c Customer) error {
 	_, err := s.db.CustomerLoginByEmail(ctx, c.StoreID, c.Email)
 	if app.CodeOf(err) != app.CodeNotFound {
@@ -204,13 +224,13 @@ func (s *seeder) register(ctx context.Context, c Customer) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.RegisterCustomer(ctx, s.Now(), c.StoreID, persistence.NewCustomer{
+	_, err = s.db.RegisterCustomer(ctx, s.Now(), c.StoreID, app.Actor{}, persistence.NewCustomer{
 		Email: c.Email, FirstName: "Carla", LastName: "Customer", Phone: "+493012345678", PasswordHash: hash,
-	}, 0) // the session that comes with it is over at once
+	}, 0) // the new session expires immediately
 	return err
 }
 
-// fill puts the dishes on a store's menu that were never on it: one that was deleted stays deleted.
+// fill creates the products of a menu that the store never had. A deleted product stays deleted.
 func (s *seeder) fill(ctx context.Context, store app.StoreID, menu []app.Product) error {
 	rows, err := s.conn.Query(ctx, `SELECT sku FROM products WHERE store_id = $1`, store)
 	if err != nil {
@@ -224,14 +244,14 @@ func (s *seeder) fill(ctx context.Context, store app.StoreID, menu []app.Product
 		if slices.Contains(known, dish.SKU) {
 			continue
 		}
-		if _, err := s.db.CreateProduct(ctx, s.Now(), store, dish, nil, nil); err != nil {
+		if _, err := s.db.CreateProduct(ctx, s.Now(), store, dish, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// key makes an API key of a store with all scopes, unless the earlier one is that still.
+// key returns the earlier API key if it is valid and has all scopes, otherwise a new one.
 func (s *seeder) key(ctx context.Context, store app.StoreID) (string, error) {
 	caller, err := s.db.AuthenticateKey(ctx, s.Now(), s.APIKey)
 	switch code := app.CodeOf(err); {
@@ -240,12 +260,12 @@ func (s *seeder) key(ctx context.Context, store app.StoreID) (string, error) {
 	case err != nil && code != app.CodeTokenInvalid && code != app.CodeAPIKeyRevoked:
 		return "", err
 	}
-	issued, err := s.db.CreateAPIKey(ctx, s.Now(), store, app.Actor{}, app.NewAPIKey{Name: "Demo", Scopes: app.Scopes[:]}, nil, nil)
+	key := app.NewAPIKey{Name: "Demo", Scopes: app.Scopes[:]}
+	issued, err := s.db.IssueAPIKey(ctx, s.Now(), store, key)
 	return issued.Key.Reveal(), err
 }
 
-// subscribe makes the receiver a subscriber of a store, or tells an earlier subscription where the receiver is now and
-// what it verifies with.
+// subscribe creates the webhook of a store, or updates the URL and the secret of the existing one.
 func (s *seeder) subscribe(ctx context.Context, store app.StoreID) error {
 	if s.ReceiverURL == "" {
 		return nil
@@ -256,13 +276,13 @@ func (s *seeder) subscribe(ctx context.Context, store app.StoreID) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		_, err = s.db.CreateSubscription(ctx, s.Now(), store, app.Actor{}, app.NewSubscription{
 			URL: s.ReceiverURL, Events: app.EventTypes[:], Secret: s.Secret,
-		}, nil, nil)
+		}, nil)
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	_, err = s.conn.Exec(ctx, `UPDATE subscriptions SET url = $2, secret = $3, version = version + 1, updated_at = $4 WHERE id = $1`,
-		id, s.ReceiverURL, s.Keyring.Sealer().Seal(s.Secret, string(id)), s.Now())
+	_, err = s.conn.Exec(ctx, `UPDATE subscriptions SET url = $2, secret = $3, version = version + 1, updated_at = $4
+		WHERE id = $1`, id, s.ReceiverURL, s.Keyring.Sealer().Seal(s.Secret, string(id)), s.Now())
 	return err
 }

@@ -6,15 +6,18 @@ import (
 )
 
 const (
-	// platformAdmin is the platform administrator's e-mail address.
+	// platformAdmin is the email of the platform administrator.
 	platformAdmin = "platform@comanda.example"
-	// customer is the e-mail address of the first store's customer.
+	// customer is the email of the first store's customer.
 	customer = "customer@example.com"
-	// receiverPattern matches the URLs at which the demo's receiver may have been in earlier runs.
+	// receiverPattern matches the URLs of the receiver in earlier runs, which may have had other ports.
 	receiverPattern = `^https://localhost:[0-9]+/hook$`
 )
 
-// restaurant is a website with its stores, the menu of the first, and who works there.
+// Domain is the domain of the first restaurant's website.
+const Domain = "trattoria.example"
+
+// restaurant is a website with its stores, its users, and the menu of the first store.
 type restaurant struct {
 	website persistence.NewWebsite
 	stores  []persistence.NewStore
@@ -22,18 +25,20 @@ type restaurant struct {
 	menu    []app.Product
 }
 
-// worker works in the first so many stores of a restaurant.
+// worker is a user of the first stores of a restaurant.
 type worker struct {
 	email, name string
 	role        app.Role
-	stores      int
+	stores      int // number of these stores
 }
 
-// restaurants are the demo's two.
+// restaurants returns the restaurants of the demo data.
 func restaurants() []restaurant {
 	return []restaurant{
 		{
-			website: persistence.NewWebsite{Name: "Trattoria Bella", Domain: "trattoria.example", Plan: app.PlanEnterprise},
+			website: persistence.NewWebsite{
+				Name: "Trattoria Bella", Domain: Domain, Plan: app.PlanEnterprise,
+			},
 			stores: []persistence.NewStore{
 				{
 					Name: "Trattoria Berlin", CountryCode: "DE", Timezone: "Europe/Berlin",
@@ -71,7 +76,7 @@ func restaurants() []restaurant {
 	}
 }
 
-// menu is what the first store offers.
+// menu returns the products of the first store.
 func menu() []app.Product {
 	var menu []app.Product
 	for _, dish := range []struct {

@@ -16,10 +16,10 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// Bulk replays of one webhook's dead letters, in the middle of which everything is killed in
-// turn, at random points, as kill -9 does it. The first is cancelled while no worker runs, the
-// second replays what is left: each dead letter is replayed by one of them, and once.
-func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
+// TestBulkReplaySurvivesCrashes makes two bulk replays of a webhook's dead letters while each process is killed in
+// turn, at random points. The first replay is cancelled while no worker runs, the second one replays the remaining dead
+// letters: each dead letter is replayed exactly once.
+func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	letters, rounds := 300, 1
 	if *long {
 		letters, rounds = 1000, 3
@@ -31,7 +31,7 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 	f.settings["COMANDA_RETRY_SCHEDULE"] = "1s"
 	f.revive()
 
-	// Once it is repaired, the receiver answers so many and holds the others until it is opened.
+	// After its repair, the receiver responds to this number of requests and holds the others until it is opened.
 	const answered = 20
 	var repaired atomic.Bool
 	var answers atomic.Int64
@@ -45,6 +45,7 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 			select {
 			case <-open:
 			case <-request.Context().Done():
+				panic(http.ErrAbortHandler)
 			}
 		}
 	})
@@ -52,7 +53,9 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 	s := r.subscribe(h)
 	began := app.At(time.Now().Add(-time.Minute))
 	r.emit(letters)
-	eventually(t, "all are dead letters", func() error { return r.countIs(letters, "status = 'dead_letter' AND attempts = 2") })
+	eventually(t, "all are dead letters", func() error {
+		return r.countIs(letters, "status = 'dead_letter' AND attempts = 2")
+	})
 	refused := len(h.all(t))
 	replayed := func() int { return h.events(refused) }
 
@@ -61,7 +64,7 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 	f.kill("API")
 	f.revive()
 	if again := r.replayAll(s, began, "first"); again.ID != first.ID || first.Matched != int64(letters) {
-		t.Fatalf("ordered %+v, then %+v", first, again)
+		t.Fatalf("the repeated request created %+v, want %+v", again, first)
 	}
 	eventually(t, "the first are replayed", func() error {
 		if n := replayed(); n <= answered {
@@ -71,8 +74,9 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 	})
 	f.kill("worker")
 	r.want(200, "POST", "/replays/"+string(first.ID)+"/cancel", nil, &first)
-	if first.Status != app.ReplayCancelled || first.Replayed <= answered || first.Replayed >= first.Matched || first.InProgress == 0 {
-		t.Fatalf("cancelled in the middle: %+v", first)
+	if first.Status != app.ReplayCancelled || first.Replayed <= answered || first.Replayed >= first.Matched ||
+		first.InProgress == 0 {
+		t.Fatalf("cancelled replay: got %+v, want it partly replayed, with deliveries in progress", first)
 	}
 	close(open)
 	f.revive()
@@ -88,7 +92,7 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 	}
 	random.Shuffle(len(victims), func(i, j int) { victims[i], victims[j] = victims[j], victims[i] })
 	for i, victim := range victims {
-		// Somewhere in its own part of the replay.
+		// A random point within the part of the replay that belongs to this kill.
 		at := letters - left + (i*left+random.IntN(left))*9/10/len(victims)
 		eventually(t, fmt.Sprintf("%d have arrived again", at), func() error {
 			if n := replayed(); n < at {
@@ -101,21 +105,24 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 		f.revive()
 	}
 	second = r.awaitReplay(second.ID)
-	if second.Status != app.ReplayCompleted || second.Matched != int64(left) || second.Replayed != int64(left) || second.Skipped != 0 {
-		t.Errorf("completed: %+v", second)
+	if second.Status != app.ReplayCompleted || second.Matched != int64(left) || second.Replayed != int64(left) ||
+		second.Skipped != 0 {
+		t.Errorf("second replay: got %+v, want it completed with the %d remaining deliveries", second, left)
 	}
 
 	must(t, r.countIs(letters, "status = 'delivered' AND attempts = 3 AND replays = 1"))
 	must(t, r.countIs(left, "replay_id = '%s'", second.ID))
 	var attempts, delivered, deliveries int
-	must(t, the.db.System().DB.QueryRowContext(t.Context(), `SELECT count(*), count(*) FILTER (WHERE status = 'delivered'), count(DISTINCT delivery_id)
+	must(t, the.db.System().DB.QueryRowContext(t.Context(), `
+		SELECT count(*), count(*) FILTER (WHERE status = 'delivered'), count(DISTINCT delivery_id)
 		FROM attempts WHERE subscription_id = $1`, s.ID).Scan(&attempts, &delivered, &deliveries))
 	if attempts != 3*letters || delivered != letters || deliveries != letters {
-		t.Errorf("%d attempts of %d deliveries, %d delivered", attempts, deliveries, delivered)
+		t.Errorf("got %d attempts of %d deliveries, %d delivered, want %d, %d and %d", attempts, deliveries, delivered,
+			3*letters, letters, letters)
 	}
 	ended(t, workflows.JobWorkflowID(app.JobReplay, string(first.ID)))
 	ended(t, workflows.JobWorkflowID(app.JobReplay, string(second.ID)))
-	eventually(t, "no workflow of the webhook is left", func() error {
+	eventually(t, "no workflow of the webhook is open", func() error {
 		open, err := the.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("ComandaSubscriptionId = '%s' AND ExecutionStatus = 'Running'", s.ID),
 		})
@@ -124,39 +131,43 @@ func TestBulkReplaySurvivesWhateverDies(t *testing.T) {
 		}
 		return err
 	})
-	t.Logf("%d requests to replay %d dead letters: %d duplicates", len(h.all(t))-refused, letters, len(h.all(t))-refused-letters)
+	requests := len(h.all(t)) - refused
+	t.Logf("%d requests to replay %d dead letters: %d duplicates", requests, letters, requests-letters)
 }
 
-// emit lets events of the store happen.
+// emit creates events of the store.
 func (r *restaurant) emit(n int) {
 	r.t.Helper()
 	now := time.Now()
 	for range n {
 		event, err := app.NewEvent(app.EventOrderCreated, r.store, now, map[string]string{})
 		must(r.t, err)
-		_, err = the.db.System().DB.ExecContext(r.t.Context(), "INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+		_, err = the.db.System().DB.ExecContext(r.t.Context(),
+			"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
 			event.ID, event.StoreID, event.Type, string(event.Body), event.At.Time)
 		must(r.t, err)
 	}
 }
 
-// countIs returns an error unless so many of the store's deliveries are like that.
+// countIs returns an error unless the given number of the store's deliveries satisfies an SQL condition.
 func (r *restaurant) countIs(want int, condition string, args ...any) error {
 	condition = fmt.Sprintf(condition, args...)
 	var n int
-	err := the.db.System().DB.QueryRowContext(r.t.Context(), "SELECT count(*) FROM deliveries WHERE store_id = $1 AND "+condition, r.store).Scan(&n)
+	query := "SELECT count(*) FROM deliveries WHERE store_id = $1 AND " + condition
+	err := the.db.System().DB.QueryRowContext(r.t.Context(), query, r.store).Scan(&n)
 	if err == nil && n != want {
-		err = fmt.Errorf("%d deliveries, not %d, are %s", n, want, condition)
+		err = fmt.Errorf("%d deliveries have %s, want %d", n, condition, want)
 	}
 	return err
 }
 
-// replayAll orders the replay of a webhook's dead letters, with an idempotency key.
+// replayAll starts a bulk replay of a webhook's dead letters, with an idempotency key.
 func (r *restaurant) replayAll(s app.Subscription, from app.Time, key string) (ordered app.BulkReplay) {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]any{"from": from})
 	must(r.t, err)
-	request, err := http.NewRequestWithContext(r.t.Context(), "POST", r.api+"/webhooks/"+string(s.ID)+"/replay", bytes.NewReader(body))
+	url := r.api + "/webhooks/" + string(s.ID) + "/replay"
+	request, err := http.NewRequestWithContext(r.t.Context(), "POST", url, bytes.NewReader(body))
 	must(r.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.token)
@@ -167,16 +178,17 @@ func (r *restaurant) replayAll(s app.Subscription, from app.Time, key string) (o
 	var answer struct{ Data app.BulkReplay }
 	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
 	if response.StatusCode != 202 {
-		r.t.Fatalf("ordering a bulk replay: %s", response.Status)
+		r.t.Fatalf("start of a bulk replay: got %s, want 202", response.Status)
 	}
 	return answer.Data
 }
 
-// awaitReplay waits until a bulk replay queues no more and all that it has queued has started.
+// awaitReplay waits until a bulk replay has ended and all deliveries that it queued have started.
 func (r *restaurant) awaitReplay(id app.ReplayID) (shown app.BulkReplay) {
 	r.t.Helper()
 	eventually(r.t, "the bulk replay ends", func() error {
-		if r.want(200, "GET", "/replays/"+string(id), nil, &shown); shown.Status == app.ReplayRunning || shown.InProgress > 0 {
+		r.want(200, "GET", "/replays/"+string(id), nil, &shown)
+		if shown.Status == app.ReplayRunning || shown.InProgress > 0 {
 			return fmt.Errorf("%+v", shown)
 		}
 		return nil

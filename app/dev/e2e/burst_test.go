@@ -22,8 +22,8 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// burst starts a worker for restaurants of one order each, whose receivers answer as told. The
-// first attempts share one workflow.
+// burst starts a worker for restaurants with one order each, whose receivers respond as the test specifies. Their first
+// attempts share one workflow.
 func burst(
 	t *testing.T, settings map[string]string, answers ...func(int, http.ResponseWriter, *http.Request),
 ) ([]*restaurant, []*hook, *harness.Process) {
@@ -53,7 +53,7 @@ func failFirst(n int, w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// completed waits for the end of a workflow and returns its history.
+// completed waits until a workflow completes and returns its history.
 func completed(t *testing.T, id string) (events []*history.HistoryEvent) {
 	t.Helper()
 	eventually(t, id+" completes", func() error {
@@ -66,11 +66,12 @@ func completed(t *testing.T, id string) (events []*history.HistoryEvent) {
 	return events
 }
 
-// found waits until a query finds exactly the workflows with these ids.
+// found waits until a query returns exactly the workflows with these ids.
 func found(t *testing.T, query string, want ...string) {
 	t.Helper()
 	eventually(t, query, func() error {
-		list, err := the.temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
+		list, err := the.temporal.ListWorkflow(t.Context(), request)
 		if err != nil {
 			return err
 		}
@@ -86,8 +87,8 @@ func found(t *testing.T, query string, want ...string) {
 	})
 }
 
-// First attempts that share a workflow: six events, found by each of its events, webhooks and
-// stores. A delivery links to that workflow.
+// TestBurst checks first attempts that share a workflow. Its history has six events, each of its events, webhooks and
+// stores finds it, and its deliveries link to it.
 func TestBurst(t *testing.T) {
 	restaurants, hooks, _ := burst(t, nil, nil, nil, nil)
 	var id string
@@ -97,7 +98,7 @@ func TestBurst(t *testing.T) {
 			id = d.WorkflowID
 		}
 		if d.WorkflowID != id {
-			t.Errorf("%s and %s are two workflows", d.WorkflowID, id)
+			t.Errorf("got workflow %s, want %s for all deliveries", d.WorkflowID, id)
 		}
 		found(t, `ComandaEventIds = "`+string(d.EventID)+`"`, id)
 		found(t, `ComandaSubscriptionIds = "`+string(d.SubscriptionID)+`"`, id)
@@ -113,36 +114,37 @@ func TestBurst(t *testing.T) {
 		"MarkerRecorded", "WorkflowExecutionCompleted",
 	}
 	if diff := cmp.Diff(want, types); diff != "" {
-		t.Error(diff)
+		t.Errorf("event types of the history (-want +got):\n%s", diff)
 	}
 	if !events[0].GetWorkflowExecutionStartedEventAttributes().EagerExecutionAccepted {
-		t.Error("the start was not eager")
+		t.Error("start: got not eager, want eager")
 	}
 	for _, h := range hooks {
 		if n := len(h.all(t)); n != 1 {
-			t.Errorf("%d POSTs", n)
+			t.Errorf("POSTs: got %d, want 1", n)
 		}
 	}
 	replay(t, "burst_delivered", events)
 }
 
-// A delivery that the burst does not deliver continues as its own workflow, at its place in the
-// schedule.
+// TestFailureInABurst checks that a delivery whose first attempt fails continues as a separate workflow, at its place
+// in the schedule.
 func TestFailureInABurst(t *testing.T) {
 	restaurants, _, _ := burst(t, nil, nil, failFirst)
 	ok := restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered))
 	failed := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
 	own := app.DeliveryWorkflowID(failed.EventID, failed.SubscriptionID)
 	if failed.WorkflowID != own || failed.Attempts != 2 {
-		t.Errorf("%+v", failed)
+		t.Errorf("failed delivery: got %+v, want 2 attempts in the workflow %s", failed, own)
 	}
 	var states workflows.BurstState
 	value, err := the.temporal.QueryWorkflow(t.Context(), ok.WorkflowID, "", workflows.QueryState)
 	must(t, err)
 	must(t, value.Get(&states))
 	for _, state := range states {
-		if want := state.DeliveryID == failed.ID; (state.WorkflowID == own) != want || (state.State == "continues") != want {
-			t.Errorf("%+v", state)
+		want := state.DeliveryID == failed.ID
+		if (state.WorkflowID == own) != want || (state.State == "continues") != want {
+			t.Errorf("state in the burst: got %+v, want it to continue as a separate workflow: %t", state, want)
 		}
 	}
 	found(t, `ComandaEventIds = "`+string(failed.EventID)+`" AND ExecutionStatus = "Completed"`, ok.WorkflowID)
@@ -150,8 +152,8 @@ func TestFailureInABurst(t *testing.T) {
 	replay(t, "delivery_continued_from_burst", completed(t, own))
 }
 
-// A receiver that takes long does not hold the others. Its attempt goes on and is recorded; the
-// workflow of its delivery finds the record.
+// TestSlowReceiverInABurst checks that a slow receiver does not delay the others. Its attempt continues and is
+// recorded, and the workflow of its delivery finds the record.
 func TestSlowReceiverInABurst(t *testing.T) {
 	release := make(chan struct{})
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": "4s"}, nil,
@@ -162,11 +164,12 @@ func TestSlowReceiverInABurst(t *testing.T) {
 	slow := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
 	replay(t, "delivery_left_its_burst", completed(t, app.DeliveryWorkflowID(slow.EventID, slow.SubscriptionID)))
 	if n := len(hooks[1].all(t)); n != 1 {
-		t.Errorf("%d POSTs", n)
+		t.Errorf("POSTs: got %d, want 1", n)
 	}
 }
 
-// A worker that is stopped waits for an attempt that has left its burst.
+// TestStopWaitsForAttemptsThatLeftTheirBurst checks that a worker that stops waits for an attempt that has left its
+// burst.
 func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	release := make(chan struct{})
 	restaurants, hooks, process := burst(t, nil, nil, func(int, http.ResponseWriter, *http.Request) { <-release })
@@ -177,18 +180,18 @@ func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	go func() { ended <- process.Stop(stopping) }()
 	select {
 	case err := <-ended:
-		t.Errorf("it does not wait: %v", err)
+		t.Errorf("stop of the worker: got error %v within a second, want it to wait", err)
 	case <-time.After(time.Second):
 	}
 	close(release)
 	must(t, <-ended)
 	restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
 	if n := len(hooks[1].all(t)); n != 1 {
-		t.Errorf("%d POSTs", n)
+		t.Errorf("POSTs: got %d, want 1", n)
 	}
 }
 
-// A worker that is killed in the middle of a burst repeats only the attempts in flight.
+// TestKillDuringABurst checks that a kill of the worker during a burst repeats only the attempts in flight.
 func TestKillDuringABurst(t *testing.T) {
 	release := make(chan struct{})
 	restaurants, hooks, process := burst(t, nil, nil, func(n int, _ http.ResponseWriter, _ *http.Request) {
@@ -202,29 +205,32 @@ func TestKillDuringABurst(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_BURST": "always"})
 	d := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
 	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
-		t.Errorf("%v POSTs, %+v", posts, d)
+		t.Errorf("got %v POSTs and %+v, want 1 and 2 POSTs and one attempt", posts, d)
 	}
 }
 
-// A namespace that has fewer than three free lists of keywords works without bursts.
+// TestNamespaceWithoutRoomForBursts checks that a worker runs without bursts if the namespace has fewer than three free
+// search attributes of type KeywordList.
 func TestNamespaceWithoutRoomForBursts(t *testing.T) {
+	needWorld(t)
 	const name = "no-room"
 	_, err := the.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
 	must(t, err)
-	eventually(t, "the namespace takes a search attribute", func() error {
-		_, err := the.temporal.OperatorService().AddSearchAttributes(t.Context(), &operatorservice.AddSearchAttributesRequest{
+	eventually(t, "the namespace accepts a search attribute", func() error {
+		request := &operatorservice.AddSearchAttributesRequest{
 			Namespace:        name,
 			SearchAttributes: map[string]enums.IndexedValueType{"Colours": enums.INDEXED_VALUE_TYPE_KEYWORD_LIST},
-		})
+		}
+		_, err := the.temporal.OperatorService().AddSearchAttributes(t.Context(), request)
 		return err
 	})
 	restaurants, _, process := burst(t, map[string]string{"TEMPORAL_NAMESPACE": name}, nil, nil)
 	for _, r := range restaurants {
 		d := r.delivery("delivered", withStatus(app.DeliveryDelivered))
 		if want := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID); d.WorkflowID != want {
-			t.Errorf("%s instead of %s", d.WorkflowID, want)
+			t.Errorf("got workflow %s, want %s", d.WorkflowID, want)
 		}
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, process.Admin+"/metrics", nil)
@@ -235,12 +241,12 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 	metrics, err := io.ReadAll(response.Body)
 	must(t, err)
 	if !strings.Contains(string(metrics), "\ncomanda_bursts_enabled 0\n") {
-		t.Error("the metric does not show that bursts are off")
+		t.Errorf("metrics: got %s, want comanda_bursts_enabled 0", metrics)
 	}
 }
 
-// An update makes the server dispatch the first workflow task before the end of the start delay.
-// The attempt waits for its time nevertheless.
+// TestUpdateDuringTheStartDelay checks that an attempt is not made early if an update makes the server dispatch the
+// first workflow task before the end of the start delay.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "5s,1s"}, nil, failFirst)
 	d := restaurants[1].delivery("retrying", withStatus(app.DeliveryRetrying))
@@ -252,16 +258,17 @@ func TestUpdateDuringTheStartDelay(t *testing.T) {
 	})
 	must(t, err)
 	if err := handle.Get(updating, nil); err == nil {
-		t.Error("the workflow knows the update")
+		t.Error("unknown update: got no error, want one")
 	}
 	hooks[1].await(t)
 	if early := d.NextRetryAt.Sub(hooks[1].all(t)[1].at); early > 10*time.Millisecond {
-		t.Errorf("the retry is %s early", early)
+		t.Errorf("retry: got %s early, want at most 10ms", early)
 	}
 	events := completed(t, own)
 	first := events[1].EventTime.AsTime()
 	if !first.Before(d.NextRetryAt.Time) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
-		t.Errorf("the first workflow task was not early: at %s of %s, then %s", first, d.NextRetryAt, events[4].EventType)
+		t.Errorf("first workflow task: got %s, then %s, want it before %s, then a timer",
+			first, events[4].EventType, d.NextRetryAt)
 	}
 	replay(t, "delivery_dispatched_early", events)
 }

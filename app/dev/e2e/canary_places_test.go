@@ -21,10 +21,10 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// text is something that was kept or shown, and where.
+// text is a stored or printed text with its place.
 type text struct{ where, what string }
 
-// logs are what the programs have printed, and their metrics.
+// logs returns the output and the metrics of the programs.
 func (c *canaries) logs() (all []text) {
 	for name, output := range c.output {
 		all = append(all, text{name, output()})
@@ -46,7 +46,7 @@ func (c *canaries) logs() (all []text) {
 	return all
 }
 
-// wantFound checks that a search would find something.
+// wantFound checks that a search of these texts finds a text that must be in them.
 func (c *canaries) wantFound(texts []text, known string) {
 	c.t.Helper()
 	for _, text := range texts {
@@ -54,7 +54,7 @@ func (c *canaries) wantFound(texts []text, known string) {
 			return
 		}
 	}
-	c.t.Errorf("%q is nowhere: the search cannot be trusted", known)
+	c.t.Errorf("the search does not find %q, so its result proves nothing", known)
 }
 
 func (c *canaries) productTables() []text {
@@ -84,14 +84,15 @@ func (c *canaries) temporalTables() (all []text) {
 	return all
 }
 
-// tables are all rows of all tables that a role may see. Binary columns are in hexadecimal.
+// tables returns all rows of all tables that a role can read. Binary columns are in hexadecimal.
 func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
 	c.t.Helper()
 	ctx := c.t.Context()
 	conn, err := pgx.ConnectConfig(ctx, config)
 	must(c.t, err)
 	defer conn.Close(context.WithoutCancel(ctx))
-	rows, err := conn.Query(ctx, `SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'm') AND has_table_privilege(oid, 'SELECT')
+	rows, err := conn.Query(ctx, `SELECT oid::regclass::text FROM pg_class
+		WHERE relkind IN ('r', 'm') AND has_table_privilege(oid, 'SELECT')
 		AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`)
 	must(c.t, err)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -106,7 +107,7 @@ func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
 	return all
 }
 
-// histories are all workflows with all that is known of them.
+// histories returns all workflows with their descriptions and histories.
 func (c *canaries) histories() (all []text) {
 	ctx := c.t.Context()
 	eventually(c.t, "the workflows of both deliveries are visible", func() error {
@@ -116,7 +117,8 @@ func (c *canaries) histories() (all []text) {
 		}
 		for _, d := range deliveries { // which may share a burst
 			query := fmt.Sprintf("WorkflowId = %q", d.WorkflowID)
-			count, failed := the.temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+			request := &workflowservice.CountWorkflowExecutionsRequest{Query: query}
+			count, failed := the.temporal.CountWorkflow(ctx, request)
 			if failed == nil && count.Count == 0 {
 				failed = fmt.Errorf("no %s", d.WorkflowID)
 			}
@@ -131,7 +133,8 @@ func (c *canaries) histories() (all []text) {
 		for _, workflow := range page.Executions {
 			whole := &history.History{}
 			id := workflow.Execution
-			events := the.temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			const filter = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+			events := the.temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, filter)
 			for events.HasNext() {
 				event, err := events.Next()
 				must(c.t, err)

@@ -24,14 +24,15 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/social"
 )
 
-// TestCanaries puts secrets into everything that takes them, rightly and wrongly, and then looks for them wherever
-// something is kept or shown. Each may be in the one answer that gives it out.
+// TestCanaries puts secrets into every input, valid or not, and then searches for them in every place that stores or
+// prints text. Each secret may only be in the responses that issue it.
 func TestCanaries(t *testing.T) {
 	c := newCanaries(t)
 	owner := c.staff()
-	c.customers()
+	c.customers(owner)
 	c.platform()
 	c.integration(owner)
+	c.erase(owner)
 	c.mistakes(owner)
 
 	temporal := append(c.temporalTables(), c.histories()...)
@@ -42,24 +43,27 @@ func TestCanaries(t *testing.T) {
 		c.search(kind, kept, c.secrets)
 	}
 	c.search("Temporal", temporal, c.personal)
-	t.Logf("%d secrets, %d answers, %d texts of Temporal", len(c.secrets), len(c.answers), len(temporal))
+	c.search("a log", c.logs(), c.erased)
+	c.search("the product's database", c.productTables(), c.erased)
+	t.Logf("%d secrets, %d responses, %d texts of Temporal", len(c.secrets), len(c.answers), len(temporal))
 }
 
-// canary is what must not be found, save where it is given out.
+// canary is a secret that may only be in the responses that issue it.
 type canary struct {
 	name    string
-	shownBy []int // numbers of answers
+	shownBy []int // numbers of these responses
 	forms   []string
 }
 
-// canaries is a restaurant in whose installation every secret is known.
+// canaries is a restaurant in an installation all of whose secrets are recorded.
 type canaries struct {
 	*restaurant
 	provider *social.Provider
 	output   map[string]func() string // of programs
 	admin    []string                 // URLs of health and metrics
 	secrets  []canary
-	personal []canary // what histories must not hold, either
+	personal []canary // personal data, which histories must not contain either
+	erased   []canary // personal data of an erased customer
 	answers  []text
 	received []text
 }
@@ -67,7 +71,9 @@ type canaries struct {
 func newCanaries(t *testing.T) *canaries {
 	t.Helper()
 	c := &canaries{restaurant: newRestaurant(t)}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.provider.ServeHTTP(w, r) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.provider.ServeHTTP(w, r)
+	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
@@ -87,18 +93,18 @@ func newCanaries(t *testing.T) *canaries {
 	return c
 }
 
-// password makes up a password.
+// password returns a new password.
 func (c *canaries) password(whose string) string {
 	password := "canary-" + rand.Text()
 	c.keep("the password of "+whose, password)
 	return password
 }
 
-// keep notes a secret and the answers that give it out.
+// keep records a secret and the responses that issue it.
 func (c *canaries) keep(name, value string, shownBy ...int) {
 	c.t.Helper()
 	if len(value) < 16 {
-		c.t.Fatalf("%s: %q could be anywhere", name, value)
+		c.t.Fatalf("%s: got %q, want at least 16 characters to search for", name, value)
 	}
 	for i := range c.secrets { // access tokens of one session and one second are the same
 		if c.secrets[i].forms[0] == value {
@@ -107,7 +113,7 @@ func (c *canaries) keep(name, value string, shownBy ...int) {
 		}
 	}
 	secret := canary{name, shownBy, forms(value)}
-	if parts := strings.Split(value, "."); len(parts) == 3 { // a token: who has the signature can make the rest
+	if parts := strings.Split(value, "."); len(parts) == 3 { // a token: its signature alone is secret too
 		signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 		must(c.t, err)
 		secret.forms = append(secret.forms, parts[2], string(signature), hex.EncodeToString(signature))
@@ -115,14 +121,14 @@ func (c *canaries) keep(name, value string, shownBy ...int) {
 	c.secrets = append(c.secrets, secret)
 }
 
-// private notes what is no secret, but not for Temporal.
+// private records personal data, which must not reach Temporal.
 func (c *canaries) private(name string, values ...string) {
 	for _, value := range values {
 		c.personal = append(c.personal, canary{name, nil, forms(value)})
 	}
 }
 
-// forms are encodings of a text, by itself or in the middle of something else.
+// forms returns the encodings of a text, alone or within another text.
 func forms(value string) []string {
 	all := []string{value, hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value)}
 	for offset := range 3 {
@@ -133,11 +139,11 @@ func forms(value string) []string {
 	return all
 }
 
-// search reports what is in texts and must not be.
+// search fails the test for each canary that it finds in texts.
 func (c *canaries) search(kind string, texts []text, wanted []canary) {
 	c.t.Helper()
 	if len(texts) == 0 {
-		c.t.Errorf("%s: nothing to search", kind)
+		c.t.Errorf("%s: got no texts, want some to search", kind)
 	}
 	for n, text := range texts {
 		for _, canary := range wanted {
@@ -154,11 +160,13 @@ func (c *canaries) search(kind string, texts []text, wanted []canary) {
 	}
 }
 
-// tokens are what a login gives out.
+// tokens are the tokens that a login issues.
 type tokens struct{ access, refresh string }
 
-// ask makes a request and notes the answer, whose number it returns. It decodes the data into out.
-func (c *canaries) ask(status int, method, path string, header http.Header, body, out any) (answer *http.Response, number int) {
+// ask makes a request, records the response and returns its number. It decodes the data into out.
+func (c *canaries) ask(
+	status int, method, path string, header http.Header, body, out any,
+) (answer *http.Response, number int) {
 	c.t.Helper()
 	encoded, raw := body.(string)
 	if body != nil && !raw {
@@ -177,7 +185,7 @@ func (c *canaries) ask(status int, method, path string, header http.Header, body
 	must(c.t, err)
 	c.answers = append(c.answers, text{method + " " + path, fmt.Sprint(answer.Status, answer.Header, string(content))})
 	if status != 0 && answer.StatusCode != status {
-		c.t.Fatalf("%s %s: %s instead of %d: %s", method, path, answer.Status, status, content)
+		c.t.Fatalf("%s %s: got %s, want %d: %s", method, path, answer.Status, status, content)
 	}
 	if out != nil {
 		must(c.t, json.Unmarshal(content, &struct{ Data any }{out}))
@@ -187,7 +195,7 @@ func (c *canaries) ask(status int, method, path string, header http.Header, body
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-// login makes a request that is answered with tokens, and notes them.
+// login makes a request whose response contains tokens, and records them.
 func (c *canaries) login(whose, path string, header http.Header, body any) tokens {
 	c.t.Helper()
 	status := 200
@@ -210,7 +218,7 @@ func (c *canaries) refresh(whose, path string, from tokens) tokens {
 	return c.login(whose, path, http.Header{"Cookie": {from.refresh}}, nil)
 }
 
-// staff logs the owner in and has somebody join. It returns the owner's tokens.
+// staff logs in the owner and adds another user. It returns the tokens of the owner.
 func (c *canaries) staff() tokens {
 	const whose, invited = "a user", "invited@canary.example"
 	c.keep("the password of the owner", ownerPassword)
@@ -220,7 +228,8 @@ func (c *canaries) staff() tokens {
 	owner.access = c.login(whose, "/auth/switch-store", bearer(owner.access), map[string]any{"storeId": c.store}).access
 
 	var invitation struct{ Token string }
-	_, number := c.ask(201, "POST", "/users", bearer(owner.access), map[string]string{"email": invited, "name": "Canary Invited", "role": "STAFF"}, &invitation)
+	invite := map[string]string{"email": invited, "name": "Canary Invited", "role": "STAFF"}
+	_, number := c.ask(201, "POST", "/users", bearer(owner.access), invite, &invitation)
 	c.keep("an invitation's token", invitation.Token, number)
 	password := c.password("a user")
 	c.login(whose, "/auth/accept-invite", nil, map[string]string{"token": invitation.Token, "password": password})
@@ -230,18 +239,23 @@ func (c *canaries) staff() tokens {
 	return owner
 }
 
-// customers registers one and has another come from a provider.
-func (c *canaries) customers() {
+// customers registers a customer, and logs in another one with a provider.
+func (c *canaries) customers(owner tokens) {
 	const whose, registered, known = "a customer", "registered@canary.example", "canary.known@gmail.com"
 	c.private("the address of a customer", registered, known)
 	c.private("the name of a customer", "Cassandra-Canary", "Cyril-Canary")
 	password := c.password(whose)
 	credentials := map[string]any{"storeId": c.store, "email": registered, "password": password}
 	c.login(whose, "/customer-auth/login", nil, c.register(whose, credentials))
-	token, err := c.provider.Sign(social.Person{Provider: app.ProviderGoogle, Email: known, Name: "Cyril-Canary Known"})
+	clients := map[string]any{"social": map[string]any{"google": []string{"canary.example"}}}
+	c.ask(200, "PATCH", "/website", bearer(owner.access), clients, nil)
+	token, err := c.provider.Sign(social.Person{
+		Provider: app.ProviderGoogle, ClientID: "canary.example", Email: known, Name: "Cyril-Canary Known",
+	})
 	must(c.t, err)
 	c.keep("an ID token", token)
-	login := c.login(whose, "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": "google", "token": token})
+	body := map[string]any{"storeId": c.store, "provider": "google", "token": token}
+	login := c.login(whose, "/customer-auth/social", nil, body)
 	login = c.refresh(whose, "/customer-auth/refresh", login)
 	c.ask(200, "POST", "/customer-auth/logout", bearer(login.access), nil, nil)
 }
@@ -254,30 +268,64 @@ func (c *canaries) register(whose string, credentials map[string]any) map[string
 	return credentials
 }
 
-// platform has an administrator open a website.
+// erase erases the registered customer, and waits until the product's database has no personal data of the customer:
+// bodies of events are erased by a job.
+func (c *canaries) erase(owner tokens) {
+	const email = "registered@canary.example"
+	for _, value := range []string{email, "Cassandra-Canary", "+4930123456789"} {
+		c.erased = append(c.erased, canary{"personal data of an erased customer", nil, forms(value)})
+	}
+	var customers []app.Customer
+	c.ask(200, "GET", "/customers", bearer(owner.access), nil, &customers)
+	at := slices.IndexFunc(customers, func(one app.Customer) bool { return one.Email == email })
+	if at < 0 {
+		c.t.Fatalf("customers: got %+v, want one with the email %s", customers, email)
+	}
+	c.wantFound(c.productTables(), "Cassandra-Canary")
+	c.ask(204, "DELETE", "/customers/"+string(customers[at].ID), bearer(owner.access), nil, nil)
+	eventually(c.t, "the erasure of the customer's events", func() error {
+		for _, table := range c.productTables() {
+			if strings.Contains(table.what, email) || strings.Contains(table.what, "Cassandra-Canary") {
+				return fmt.Errorf("%s has personal data", table.where)
+			}
+		}
+		return nil
+	})
+}
+
+// platform creates a website as a platform administrator.
 func (c *canaries) platform() {
 	const whose, address = "an administrator", "administrator@canary.example"
 	c.private("the address or name of "+whose, address, "Canary Administrator")
 	password := c.password(whose)
-	command := exec.CommandContext(c.t.Context(), the.programs.Comanda, "admin", "create-platform-admin", "--email", address, "--name", "Canary Administrator")
-	command.Env, command.Stdin = append(os.Environ(), "DATABASE_URL="+the.infra.Ready.Env["DATABASE_URL"]), strings.NewReader(password+"\n")
+	command := exec.CommandContext(c.t.Context(), the.programs.Comanda, "admin", "create-platform-admin",
+		"--email", address, "--name", "Canary Administrator")
+	command.Env = append(os.Environ(), "DATABASE_URL="+the.infra.Ready.Env["DATABASE_URL"])
+	command.Stdin = strings.NewReader(password + "\n")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("%v: %s", err, out)
 	}
 	c.output["create-platform-admin"] = func() string { return string(out) }
-	login := c.refresh(whose, "/auth/refresh", c.login(whose, "/auth/login", nil, map[string]string{"email": address, "password": password}))
+	credentials := map[string]string{"email": address, "password": password}
+	login := c.refresh(whose, "/auth/refresh", c.login(whose, "/auth/login", nil, credentials))
 	var website struct{ Invitation struct{ Token string } }
 	_, number := c.ask(201, "POST", "/platform/websites", bearer(login.access), map[string]any{
-		"name": "Canary", "domain": "canary.example", "owner": map[string]string{"email": "owner@canary.example", "name": "Canary Owner"},
-		"store": map[string]any{"name": "Canary", "countryCode": "DE", "timezone": "Europe/Berlin", "views": []any{map[string]string{"locale": "de-DE", "currency": "EUR"}}},
+		"name": "Canary", "domain": "canary.example",
+		"owner": map[string]string{"email": "owner@canary.example", "name": "Canary Owner"},
+		"store": map[string]any{
+			"name": "Canary", "countryCode": "DE", "timezone": "Europe/Berlin",
+			"views": []any{map[string]string{"locale": "de-DE", "currency": "EUR"}},
+		},
 	}, &website)
 	c.keep("the token of a website's invitation", website.Invitation.Token, number)
 }
 
-// integration makes keys and a webhook whose receiver fails at first, and places orders.
+// integration creates API keys and a webhook whose receiver fails at first, and places orders.
 func (c *canaries) integration(owner tokens) {
+	const headerValue = "canary-of-a-webhook-header-7c1f"
 	c.keep("a webhook's secret", hookSecret)
+	c.keep("the value of a webhook's header", headerValue)
 	c.private("the name or address of a guest", "Guste-Canary", "guest@canary.example")
 	once := bearer(owner.access)
 	var keys []string
@@ -294,15 +342,23 @@ func (c *canaries) integration(owner tokens) {
 
 	var lock sync.Mutex
 	h := newHook(c.t, func(n int, w http.ResponseWriter, r *http.Request) {
+		header := r.Header.Clone()
+		if got := header.Get("Authorization"); got != headerValue {
+			c.t.Errorf("header of the webhook: got %q, want %q", got, headerValue)
+		}
+		header.Del("Authorization")
 		lock.Lock()
-		c.received = append(c.received, text{r.URL.Path, fmt.Sprint(r.Header)})
+		c.received = append(c.received, text{r.URL.Path, fmt.Sprint(header)})
 		lock.Unlock()
 		if n == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
 	var webhook app.Subscription
-	body := map[string]any{"url": h.url, "events": []string{"order.created"}, "secret": hookSecret}
+	body := map[string]any{
+		"url": h.url, "events": []string{"order.created"}, "secret": hookSecret,
+		"headers": map[string]string{"Authorization": headerValue},
+	}
 	c.ask(201, "POST", "/webhooks", once, body, &webhook)
 	c.ask(201, "POST", "/webhooks", once, body, nil)
 	c.ask(200, "GET", "/webhooks/"+string(webhook.ID), bearer(keys[0]), nil, nil)
@@ -317,21 +373,33 @@ func (c *canaries) integration(owner tokens) {
 		c.received = append(c.received, text{one.id, one.body})
 	}
 	if len(c.received) != 6 {
-		c.t.Errorf("%d headers and bodies of three requests", len(c.received))
+		c.t.Errorf("got %d headers and bodies, want those of three requests", len(c.received))
 	}
-	c.ask(200, "GET", "/webhooks/"+string(webhook.ID)+"/deliveries", bearer(keys[0]), nil, nil)
+	c.ask(200, "POST", "/webhooks/"+string(webhook.ID)+"/test", bearer(keys[0]), nil, nil)
+	var attempts []app.Attempt
+	c.ask(200, "GET", "/webhooks/"+string(webhook.ID)+"/deliveries", bearer(keys[0]), nil, &attempts)
+	for _, attempt := range attempts {
+		path := "/webhooks/" + string(webhook.ID) + "/deliveries/" + string(attempt.ID)
+		c.ask(200, "GET", path, bearer(keys[0]), nil, nil)
+	}
 }
 
-// mistakes are secrets in places that are not for them.
+// mistakes makes requests with secrets in the wrong places.
 func (c *canaries) mistakes(owner tokens) {
 	for _, secret := range c.secrets {
 		value := secret.forms[0]
 		escaped := url.PathEscape(value)
-		for _, path := range []string{"/orders/" + escaped, "/" + escaped + "/x", "/products?limit=" + url.QueryEscape(value), "/products?cursor=" + url.QueryEscape(value)} {
+		for _, path := range []string{
+			"/orders/" + escaped, "/" + escaped + "/x",
+			"/products?limit=" + url.QueryEscape(value), "/products?cursor=" + url.QueryEscape(value),
+		} {
 			c.ask(0, "GET", path, bearer(owner.access), nil, nil)
 		}
 		c.ask(0, "GET", "/platform/websites", bearer(value), nil, nil)
-		c.ask(0, "GET", "/orders/x", http.Header{"Authorization": {"Basic " + value}, "X-Request-Id": {value}, "User-Agent": {value}, "Referer": {"https://x/" + escaped}}, nil, nil)
+		c.ask(0, "GET", "/orders/x", http.Header{
+			"Authorization": {"Basic " + value}, "X-Request-Id": {value}, "User-Agent": {value},
+			"Referer": {"https://x/" + escaped},
+		}, nil, nil)
 		for _, body := range []any{
 			map[string]any{"email": value, "password": value},
 			map[string]any{"email": []string{value}, "password": []string{value}},
@@ -342,16 +410,23 @@ func (c *canaries) mistakes(owner tokens) {
 			c.ask(0, "POST", "/auth/login", nil, body, nil)
 		}
 		c.ask(0, "POST", "/auth/accept-invite", nil, map[string]string{"token": value, "password": value}, nil)
-		c.ask(0, "POST", "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": value, "token": value}, nil)
-		c.ask(0, "POST", "/customer-auth/social", nil, map[string]any{"storeId": c.store, "provider": "google", "token": value}, nil)
-		c.ask(0, "POST", "/webhooks", bearer(owner.access), map[string]any{"url": "https://u:" + escaped + "@canary.example/", "events": []string{value}, "secret": value}, nil)
-		c.ask(0, "POST", "/api-keys", bearer(owner.access), map[string]any{"name": " ", "scopes": []string{value}, "mode": value}, nil)
+		for _, provider := range []string{value, "google"} {
+			body := map[string]any{"storeId": c.store, "provider": provider, "token": value}
+			c.ask(0, "POST", "/customer-auth/social", nil, body, nil)
+		}
+		c.ask(0, "POST", "/webhooks", bearer(owner.access), map[string]any{
+			"url": "https://u:" + escaped + "@canary.example/", "events": []string{value}, "secret": value,
+		}, nil)
+		c.ask(0, "POST", "/api-keys", bearer(owner.access), map[string]any{
+			"name": " ", "scopes": []string{value}, "mode": value,
+		}, nil)
 	}
-	// At last, since an old one that comes back ends all sessions.
+	// This comes last: the reuse of a superseded token ends all sessions.
 	for _, secret := range c.secrets {
 		for _, path := range []string{"/auth/refresh", "/customer-auth/refresh"} {
 			value := secret.forms[0]
-			c.ask(0, "POST", path, http.Header{"Cookie": {"refreshToken=" + value + "; customerRefreshToken=" + value}}, nil, nil)
+			cookies := "refreshToken=" + value + "; customerRefreshToken=" + value
+			c.ask(0, "POST", path, http.Header{"Cookie": {cookies}}, nil, nil)
 		}
 	}
 	c.ask(401, "GET", "/auth/me", bearer(owner.access), nil, nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestChangesBeforeAnAttempt kills a worker in the middle of first attempts, in a burst and alone, and changes their
-// webhooks before another worker repeats the attempts. Each attempt follows the present state of its webhook.
+// TestChangesBeforeAnAttempt kills a worker during first attempts, in bursts and in separate workflows, and changes
+// their webhooks before another worker repeats the attempts. Each attempt uses the current state of its webhook.
 func TestChangesBeforeAnAttempt(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestChangesBeforeAnAttempt(t *testing.T) {
 	}
 }
 
-// TestChangesDuringAnAttempt deletes and deactivates webhooks while first attempts are in flight. These attempts end
-// and are recorded, and no other follows.
+// TestChangesDuringAnAttempt deletes and deactivates webhooks while first attempts are in flight. These attempts finish
+// and are recorded, and no further attempt follows.
 func TestChangesDuringAnAttempt(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestChangesDuringAnAttempt(t *testing.T) {
 	}
 }
 
-// changing is restaurants with one delivery each, whose receivers hang until they are let go.
+// changing is a set of restaurants with one delivery each, whose receivers hang until they are released.
 type changing struct {
 	t           *testing.T
 	restaurants map[string]*restaurant
@@ -96,17 +96,17 @@ func newChanging(t *testing.T, names ...string) *changing {
 func (c *changing) awaitRequests(each int) {
 	c.t.Helper()
 	for name, h := range c.hooks {
-		eventually(c.t, name+" is asked", func() error { return atLeast(each, len(h.all(c.t))) })
+		eventually(c.t, name+" receives a request", func() error { return atLeast(each, len(h.all(c.t))) })
 	}
 }
 
-// change makes a request about the webhook of a restaurant.
+// change makes a request that changes the webhook of a restaurant.
 func (c *changing) change(name string, status int, method, path string, body any) {
 	c.t.Helper()
 	c.restaurants[name].want(status, method, "/webhooks/"+string(c.webhooks[name].ID)+path, body, nil)
 }
 
-// spoilSecret makes the stored secret of a webhook unreadable, and returns the function that repairs it.
+// spoilSecret makes the stored secret of a webhook undecryptable, and returns a function that restores it.
 func (c *changing) spoilSecret(name string) (repair func()) {
 	c.t.Helper()
 	db, id := the.db.System().DB, c.webhooks[name].ID
@@ -121,34 +121,34 @@ func (c *changing) spoilSecret(name string) (repair func()) {
 	return func() { set(secret) }
 }
 
-// ends waits until the delivery of a restaurant has a status, and checks its end.
+// ends waits until the delivery of a restaurant has a status, and checks its requests and reason.
 func (c *changing) ends(name string, status app.DeliveryStatus, reason string, attempts, requests int) {
 	c.t.Helper()
 	d := c.restaurants[name].delivery(name, func(d app.Delivery) bool {
 		return d.Status == status && d.Attempts == attempts
 	})
 	if n := len(c.hooks[name].all(c.t)); n != requests || d.Reason != reason {
-		c.t.Errorf("%s: %d requests, %+v", name, n, d)
+		c.t.Errorf("%s: got %d requests and %+v, want %d and the reason %q", name, n, d, requests, reason)
 	}
 }
 
-// checkBursts reports an error unless all deliveries have been part of a burst, or none.
+// checkBursts checks that all deliveries were part of a burst, or none.
 func (c *changing) checkBursts(want bool) {
 	c.t.Helper()
 	for name, r := range c.restaurants {
 		if got := r.countIs(1, "burst_id IS NOT NULL") == nil; got != want {
-			c.t.Errorf("%s was part of a burst: %v", name, got)
+			c.t.Errorf("%s was part of a burst: got %t, want %t", name, got, want)
 		}
 	}
 }
 
-// attemptsAre returns an error unless the store has so many attempts, all of which satisfy a condition.
+// attemptsAre returns an error unless the store has the given number of attempts and all satisfy a condition.
 func (r *restaurant) attemptsAre(want int, condition string) error {
 	r.t.Helper()
 	const of = "SELECT count(*) FROM attempts WHERE store_id = $1"
 	all, satisfying := count(r.t, of, r.store), count(r.t, of+" AND "+condition, r.store)
 	if all != want || satisfying != want {
-		return fmt.Errorf("%d of %d attempts, want %d", satisfying, all, want)
+		return fmt.Errorf("%d of %d attempts satisfy the condition, want %d", satisfying, all, want)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ import (
 
 var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
 
-// TestChaos places many orders while everything is killed in turn, at random points: a worker, the API, Temporal and
-// PostgreSQL. A tenth of the receivers refuse everything. Afterwards each event has reached its receivers. Only
-// attempts that were in flight when a worker was killed have been made twice.
+// TestChaos places many orders while a worker, the API, Temporal and PostgreSQL are killed in turn, at random points. A
+// tenth of the receivers reject every attempt, another tenth the first attempts. Afterwards each event has reached its
+// receivers. Only attempts that were in flight when a worker was killed have been made twice.
 func TestChaos(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
@@ -43,7 +43,7 @@ const (
 	chaosHooks       = 2 // of each restaurant
 )
 
-// chaos is a world in which parts are killed, and the receivers that notice.
+// chaos is a world in which parts are killed, with its receivers.
 type chaos struct {
 	*fragileWorld
 	random      *rand.Rand
@@ -55,7 +55,7 @@ type chaos struct {
 	inFlight map[posted]int
 }
 
-// posted names a delivery by its webhook and its event.
+// posted identifies a delivery by its webhook and its event.
 type posted struct {
 	subscription app.SubscriptionID
 	event        string
@@ -75,9 +75,10 @@ func newChaos(t *testing.T, bursts string) *chaos {
 	for i := range chaosRestaurants {
 		r := newRestaurant(t)
 		for range chaosHooks {
-			h := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			var h *hook
+			h = newHook(t, func(_ int, w http.ResponseWriter, r *http.Request) {
 				time.Sleep(20 * time.Millisecond) // so that attempts are in flight
-				w.WriteHeader(refused(i == 0))
+				w.WriteHeader(refused(i == 0 || i == 1 && h.requestsOf(r.Header.Get("X-Webhook-Id")) == 1))
 			})
 			h.arrived = make(chan int, 10_000)
 			s := r.subscribe(h)
@@ -88,28 +89,29 @@ func newChaos(t *testing.T, bursts string) *chaos {
 	return c
 }
 
-// during places orders, and disturbs the world while they are delivered, at random points.
+// during places orders and calls the disturbances at random points while the orders are delivered.
 func (c *chaos) during(events int, disturbances ...func()) {
 	c.t.Helper()
+	before := c.arrived()
 	var placing sync.WaitGroup
 	defer placing.Wait()
 	for _, r := range c.restaurants {
 		placing.Go(func() {
 			for i := range events / chaosRestaurants {
-				r.orderSurely(fmt.Sprintf("order %d", i))
+				r.orderSurely(fmt.Sprintf("order %d after %d", i, before))
 			}
 		})
 	}
 	all := events * chaosHooks
 	for i, disturb := range disturbances {
-		// Somewhere in its own part of the deliveries.
-		at := (i*all + c.random.IntN(all)) * 9 / 10 / len(disturbances)
+		// A random point within the part of the deliveries that belongs to this disturbance.
+		at := before + (i*all+c.random.IntN(all))*9/10/len(disturbances)
 		eventually(c.t, fmt.Sprintf("%d events have arrived", at), func() error { return atLeast(at, c.arrived()) })
 		disturb()
 	}
 }
 
-// kills returns functions that kill each part so many times, in a random order.
+// kills returns functions that kill each part the given number of times, in random order.
 func (c *chaos) kills(rounds int) (kills []func()) {
 	for _, victim := range slices.Repeat([]string{"worker", "API", "Temporal", "PostgreSQL"}, rounds) {
 		kills = append(kills, func() {
@@ -125,7 +127,7 @@ func (c *chaos) kills(rounds int) (kills []func()) {
 	return kills
 }
 
-// arrived returns how many deliveries have reached their receivers.
+// arrived returns the number of deliveries that have reached their receivers.
 func (c *chaos) arrived() (n int) {
 	for _, h := range c.hooks {
 		n += h.events(0)
@@ -156,8 +158,8 @@ func (c *chaos) surplus() map[posted]int {
 	return n
 }
 
-// countInFlight notes which attempts a killed worker has made without recording them. Its last requests may still be on
-// their way through the kernel.
+// countInFlight counts the attempts that a killed worker has made without recording them. It waits for requests that
+// are still in buffers of the kernel.
 func (c *chaos) countInFlight() {
 	c.t.Helper()
 	c.workerKills++
@@ -193,26 +195,26 @@ func (c *chaos) check(events int) {
 		}
 		n := count(c.t, "SELECT count(*) FROM deliveries WHERE subscription_id = $1 AND status = $2", id, status)
 		if arrived := h.events(0); arrived != each || n != each {
-			c.t.Errorf("%d of %d events have reached %s, %d deliveries are %s", arrived, each, id, n, status)
+			c.t.Errorf("%s: got %d events and %d deliveries that are %s, want %d of each", id, arrived, n, status, each)
 		}
 	}
 	duplicates, inFlight := 0, 0
 	for of, n := range c.surplus() {
 		duplicates, inFlight = duplicates+n, inFlight+c.inFlight[of]
 		if n < 0 || n > c.inFlight[of] || n > c.workerKills {
-			c.t.Errorf("%d duplicates of %v, of which %d attempts were in flight at %d kills",
+			c.t.Errorf("got %d duplicates of %v, want at most the %d attempts in flight at %d kills",
 				n, of, c.inFlight[of], c.workerKills)
 		}
 	}
 	bursts := count(c.t, "SELECT count(burst_id) FROM deliveries")
 	if on := c.settings["COMANDA_BURST"] == "always"; on != (bursts > 0) {
-		c.t.Errorf("%d deliveries of bursts", bursts)
+		c.t.Errorf("deliveries of bursts: got %d, want some: %t", bursts, on)
 	}
 	c.t.Logf("%d requests for %d deliveries, %d of them of bursts: %d duplicates of %d attempts in flight",
 		c.requests(), events*chaosHooks, bursts, duplicates, inFlight)
 }
 
-// allEnded returns an error as long as an event is not delivered or a dead letter.
+// allEnded returns an error unless all deliveries of the given number of events are delivered or dead letters.
 func allEnded(ctx context.Context, events int) error {
 	var undispatched, ended, open int
 	err := the.db.System().DB.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
@@ -226,8 +228,7 @@ func allEnded(ctx context.Context, events int) error {
 	return err
 }
 
-// orderSurely places an order as a careful client does: again, with the same key, until it
-// has an answer.
+// orderSurely places an order and repeats the request with the same idempotency key until it succeeds.
 func (r *restaurant) orderSurely(key string) {
 	eventually(r.t, "placing an order", func() error {
 		body, err := json.Marshal(r.newOrder())
@@ -253,7 +254,7 @@ func (r *restaurant) orderSurely(key string) {
 	})
 }
 
-// events returns how many different events have come, the first requests left out.
+// events returns the number of distinct events, without the first requests.
 func (h *hook) events(but int) int {
 	h.lock.Lock()
 	defer h.lock.Unlock()

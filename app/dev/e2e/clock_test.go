@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestClockStepsOfTheDatabase steps the clock of PostgreSQL by a minute, forward and back, while many orders are
+// TestClockStepsOfTheDatabase steps the clock of PostgreSQL forward and back by a minute while many orders are
 // delivered. Each attempt is made once. It needs libfaketime.
 func TestClockStepsOfTheDatabase(t *testing.T) {
 	if !*long {
@@ -20,10 +20,12 @@ func TestClockStepsOfTheDatabase(t *testing.T) {
 	if len(libraries) == 0 {
 		t.Fatal("libfaketime is missing: apt-get install libfaketime")
 	}
+	needPrograms(t) // without the settings below
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
 			clock := newClock(t)
-			t.Setenv("LD_PRELOAD", libraries[0]) // Go programs read the clock without the C library
+			// This affects only PostgreSQL: Go programs read the clock without the C library.
+			t.Setenv("LD_PRELOAD", libraries[0])
 			t.Setenv("FAKETIME_TIMESTAMP_FILE", clock.file)
 			t.Setenv("FAKETIME_CACHE_DURATION", "1")
 			t.Setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
@@ -59,17 +61,17 @@ func (c clock) write(t *testing.T, offset time.Duration) {
 	must(t, os.WriteFile(c.file, fmt.Appendf(nil, "%+d\n", int(offset.Seconds())), 0o644))
 }
 
-// set steps the clock, and returns when PostgreSQL shows the new time.
+// set steps the clock and waits until PostgreSQL shows the new time.
 func (c clock) set(t *testing.T, offset time.Duration) {
 	t.Helper()
 	c.write(t, offset)
 	eventually(t, "the clock is set", func() error {
 		var now time.Time
 		must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now))
-		if off := now.Sub(time.Now()); math.Abs((off - offset).Seconds()) > 5 {
-			return fmt.Errorf("it is off by %s, not by %s", off, offset)
+		if off := time.Until(now); math.Abs((off - offset).Seconds()) > 5 {
+			return fmt.Errorf("the offset is %s, want %s", off, offset)
 		}
 		return nil
 	})
-	t.Logf("the clock of PostgreSQL is off by %s", offset)
+	t.Logf("the clock of PostgreSQL has an offset of %s", offset)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-func TestOrderBecomesAVerifiedDelivery(t *testing.T) {
+func TestOrderIsDelivered(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
 	s := r.subscribe(h)
@@ -35,20 +35,22 @@ func TestOrderBecomesAVerifiedDelivery(t *testing.T) {
 		Data                         app.Order
 	}
 	must(t, json.Unmarshal([]byte(got.body), &envelope))
-	if envelope.ID != got.id || envelope.Type != "order.created" || envelope.StoreID != string(r.store) || envelope.Data.ID != order.ID || envelope.Data.TotalMinor != 1900 {
-		t.Errorf("received %+v", envelope)
+	if envelope.ID != got.id || envelope.Type != "order.created" || envelope.StoreID != string(r.store) ||
+		envelope.Data.ID != order.ID || envelope.Data.TotalMinor != 1900 {
+		t.Errorf("event: got %+v, want order.created of %s with the total 1900", envelope, order.ID)
 	}
 	delivery := r.delivery("delivered", withStatus(app.DeliveryDelivered))
 	attempts := r.attempts(s)
-	if len(attempts) != 1 || attempts[0].Status != app.AttemptDelivered || attempts[0].StatusCode != 204 || attempts[0].AttemptNumber != 1 ||
+	if len(attempts) != 1 || attempts[0].Status != app.AttemptDelivered ||
+		attempts[0].StatusCode != 204 || attempts[0].AttemptNumber != 1 ||
 		attempts[0].DeliveryID != delivery.ID || string(attempts[0].EventID) != got.id {
-		t.Errorf("attempts %+v", attempts)
+		t.Errorf("attempts: got %+v, want one, delivered with 204", attempts)
 	}
 	checkFastLane(t, delivery)
 }
 
-// checkFastLane shows in the real history that a first attempt costs six events and no
-// round trip through a task queue: the start was eager, the attempt local.
+// checkFastLane checks the history of a first attempt: it has six events and no round trip through a task queue,
+// because the start is eager and the attempt is a local activity.
 func checkFastLane(t *testing.T, d app.Delivery) {
 	t.Helper()
 	var events []*history.HistoryEvent
@@ -63,17 +65,20 @@ func checkFastLane(t *testing.T, d app.Delivery) {
 	for _, e := range events {
 		types = append(types, e.EventType.String())
 	}
-	want := []string{"WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskCompleted", "MarkerRecorded", "WorkflowExecutionCompleted"}
+	want := []string{
+		"WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskCompleted",
+		"MarkerRecorded", "WorkflowExecutionCompleted",
+	}
 	if diff := cmp.Diff(want, types); diff != "" {
-		t.Error("history:", diff)
+		t.Errorf("event types of the history (-want +got):\n%s", diff)
 	}
 	if !events[0].GetWorkflowExecutionStartedEventAttributes().EagerExecutionAccepted {
-		t.Error("the start was not eager")
+		t.Error("start: got not eager, want eager")
 	}
 	text := fmt.Sprint(events)
 	for _, private := range []string{"Ada", "Pizza", hookSecret, "127.0.0.1", "owner@"} {
 		if strings.Contains(text, private) {
-			t.Errorf("the history holds %q", private)
+			t.Errorf("the history contains %q", private)
 		}
 	}
 }
@@ -83,7 +88,7 @@ func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
 	return historyNamed(t, app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
 }
 
-// historyNamed returns the history of a workflow as it is, nil when there is no workflow yet.
+// historyNamed returns the current history of a workflow, or nil if there is no workflow yet.
 func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 	t.Helper()
 	var events []*history.HistoryEvent
@@ -99,7 +104,7 @@ func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 	return events
 }
 
-// scaled is the spec's schedule at a scale that a test can wait for.
+// scaled is the schedule of the spec, scaled down for tests.
 var scaled = map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,2s,2s,3s"}
 
 func TestSixAttemptsDeadLetterReplay(t *testing.T) {
@@ -116,49 +121,54 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 
 	retrying := r.delivery("retrying", withStatus(app.DeliveryRetrying))
 	if retrying.NextRetryAt == nil {
-		t.Error("no next retry is shown")
+		t.Error("nextRetryAt of a retrying delivery: got none, want one")
 	}
 	status, refusal := r.call("POST", "/deliveries/"+string(retrying.ID)+"/replay", nil)
 	if status != 409 || !strings.Contains(string(refusal), "DELIVERY_IN_PROGRESS") {
-		t.Errorf("replay of a pending delivery: %d %s", status, refusal)
+		t.Errorf("replay of a delivery in progress: got %d %s, want 409", status, refusal)
 	}
 	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "retrying") })
 
 	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
 	got := h.all(t)
 	if len(got) != 6 || dead.Attempts != 6 {
-		t.Fatalf("%d requests, %d attempts", len(got), dead.Attempts)
+		t.Fatalf("got %d requests and %d attempts, want 6 of each", len(got), dead.Attempts)
 	}
 	for i, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, 3 * time.Second} {
 		if gap := got[i+1].at.Sub(got[i].at); gap < want {
-			t.Errorf("attempt %d came %s after the one before, want %s", i+2, gap, want)
+			t.Errorf("attempt %d came %s after the previous attempt, want %s", i+2, gap, want)
 		}
 		if got[i+1].body != got[0].body || got[i+1].id != got[0].id {
-			t.Errorf("attempt %d brought another event", i+2)
+			t.Errorf("attempt %d: got event %s with %s, want %s with %s", i+2, got[i+1].id, got[i+1].body, got[0].id,
+				got[0].body)
 		}
 	}
 	want := []app.AttemptStatus{"failed", "failed", "failed", "failed", "failed", "dead_letter"}
 	if diff := cmp.Diff(want, statuses(r.attempts(s))); diff != "" {
-		t.Error("attempts:", diff)
+		t.Errorf("statuses of the attempts (-want +got):\n%s", diff)
 	}
-	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "dead_letter") })
+	eventually(t, "found by search attributes", func() error {
+		return findWorkflow(t.Context(), r.store, "dead_letter")
+	})
 
 	healed.Store(true)
 	var replayed app.Delivery
 	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, &replayed)
 	if replayed.Status != app.DeliveryQueued {
-		t.Errorf("the replay answered %+v", replayed)
+		t.Errorf("replay: got %+v, want queued", replayed)
 	}
 	r.delivery("delivered", withStatus(app.DeliveryDelivered))
 	if diff := cmp.Diff(append(want, "delivered"), statuses(r.attempts(s))); diff != "" {
-		t.Error("attempts after the replay:", diff)
+		t.Errorf("statuses of the attempts after the replay (-want +got):\n%s", diff)
 	}
 
-	// A delivered one is replayed as a new run of its workflow.
+	// A delivered delivery is replayed as a new run of its workflow.
 	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, nil)
-	r.delivery("delivered again", func(d app.Delivery) bool { return d.Status == app.DeliveryDelivered && d.Attempts == 8 })
+	r.delivery("delivered again", func(d app.Delivery) bool {
+		return d.Status == app.DeliveryDelivered && d.Attempts == 8
+	})
 	if n := len(h.all(t)); n != 8 {
-		t.Errorf("%d requests", n)
+		t.Errorf("requests: got %d, want 8", n)
 	}
 }
 
@@ -196,7 +206,7 @@ func statuses(attempts []app.Attempt) (all []app.AttemptStatus) {
 	return all
 }
 
-// findWorkflow looks for exactly one delivery as an operator does.
+// findWorkflow returns an error unless the query of an operator finds exactly one delivery.
 func findWorkflow(ctx context.Context, store app.StoreID, state string) error {
 	query := fmt.Sprintf("ComandaStoreId = %q AND ComandaDeliveryState = %q", store, state)
 	list, err := the.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
@@ -224,11 +234,11 @@ func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	worker(t, nil)
 	r.delivery("delivered", func(d app.Delivery) bool { return d.Status == app.DeliveryDelivered && d.Attempts == 2 })
 	if n := len(h.all(t)); n != 2 {
-		t.Errorf("%d requests", n)
+		t.Errorf("requests: got %d, want 2", n)
 	}
 }
 
-func TestWorkerKilledInTheMiddleOfAnAttempt(t *testing.T) {
+func TestWorkerKilledDuringAttempt(t *testing.T) {
 	for _, lane := range []string{"fast", "slow"} {
 		t.Run(lane, func(t *testing.T) {
 			settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
@@ -243,7 +253,7 @@ func TestWorkerKilledInTheMiddleOfAnAttempt(t *testing.T) {
 				case n < hanging:
 					w.WriteHeader(http.StatusInternalServerError)
 				case n == hanging:
-					<-r.Context().Done() // until its sender is dead
+					hang(r) // until the worker is killed
 				}
 			})
 			s := r.subscribe(h)
@@ -256,18 +266,18 @@ func TestWorkerKilledInTheMiddleOfAnAttempt(t *testing.T) {
 			r.delivery("delivered", withStatus(app.DeliveryDelivered))
 			got := h.all(t)
 			if len(got) != hanging+1 || len(r.attempts(s)) != hanging {
-				t.Fatalf("%d requests, %d attempts", len(got), len(r.attempts(s)))
+				t.Fatalf("got %d requests and %d attempts, want %d and %d", len(got), len(r.attempts(s)), hanging+1, hanging)
 			}
-			// The promise, and the one place where a test looks at the clock.
+			// The attempt is repeated within this time after the restart.
 			if late := got[hanging].at.Sub(restarted); late > 15*time.Second {
-				t.Errorf("sent again %s after the restart", late)
+				t.Errorf("repeated attempt: got %s after the restart, want at most 15s", late)
 			}
 		})
 	}
 }
 
-// A worker that is stopped in order finishes the attempt under way, and nobody repeats it.
-func TestGracefulStopDoublesNothing(t *testing.T) {
+// TestGracefulStop checks that a worker that stops finishes the attempt in flight, and that it is not repeated.
+func TestGracefulStop(t *testing.T) {
 	first := worker(t, nil)
 	release := make(chan struct{})
 	r := newRestaurant(t)
@@ -282,17 +292,17 @@ func TestGracefulStopDoublesNothing(t *testing.T) {
 	must(t, <-stopped)
 	r.delivery("delivered", withStatus(app.DeliveryDelivered))
 	if n := len(h.all(t)); n != 1 {
-		t.Errorf("%d requests", n)
+		t.Errorf("requests: got %d, want 1", n)
 	}
 }
 
-// With PostgreSQL or Temporal away requests are refused or deliveries late; nothing is
-// lost, nobody has to restart anything.
+// TestOutages checks that an outage of PostgreSQL or Temporal rejects requests or delays deliveries, but loses nothing
+// and requires no restart.
 func TestOutages(t *testing.T) {
 	postgres, temporal, settings := proxied(t)
 	w := worker(t, settings)
 	serve, address, err := the.serve(t.Context(), map[string]string{
-		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": the.api, // whose tokens it takes
+		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": the.api, // the issuer of the tokens
 	})
 	must(t, err)
 	t.Cleanup(serve.Kill)
@@ -301,14 +311,15 @@ func TestOutages(t *testing.T) {
 	r.subscribe(h)
 
 	postgres.Cut()
-	if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 503 || !strings.Contains(string(refusal), "UNAVAILABLE") {
-		t.Errorf("without PostgreSQL: %d %s", status, refusal)
+	status, refusal := r.call("POST", "/orders", r.newOrder())
+	if status != 503 || !strings.Contains(string(refusal), "UNAVAILABLE") {
+		t.Errorf("without PostgreSQL: got %d %s, want 503", status, refusal)
 	}
 	if err := health(w); err == nil {
-		t.Error("the worker is ready without PostgreSQL")
+		t.Error("health of the worker without PostgreSQL: got no error, want one")
 	}
 	postgres.Mend()
-	eventually(t, "orders are taken again", func() error {
+	eventually(t, "orders can be placed again", func() error {
 		if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
 			return fmt.Errorf("%d %s", status, refusal)
 		}
@@ -318,7 +329,7 @@ func TestOutages(t *testing.T) {
 
 	temporal.Cut()
 	r.order()
-	eventually(t, "the worker says that it is not ready", func() error {
+	eventually(t, "the worker is not ready", func() error {
 		if health(w) == nil {
 			return errNotYet
 		}
@@ -327,7 +338,7 @@ func TestOutages(t *testing.T) {
 	temporal.Mend()
 	h.await(t)
 	if n := len(h.all(t)); n != 2 {
-		t.Errorf("%d requests for 2 orders", n)
+		t.Errorf("requests for 2 orders: got %d, want 2", n)
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// proxied returns proxies before PostgreSQL and Temporal, and the settings of a process
-// that goes through them.
+// proxied returns proxies to PostgreSQL and Temporal, and the settings of a process that connects through them.
 func proxied(t *testing.T) (postgres, temporal *harness.Proxy, settings map[string]string) {
 	t.Helper()
+	needWorld(t)
 	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
 	must(t, err)
 	postgres, err = harness.NewProxy(database.Host)
@@ -25,13 +25,15 @@ func proxied(t *testing.T) (postgres, temporal *harness.Proxy, settings map[stri
 	temporal, err = harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
 	must(t, err)
 	t.Cleanup(temporal.Close)
-	return postgres, temporal, map[string]string{"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address}
+	return postgres, temporal, map[string]string{
+		"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": temporal.Address,
+	}
 }
 
-// In the middle of a burst workers are killed, and PostgreSQL and Temporal go away and
-// come back, while a tenth of the attempts fails. Afterwards every event has arrived, and
-// none is unaccounted for.
-func TestNothingIsLost(t *testing.T) {
+// TestCrashesAndOutages kills workers and makes PostgreSQL and Temporal temporarily unreachable while many orders are
+// delivered and a tenth of the attempts fails. Afterwards every event has arrived, and every delivery is recorded as
+// delivered.
+func TestCrashesAndOutages(t *testing.T) {
 	const orders = 200
 	postgres, temporal, settings := proxied(t)
 	settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s,1s,1s,1s,1s,1s,1s"
@@ -48,7 +50,7 @@ func TestNothingIsLost(t *testing.T) {
 	placing.Go(func() {
 		for range orders {
 			if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
-				t.Errorf("placing an order: %d %s", status, refusal)
+				t.Errorf("order: got %d %s, want 201", status, refusal)
 			}
 		}
 	})
@@ -66,7 +68,7 @@ func TestNothingIsLost(t *testing.T) {
 	w = worker(t, settings)
 	arrived(50)
 	postgres.Cut()
-	h.await(t) // what is under way goes on
+	h.await(t) // attempts in flight continue
 	postgres.Mend()
 	arrived(90)
 	temporal.Cut()
@@ -83,7 +85,7 @@ func TestNothingIsLost(t *testing.T) {
 		events[one.id]++
 	}
 	if len(events) != orders {
-		t.Errorf("%d of %d events have arrived", len(events), orders)
+		t.Errorf("events: got %d, want %d", len(events), orders)
 	}
 	recorded := 0
 	for page := 1; ; page++ {
@@ -97,23 +99,24 @@ func TestNothingIsLost(t *testing.T) {
 	t.Logf("%d requests for %d events, %d of them recorded as attempts", len(h.all(t)), orders, recorded)
 }
 
-// undelivered returns an error as long as not all of n deliveries are delivered.
+// undelivered returns an error unless n deliveries are delivered.
 func (r *restaurant) undelivered(n int) error {
 	r.t.Helper()
 	var count int
 	err := the.db.System().DB.QueryRowContext(r.t.Context(),
 		"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'delivered'", r.store).Scan(&count)
 	if err != nil || count != n {
-		return fmt.Errorf("%d of %d, %v", count, n, err)
+		return fmt.Errorf("%d of %d deliveries are delivered, error %v", count, n, err)
 	}
 	return nil
 }
 
-// Workers side by side share the work, and stop in order without doubling anything.
+// TestTwoWorkers checks that concurrent workers share the deliveries, and stop gracefully without repeating attempts.
 func TestTwoWorkers(t *testing.T) {
 	first := worker(t, nil)
 	worker(t, nil)
-	r, h := newRestaurant(t), newHook(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) })
+	r := newRestaurant(t)
+	h := newHook(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Millisecond) })
 	r.subscribe(h)
 	for range 60 {
 		r.order()
@@ -121,6 +124,6 @@ func TestTwoWorkers(t *testing.T) {
 	must(t, first.Stop(t.Context()))
 	eventually(t, "every delivery is delivered", func() error { return r.undelivered(60) })
 	if n := len(h.all(t)); n != 60 {
-		t.Errorf("%d requests for 60 events", n)
+		t.Errorf("requests for 60 events: got %d, want 60", n)
 	}
 }

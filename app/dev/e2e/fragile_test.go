@@ -19,29 +19,29 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// fragileWorld is a world of which each part can be killed, and comes back where it was.
+// fragileWorld is a world whose parts can be killed and started again at the same addresses.
 type fragileWorld struct {
 	t        *testing.T
 	settings map[string]string // of the API and the worker
 
 	dir         string
-	port        int // from which on Temporal and its like listen
+	port        int // first port of the infrastructure
 	listen      string
 	postgres    *localpg.Server
 	api, worker *harness.Process
 }
 
-// newFragileWorld takes the place of the world that tests share, for one test. Nothing of
-// it runs before revive.
+// newFragileWorld replaces the shared world for one test. No part runs before revive.
 func newFragileWorld(t *testing.T) *fragileWorld {
 	t.Helper()
+	needPrograms(t)
 	dir, err := os.MkdirTemp("", "comanda-chaos-*")
 	must(t, err)
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
 	shared := the
 	f := &fragileWorld{t: t, settings: map[string]string{}, dir: dir, port: freePorts(t, 13)}
 	f.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port+12))
-	the = world{programs: shared.programs, api: "https://" + f.listen}
+	the = world{programs: shared.programs, api: "https://" + f.listen, fragile: true}
 	t.Cleanup(func() {
 		for _, process := range []*harness.Process{f.worker, f.api} {
 			if process != nil {
@@ -64,7 +64,7 @@ func newFragileWorld(t *testing.T) *fragileWorld {
 	return f
 }
 
-// revive starts whatever does not run.
+// revive starts all parts that are not running.
 func (f *fragileWorld) revive() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
@@ -99,7 +99,7 @@ func (f *fragileWorld) revive() {
 	}
 }
 
-// kill ends a part as kill -9 does.
+// kill kills a part with SIGKILL.
 func (f *fragileWorld) kill(part string) {
 	f.t.Helper()
 	switch part {
@@ -112,12 +112,12 @@ func (f *fragileWorld) kill(part string) {
 	case "PostgreSQL":
 		must(f.t, syscall.Kill(f.postmaster(), syscall.SIGKILL))
 		<-f.postgres.Done()
-		must(f.t, f.postgres.Stop(f.t.Context())) // lets go of its directory
+		must(f.t, f.postgres.Stop(f.t.Context())) // releases its directory
 		f.postgres = nil
 	}
 }
 
-// postmaster returns the id of PostgreSQL's first process.
+// postmaster returns the process id of the postmaster of PostgreSQL.
 func (f *fragileWorld) postmaster() int {
 	f.t.Helper()
 	conn, err := pgx.Connect(f.t.Context(), f.postgres.URL("postgres"))
@@ -131,8 +131,8 @@ func (f *fragileWorld) postmaster() int {
 	return pid
 }
 
-// freePorts returns the first of so many consecutive ports on which nobody listens. They are below the ports that the
-// kernel gives to clients: a program that comes back finds its port free.
+// freePorts returns the first of the given number of consecutive free ports. They are below the ephemeral ports, so
+// that a restarted program finds its port free.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {
@@ -141,7 +141,7 @@ func freePorts(t *testing.T, n int) int {
 			return port
 		}
 	}
-	t.Fatal("no free ports side by side")
+	t.Fatal("no consecutive free ports")
 	return 0
 }
 
@@ -156,24 +156,30 @@ func portsFree(first, n int) bool {
 	return true
 }
 
-// databases are the databases of the world by their owners' roles.
+// databases returns the databases of the world by the roles that own them.
 var databases = map[string]map[string]string{
 	"Comanda":  {"comanda": "comanda_owner"},
 	"Temporal": {"temporal": "temporal", "temporal_visibility": "temporal"},
 }
 
-// halt kills everything that uses the databases. revive starts it again.
+// halt kills all processes that use the databases. revive starts them again.
 func (f *fragileWorld) halt() {
 	f.t.Helper()
 	f.worker.Kill()
 	f.api.Kill()
+	f.haltTemporal()
+}
+
+// haltTemporal kills Temporal and closes the connections of the test.
+func (f *fragileWorld) haltTemporal() {
+	f.t.Helper()
 	the.infra.Kill()
 	the.temporal.Close()
 	must(f.t, the.db.Close())
 	the.temporal, the.db = nil, nil
 }
 
-// backUp copies the databases of everything. The world must be halted.
+// backUp copies all databases. The world must be halted.
 func (f *fragileWorld) backUp() {
 	f.t.Helper()
 	for _, owners := range databases {
@@ -183,7 +189,7 @@ func (f *fragileWorld) backUp() {
 	}
 }
 
-// restore gives a part its databases as they were at the backup. The world must be halted.
+// restore replaces the databases of a part by their backup. The world must be halted.
 func (f *fragileWorld) restore(part string) {
 	f.t.Helper()
 	f.drop(part)
@@ -204,7 +210,7 @@ func cloned(from, to, owner string) string {
 	return fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s OWNER %s", to, from, owner)
 }
 
-// onServer executes statements as a superuser. The sessions of killed processes may still end.
+// onServer executes statements as a superuser. It retries while sessions of killed processes are still ending.
 func (f *fragileWorld) onServer(statements ...string) {
 	f.t.Helper()
 	conn, err := pgx.Connect(f.t.Context(), f.postgres.URL("postgres"))

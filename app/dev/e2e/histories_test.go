@@ -20,10 +20,9 @@ import (
 
 var record = flag.Bool("record", false, "write the histories to workflows/testdata")
 
-// Each way that a delivery can take, as a real server records it, replays with the code
-// as it is. With -record, histories that workflows/testdata does not have yet are added there.
-// Workflows stay open for thirty days, so old histories must replay too: a change of the
-// commands adds files under a new name.
+// TestHistories records the history of each possible course of a delivery with a real server, and replays it with the
+// current code. With -record, it adds missing histories to workflows/testdata. Workflows stay open for thirty days, so
+// old histories must replay too: a change of commands adds files under a new name.
 func TestHistories(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
 	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
@@ -49,16 +48,18 @@ func TestHistories(t *testing.T) {
 			must(t, the.temporal.CancelWorkflow(t.Context(), app.DeliveryWorkflowID(d.EventID, d.SubscriptionID), ""))
 			d = r.delivery("cancelled", withStatus(app.DeliveryCancelled))
 			if d.Reason != app.ReasonCancelled {
-				t.Errorf("cancelled because %q", d.Reason)
+				t.Errorf("reason of the cancellation: got %q, want %q", d.Reason, app.ReasonCancelled)
 			}
 		}},
 		"deactivated": {9, func(r *restaurant) {
 			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
-			_, err := the.db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET is_active = false WHERE id = $1", d.SubscriptionID)
+			_, err := the.db.System().DB.ExecContext(t.Context(),
+				"UPDATE subscriptions SET is_active = false WHERE id = $1", d.SubscriptionID)
 			must(t, err)
 			d = r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
 			if d.Reason != app.ReasonInactive || d.Attempts > 2 {
-				t.Errorf("a dead letter because %q after %d attempts", d.Reason, d.Attempts)
+				t.Errorf("dead letter: got reason %q after %d attempts, want %q after at most 2", d.Reason, d.Attempts,
+					app.ReasonInactive)
 			}
 		}},
 	} {
@@ -85,15 +86,13 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// Where a history names the machine that it was recorded on: the identity of
-// its worker, and the worker's sticky queue.
+// Parts of a history that name the machine on which it was recorded: the identity of the worker and its sticky queue.
 var (
 	identity    = regexp.MustCompile(`"(identity|workerInstanceKey|firstExecutionIdentity)":( *)"[^"]*"`)
 	stickyQueue = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
 )
 
-// replay holds the code against a history, which becomes one of those that it is held to
-// from then on with -record.
+// replay replays a history with the current code. With -record, it adds the history to workflows/testdata.
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()
@@ -114,7 +113,8 @@ func keep(t *testing.T, name string, events []*history.HistoryEvent) {
 	must(t, err)
 	text = identity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
 	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
-	file, err := os.OpenFile(filepath.Join("..", "..", "..", "workflows", "testdata", name+".json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	path := filepath.Join("..", "..", "..", "workflows", "testdata", name+".json")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return
 	}

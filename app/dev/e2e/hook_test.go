@@ -22,11 +22,10 @@ const hookSecret = "whsec_of_the_end_to_end_tests_0123456789"
 
 func slogDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// hook is a receiver that verifies what it gets as the spec tells receivers to, and
-// answers as told.
+// hook is a receiver that verifies requests as the spec describes, and responds as the test specifies.
 type hook struct {
 	url    string
-	answer func(n int, w http.ResponseWriter, r *http.Request) // n counts from 1
+	answer func(n int, w http.ResponseWriter, r *http.Request) // writes the response to request n, from 1
 	secret atomic.Pointer[string]                              // of the signatures; nil = hookSecret
 
 	lock     sync.Mutex
@@ -38,12 +37,13 @@ type received struct {
 	at   time.Time
 	id   string
 	body string
-	flaw error // why a receiver would refuse it
+	flaw error // reason for which a receiver would reject the request; nil = none
 }
 
-// newHook starts a receiver. Without an answer it says 204.
+// newHook starts a receiver. If answer is nil, it responds with 204.
 func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *hook {
 	t.Helper()
+	needWorld(t)
 	if answer == nil {
 		answer = func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	}
@@ -60,7 +60,7 @@ func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Req
 	return h
 }
 
-// ServeHTTP verifies, notes and answers a request.
+// ServeHTTP verifies and records a request and responds to it.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	one := received{at: time.Now(), id: r.Header.Get("X-Webhook-Id"), body: string(body), flaw: err}
@@ -75,6 +75,12 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.answer(n, w, r)
 }
 
+// hang waits until the sender closes the connection, and does not respond. A response would race with the close.
+func hang(r *http.Request) {
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
 // signedWith returns the secret of the signatures.
 func (h *hook) signedWith() string {
 	if changed := h.secret.Load(); changed != nil {
@@ -83,7 +89,7 @@ func (h *hook) signedWith() string {
 	return hookSecret
 }
 
-// verify follows the spec, Signing and verification, without any code of ours.
+// verify implements the spec, Signing and verification, without the code under test.
 func verify(r *http.Request, body []byte, now time.Time, secret string) error {
 	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
 	if err != nil {
@@ -94,23 +100,25 @@ func verify(r *http.Request, body []byte, now time.Time, secret string) error {
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	fmt.Fprintf(mac, "%d.%s", timestamp, body)
-	if want := hex.EncodeToString(mac.Sum(nil)); !hmac.Equal([]byte(want), []byte(r.Header.Get("X-Webhook-Signature"))) {
-		return fmt.Errorf("signature %q, want %q", r.Header.Get("X-Webhook-Signature"), want)
+	want, got := hex.EncodeToString(mac.Sum(nil)), r.Header.Get("X-Webhook-Signature")
+	if !hmac.Equal([]byte(want), []byte(got)) {
+		return fmt.Errorf("signature %q, want %q", got, want)
 	}
-	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" || r.UserAgent() != "Comanda-Webhooks/1.0" {
+	if r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" ||
+		r.UserAgent() != "Comanda-Webhooks/1.0" {
 		return fmt.Errorf("%s with headers %v", r.Method, r.Header)
 	}
 	return nil
 }
 
-// all returns what came so far; each must have verified.
+// all returns the requests so far. It fails the test if the verification of one has failed.
 func (h *hook) all(t *testing.T) []received {
 	t.Helper()
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for _, one := range h.received {
 		if one.flaw != nil {
-			t.Errorf("a receiver would refuse %s: %v", one.id, one.flaw)
+			t.Errorf("verification of %s: got error %v, want none", one.id, one.flaw)
 		}
 	}
 	return append([]received{}, h.received...)
@@ -123,12 +131,12 @@ func (h *hook) await(t *testing.T) int {
 	case n := <-h.arrived:
 		return n
 	case <-time.After(90 * time.Second):
-		t.Fatal("nothing arrived")
+		t.Fatal("requests within 90 s: got none, want one")
 		return 0
 	}
 }
 
-// requestsOf returns how many requests for an event have come.
+// requestsOf returns the number of requests for an event.
 func (h *hook) requestsOf(event string) (n int) {
 	h.lock.Lock()
 	defer h.lock.Unlock()

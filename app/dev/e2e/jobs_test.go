@@ -16,22 +16,25 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// A watchdog, a bulk replay and the retention at work, with their histories, see
-// TestHistories.
+// TestJobs runs a watchdog, a bulk replay and the retention, and replays their histories, see TestHistories.
 func TestJobs(t *testing.T) {
-	// Of the workers before, whose configuration said to come again in an hour.
-	err := the.temporal.TerminateWorkflow(t.Context(), "retention", "", "the test begins anew")
+	needWorld(t)
+	// End the workflow that workers of earlier tests started: its next run is an hour away.
+	err := the.temporal.TerminateWorkflow(t.Context(), "retention", "", "the test starts with a new workflow")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); err != nil && !none {
 		t.Fatal(err)
 	}
 	worker(t, map[string]string{
-		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_WATCHDOG_DAY": "2s", "COMANDA_WATCHDOG_DAYS": "2", "COMANDA_DEAD_LETTER_RETENTION": "15s",
+		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_WATCHDOG_DAY": "2s", "COMANDA_WATCHDOG_DAYS": "2",
+		"COMANDA_DEAD_LETTER_RETENTION": "15s",
 	})
 	t.Run("retention_running", func(t *testing.T) {
 		var events []*history.HistoryEvent
-		eventually(t, "the retention comes again", func() error {
+		eventually(t, "the retention runs again", func() error {
 			events = historyNamed(t, "retention")
-			erasures := slices.DeleteFunc(slices.Clone(events), func(e *history.HistoryEvent) bool { return e.EventType != enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED })
+			erasures := slices.DeleteFunc(slices.Clone(events), func(e *history.HistoryEvent) bool {
+				return e.EventType != enums.EVENT_TYPE_ACTIVITY_TASK_COMPLETED
+			})
 			if len(erasures) < 2 {
 				return errNotYet
 			}
@@ -41,7 +44,9 @@ func TestJobs(t *testing.T) {
 	})
 	t.Run("watchdog_deactivated", func(t *testing.T) {
 		r := newRestaurant(t)
-		s := r.subscribe(newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+		s := r.subscribe(newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}))
 		var shown app.Subscription
 		eventually(t, "the webhook is deactivated", func() error {
 			r.order() // a day without an attempt would not count
@@ -52,7 +57,7 @@ func TestJobs(t *testing.T) {
 			return nil
 		})
 		if shown.FailingDays != 2 || shown.FailureCount < 2 {
-			t.Errorf("deactivated: %+v", shown)
+			t.Errorf("deactivated webhook: got %+v, want 2 failing days and at least 2 failures", shown)
 		}
 		replay(t, "watchdog_deactivated", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
 	})
@@ -67,7 +72,7 @@ func TestJobs(t *testing.T) {
 		replay(t, "watchdog_recovered", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
 		var shown app.Subscription
 		if r.want(200, "GET", "/webhooks/"+string(s.ID), nil, &shown); !shown.IsActive || shown.FailureCount != 0 {
-			t.Errorf("recovered: %+v", shown)
+			t.Errorf("recovered webhook: got %+v, want it active without failures", shown)
 		}
 	})
 	t.Run("replay_completed", func(t *testing.T) {
@@ -102,18 +107,19 @@ func TestJobs(t *testing.T) {
 		var shown app.BulkReplay
 		r.want(200, "GET", "/webhooks/"+string(s.ID)+"/replays/"+string(ordered.ID), nil, &shown)
 		if shown.Status != app.ReplayCompleted || shown.Matched != 3 || shown.Replayed != 3 || shown.InProgress != 0 {
-			t.Errorf("replayed: %+v", shown)
+			t.Errorf("bulk replay: got %+v, want it completed with 3 replayed", shown)
 		}
 		eventually(t, "the bodies are erased", func() error {
 			var kept int
-			err := the.db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox WHERE store_id = $1 AND type = 'order.created' AND body IS NOT NULL", r.store).Scan(&kept)
+			err := the.db.System().DB.QueryRowContext(t.Context(), `SELECT count(*) FROM outbox
+				WHERE store_id = $1 AND type = 'order.created' AND body IS NOT NULL`, r.store).Scan(&kept)
 			if err == nil && kept > 0 {
 				err = errNotYet
 			}
 			return err
 		})
 		if status, refusal := r.call("POST", "/deliveries/"+string(delivered[0].ID)+"/replay", nil); status != 409 {
-			t.Errorf("replay of what is erased: %d %s", status, refusal)
+			t.Errorf("replay of an erased body: got %d %s, want 409", status, refusal)
 		}
 	})
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// mailedLink finds the token in a mail, whose longest lines are folded.
+// mailedLink matches the token in a mail with folded lines.
 var mailedLink = regexp.MustCompile(`/dashboard/accept-invite#([A-Za-z0-9_-]{43})`)
 
-// From the invitation to the mail with which it is accepted, whatever the mail server says
-// on the way; two workers send one mail. Histories and logs hold neither the token nor an
-// address.
+// TestInvitationsAreMailed checks mails of invitations up to the acceptance, with several responses of the mail server
+// and with two workers, which send one mail. Histories and logs contain neither the token nor an email.
 func TestInvitationsAreMailed(t *testing.T) {
-	server := smtptest.New(t, smtptest.Config{Certificate: &the.tls, Answer: func(stage, address string) *smtptest.Answer {
+	needWorld(t)
+	respond := func(stage, address string) *smtptest.Answer {
 		switch {
 		case stage == "RCPT" && strings.HasPrefix(address, "refused@"):
 			return &smtptest.Answer{Code: 550, Enhanced: [3]int{5, 1, 1}, Text: "no " + address}
@@ -31,7 +31,8 @@ func TestInvitationsAreMailed(t *testing.T) {
 			return &smtptest.Answer{Code: 450, Enhanced: [3]int{4, 2, 1}, Text: "not now, " + address}
 		}
 		return nil
-	}})
+	}
+	server := smtptest.New(t, smtptest.Config{Certificate: &the.tls, Answer: respond})
 	settings := map[string]string{"COMANDA_SMTP_URL": server.URL()}
 	serve, url, err := the.serve(t.Context(), settings)
 	must(t, err)
@@ -48,23 +49,25 @@ func TestInvitationsAreMailed(t *testing.T) {
 	const domain = "@guests.example"
 	private := []string{domain, "p@ss", "p%40ss", "Grace"}
 	ids := map[string]app.MailID{}
-	invite := func(name, address string) (token string) {
+	invite := func(name, address string) {
 		t.Helper()
 		var out struct {
 			ID, Token string
 			Mailed    bool
 		}
-		r.want(201, "POST", "/users", map[string]string{"email": address + domain, "name": "Grace", "role": "STAFF"}, &out)
+		body := map[string]string{"email": address + domain, "name": "Grace", "role": "STAFF"}
+		r.want(201, "POST", "/users", body, &out)
 		var id app.MailID
-		must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT id FROM mails WHERE subject = $1", out.ID).Scan(&id))
-		if !out.Mailed {
-			t.Errorf("%s is not mailed to", address)
+		const query = "SELECT id FROM mails WHERE subject = $1"
+		must(t, the.db.System().DB.QueryRowContext(t.Context(), query, out.ID).Scan(&id))
+		if !out.Mailed || out.Token != "" {
+			t.Errorf("invitation of %s: got mailed %t and a token of %d bytes, want a mail only", address, out.Mailed,
+				len(out.Token))
 		}
-		ids[name], private = id, append(private, out.Token)
-		return out.Token
+		ids[name] = id
 	}
 	invite("obsolete", "grace")
-	token := invite("sent", "grace")
+	invite("sent", "grace")
 	invite("refused", "refused")
 	invite("cancelled", "later")
 
@@ -75,43 +78,48 @@ func TestInvitationsAreMailed(t *testing.T) {
 			var status app.MailStatus
 			var got string
 			var secret []byte
-			err := the.db.System().DB.QueryRowContext(t.Context(), "SELECT status, reason, secret FROM mails WHERE id = $1", ids[name]).Scan(&status, &got, &secret)
+			const query = "SELECT status, reason, secret FROM mails WHERE id = $1"
+			err := the.db.System().DB.QueryRowContext(t.Context(), query, ids[name]).Scan(&status, &got, &secret)
 			if err == nil && (status != want || got != reason || secret != nil) {
-				err = fmt.Errorf("%s because %q", status, got)
+				err = fmt.Errorf("got status %s with reason %q", status, got)
 			}
 			return err
 		})
 	}
 	status("sent", app.MailSent, "")
-	status("obsolete", app.MailObsolete, "the invitation has been accepted, replaced or has expired")
+	status("obsolete", app.MailObsolete, "the invitation has been accepted, has been replaced or has ended")
 	status("refused", app.MailFailed, "SMTP 550 5.1.1")
-	eventually(t, "the mail that must wait has been tried", func() error {
-		description, err := the.temporal.DescribeWorkflowExecution(t.Context(), workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"])), "")
+	eventually(t, "the mail server has rejected the mail temporarily", func() error {
+		id := workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"]))
+		description, err := the.temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		if err != nil {
 			return err
 		}
 		for _, pending := range description.PendingActivities {
 			if failure := pending.LastFailure; failure != nil {
 				if failure.Message != "SMTP 450 4.2.1" {
-					t.Errorf("operators see %q", failure.Message)
+					t.Errorf("failure in the workflow: got %q, want SMTP 450 4.2.1", failure.Message)
 				}
 				return nil
 			}
 		}
 		return errNotYet
 	})
-	must(t, the.temporal.CancelWorkflow(t.Context(), workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"])), ""))
+	cancelled := workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"]))
+	must(t, the.temporal.CancelWorkflow(t.Context(), cancelled, ""))
 	status("cancelled", app.MailFailed, "cancelled")
 
 	messages := server.Messages()
 	if len(messages) != 1 {
-		t.Fatalf("%d mails", len(messages))
+		t.Fatalf("mails: got %d, want 1", len(messages))
 	}
 	link := mailedLink.FindSubmatch([]byte(strings.ReplaceAll(string(messages[0].Data), "=\r\n", "")))
-	if link == nil || string(link[1]) != token {
-		t.Fatalf("no link in:\n%s", messages[0].Data)
+	if link == nil {
+		t.Fatalf("mail: got no link, want one:\n%s", messages[0].Data)
 	}
-	r.want(200, "POST", "/auth/accept-invite", map[string]string{"token": string(link[1]), "password": ownerPassword}, nil)
+	private = append(private, string(link[1]))
+	body := map[string]string{"token": string(link[1]), "password": ownerPassword}
+	r.want(200, "POST", "/auth/accept-invite", body, nil)
 
 	for name, id := range ids {
 		events := mailHistory(t, id)
@@ -123,32 +131,34 @@ func TestInvitationsAreMailed(t *testing.T) {
 		keep(t, "mail_"+name, events)
 		for _, secret := range private {
 			if strings.Contains(fmt.Sprint(events), secret) {
-				t.Errorf("the history of the mail %s holds %q", name, secret)
+				t.Errorf("the history of the mail %s contains %q", name, secret)
 			}
 		}
 	}
 	for _, process := range workers {
 		for _, secret := range private {
 			if strings.Contains(process.Output(), secret) {
-				t.Errorf("a log holds %q", secret)
+				t.Errorf("a log contains %q", secret)
 			}
 		}
 	}
 }
 
-// mailHistory waits for the end of a mail's workflow and returns its history.
+// mailHistory waits until the workflow of a mail ends and returns its history.
 func mailHistory(t *testing.T, id app.MailID) (events []*history.HistoryEvent) {
 	t.Helper()
 	eventually(t, "the workflow ends", func() error {
 		events = nil
-		iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(app.JobMail, string(id)), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(app.JobMail, string(id)), "",
+			false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for iterator.HasNext() {
 			event, err := iterator.Next()
 			must(t, err)
 			events = append(events, event)
 		}
 		switch events[len(events)-1].EventType {
-		case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+			enums.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 			return nil
 		}
 		return errNotYet

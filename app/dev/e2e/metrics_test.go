@@ -26,7 +26,7 @@ func metric(t *testing.T, admin, name string) int {
 		sum, found = sum+value, true
 	}
 	if !found {
-		t.Fatalf("%s serves no metric %s", admin, name)
+		t.Fatalf("metrics of %s: got no %s, want one", admin, name)
 	}
 	return int(sum)
 }

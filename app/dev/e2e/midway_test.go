@@ -15,15 +15,15 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// farFrom reports whether a request's time is more than the spec's tolerance from a clock.
+// farFrom reports whether the timestamp of a request differs from a clock by more than the tolerance of the spec.
 func farFrom(clock time.Time, r *http.Request) bool {
 	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
 	return err != nil || math.Abs(float64(clock.Unix()-timestamp)) > 300
 }
 
-// A receiver whose clock is wrong refuses what it gets. It is tried again, and takes it once
-// its clock is right.
-func TestReceiverWhoseClockIsWrong(t *testing.T) {
+// TestReceiverWithWrongClock checks that a receiver whose clock is wrong rejects attempts, and accepts a retry after
+// its clock is corrected.
+func TestReceiverWithWrongClock(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s"})
 	for name, wrong := range map[string]time.Duration{"fast": 6 * time.Minute, "slow": -6 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -46,14 +46,14 @@ func TestReceiverWhoseClockIsWrong(t *testing.T) {
 				codes = append(codes, a.StatusCode)
 			}
 			if diff := cmp.Diff([]int{401, 401, 200}, codes); diff != "" {
-				t.Error(diff)
+				t.Errorf("status codes of the attempts (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// A retry that begins more than a minute after the event carries its own time, so that a
-// receiver with the spec's tolerance takes it however late it comes (contract §0, 1).
+// TestLateRetryCarriesItsOwnTime checks that a retry that begins more than a minute after the event carries its own
+// time, so that a receiver with the tolerance of the spec accepts it (contract §0, 1).
 func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 	if !*long {
 		t.Skip("takes a minute: -long")
@@ -73,17 +73,17 @@ func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 	attempts := r.attempts(s)
 	for i, attempt := range attempts {
 		if got, want := <-timestamps, fmt.Sprint(attempt.DeliveredAt.Unix()); i == 1 && got != want {
-			t.Errorf("attempt 2 says that it was made at %s, not at %s", got, want)
+			t.Errorf("attempt 2 carries the time %s, want %s", got, want)
 		}
 	}
 	if len(attempts) != 2 {
-		t.Errorf("attempts %+v", attempts)
+		t.Errorf("attempts: got %+v, want 2", attempts)
 	}
 }
 
-// TestPlanChangesInTheMiddle raises the plan of a website and lowers it again while deliveries wait. Each plan lets as
-// many of them start as it has starts left in the window, and each delivery starts once.
-func TestPlanChangesInTheMiddle(t *testing.T) {
+// TestPlanChangesWithQueuedDeliveries upgrades and downgrades the plan of a website while deliveries are queued. Each
+// plan starts as many of them as it has starts left in the window, and each delivery starts once.
+func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	waiting, first := 300, 100
 	if *long {
 		waiting, first = 5000, 1500
@@ -92,33 +92,33 @@ func TestPlanChangesInTheMiddle(t *testing.T) {
 	r, h, other := newRestaurant(t), newHook(t, nil), newGroup(t, func(int) int { return http.StatusNoContent })
 	h.arrived = make(chan int, 2*waiting)
 	r.subscribe(h)
-	// As many starts are used that STARTER has none left and GROW has some.
+	// STARTER has no starts left in this window, GROW has some.
 	grow, _ := app.PlanGrow.PerWindow()
 	r.usePlan(app.PlanStarter, grow-first)
 	r.emit(waiting)
 	eventually(t, "all are queued", func() error { return r.countIs(waiting, "status = 'queued'") })
 
 	r.changePlan(app.PlanGrow)
-	eventually(t, "GROW lets some start", func() error { return r.undelivered(first) })
+	eventually(t, "GROW starts some deliveries", func() error { return r.undelivered(first) })
 	r.changePlan(app.PlanStarter)
 	r.emit(1)
 	other.order()
 	other.await("the relay goes on", app.DeliveryDelivered)
 	must(t, r.undelivered(first))
 	must(t, r.countIs(waiting+1-first, "status = 'queued'"))
-	// Of those that wait, the oldest have started.
+	// The oldest deliveries have started.
 	must(t, r.countIs(0, `status = 'delivered' AND event_id > (
 		SELECT min(event_id) FROM deliveries w WHERE w.store_id = deliveries.store_id AND w.status = 'queued')`))
 
 	r.changePlan(app.PlanEnterprise)
 	eventually(t, "all are delivered", func() error { return r.undelivered(waiting + 1) })
 	if n := len(h.all(t)); n != waiting+1 {
-		t.Errorf("%d requests for %d events", n, waiting+1)
+		t.Errorf("requests: got %d, want %d", n, waiting+1)
 	}
 	must(t, w.Stop(t.Context()))
 }
 
-// planWindow is so long that a window does not end in the middle of a test, but at midnight.
+// planWindow ends at midnight only, so that no window ends during a test.
 const planWindow = 24 * time.Hour
 
 func (r *restaurant) changePlan(plan app.Plan) {
@@ -133,14 +133,20 @@ func (r *restaurant) changePlan(plan app.Plan) {
 	must(r.t, err)
 }
 
-// usePlan gives a website that has started nothing yet a plan, and uses up some starts of the window.
+// usePlan sets the plan of a website without starts, and uses up some starts of the window.
 func (r *restaurant) usePlan(plan app.Plan, starts int) {
+	r.t.Helper()
+	r.usePlanOf(planWindow, plan, starts)
+}
+
+// usePlanOf is usePlan for windows of the given length.
+func (r *restaurant) usePlanOf(window time.Duration, plan app.Plan, starts int) {
 	r.t.Helper()
 	r.changePlan(plan)
 	_, err := the.db.System().DB.ExecContext(r.t.Context(), `
 		INSERT INTO plan_windows (queue, starts_at, started, taken, replays, last_at)
 		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`,
-		r.store, app.PlanWindow(time.Now(), planWindow), starts)
+		r.store, app.PlanWindow(time.Now(), window), starts)
 	must(r.t, err)
 }
 

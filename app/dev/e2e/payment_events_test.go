@@ -7,8 +7,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestEventsOfPaymentsAndCustomers takes each of their events off a receiver, with the data
-// that the spec and the contract name.
+// TestEventsOfPaymentsAndCustomers checks the data of each event of payments and customers at a receiver (spec, Events;
+// contract §5).
 func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
@@ -18,12 +18,14 @@ func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	var payment app.Payment
 	payments := "/orders/" + string(order.ID) + "/payments"
 	paid := map[string]any{
-		"provider": "stripe", "transactionId": "pi_1", "status": "SUCCEEDED", "amountMinor": 950, "currency": "EUR", "paymentMethod": "card", "cardLast4": "4242",
+		"provider": "stripe", "transactionId": "pi_1", "status": "SUCCEEDED", "amountMinor": 950, "currency": "EUR",
+		"paymentMethod": "card", "cardLast4": "4242",
 	}
 	r.want(201, "POST", payments, paid, &payment)
 	r.want(200, "POST", payments, paid, nil)
 	r.want(201, "POST", payments, map[string]any{
-		"provider": "STRIPE", "transactionId": "pi_2", "status": "FAILED", "errorCode": "card_declined", "amountMinor": 950, "currency": "EUR", "paymentMethod": "card",
+		"provider": "STRIPE", "transactionId": "pi_2", "status": "FAILED", "errorCode": "card_declined",
+		"amountMinor": 950, "currency": "EUR", "paymentMethod": "card",
 	}, nil)
 	refunds := "/payments/" + string(payment.ID) + "/refunds"
 	r.want(201, "POST", refunds, map[string]any{"amountMinor": 450, "reason": "cold", "providerRefundId": "re_1"}, nil)
@@ -31,17 +33,30 @@ func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	var customer app.Customer
 	r.want(200, "PATCH", "/customers/"+string(order.Customer.ID), map[string]any{"phone": "+4915112345678"}, &customer)
 
-	refunded := func(amount, total int64, reason string, kind app.RefundType) any {
+	var recorded []app.Payment // newest first
+	r.want(200, "GET", "/payments", nil, &recorded)
+	failed, refundIDs := recorded[0].ID, []app.RefundID{recorded[1].Refunds[0].ID, recorded[1].Refunds[1].ID}
+	of := app.PaidOrder{ID: order.ID, Number: order.Number}
+	refunded := func(amount, total int64, reason string, kind app.RefundType, id app.RefundID) any {
 		return app.PaymentRefundedData{
-			OrderNumber: order.Number, AmountMinor: amount, Currency: "EUR", Reason: reason, Type: kind, TotalRefundedMinor: total, Provider: "STRIPE", TransactionID: "pi_1",
+			OrderNumber: order.Number, AmountMinor: amount, Currency: "EUR", Reason: reason, Type: kind,
+			TotalRefundedMinor: total, Provider: "STRIPE", TransactionID: "pi_1", PaymentID: payment.ID, RefundID: id,
+			Order: of,
 		}
 	}
 	want := map[string][]any{
 		"payment.succeeded": {app.PaymentSucceededData{
-			OrderNumber: order.Number, AmountMinor: 950, Currency: "EUR", Provider: "STRIPE", TransactionID: "pi_1", PaymentMethod: "card", CardLast4: "4242",
+			OrderNumber: order.Number, AmountMinor: 950, Currency: "EUR", Provider: "STRIPE", TransactionID: "pi_1",
+			PaymentMethod: "card", CardLast4: "4242", PaymentID: payment.ID, Order: of,
 		}},
-		"payment.failed":   {app.PaymentFailedData{OrderNumber: order.Number, ErrorCode: "card_declined", Provider: "STRIPE"}},
-		"payment.refunded": {refunded(450, 450, "cold", app.RefundPartial), refunded(500, 950, "late", app.RefundFull)},
+		"payment.failed": {app.PaymentFailedData{
+			OrderNumber: order.Number, ErrorCode: "card_declined", Provider: "STRIPE", TransactionID: "pi_2",
+			PaymentID: failed, Order: of,
+		}},
+		"payment.refunded": {
+			refunded(450, 450, "cold", app.RefundPartial, refundIDs[0]),
+			refunded(500, 950, "late", app.RefundFull, refundIDs[1]),
+		},
 		"customer.updated": {app.CustomerUpdated{Customer: customer, UpdatedFields: []string{"phone"}}},
 	}
 	for h.await(t) < 5 {
@@ -56,13 +71,15 @@ func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 		got[envelope.Type] = append(got[envelope.Type], envelope.Data)
 	}
 	for kind, list := range want {
-		if len(got[kind]) != len(list) {
-			t.Errorf("%d of %s", len(got[kind]), kind)
-		}
-		for _, data := range list {
-			if !contains(t, got[kind], data) {
-				t.Errorf("no %s with %+v in %v", kind, data, got[kind])
+		t.Run(kind, func(t *testing.T) {
+			if len(got[kind]) != len(list) {
+				t.Errorf("events: got %d, want %d", len(got[kind]), len(list))
 			}
-		}
+			for _, data := range list {
+				if !contains(t, got[kind], data) {
+					t.Errorf("events: got %v, want one with %+v", got[kind], data)
+				}
+			}
+		})
 	}
 }

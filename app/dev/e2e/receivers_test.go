@@ -19,13 +19,14 @@ import (
 // rawReceiver is a receiver that need not speak HTTP.
 type rawReceiver struct {
 	url      string
-	requests atomic.Int64 // that it has read to their end
+	requests atomic.Int64 // requests that it has read completely
 }
 
 // newRawReceiver starts a receiver that reads one request of each connection, and closes the connection when respond
 // returns. Without respond it closes connections after the handshake.
 func newRawReceiver(t *testing.T, respond func(t *testing.T, conn net.Conn)) *rawReceiver {
 	t.Helper()
+	needWorld(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{the.tls}})
 	must(t, err)
 	r := &rawReceiver{url: fmt.Sprintf("https://%s/hook", listener.Addr())}
@@ -88,7 +89,7 @@ func silently(text string) func(*testing.T, net.Conn) {
 	}
 }
 
-// misbehaviour is what a receiver does, and how its attempts are recorded.
+// misbehaviour is the behaviour of a receiver, with the expected record of its attempts.
 type misbehaviour struct {
 	respond func(*testing.T, net.Conn)
 	code    int // the HTTP status, 0 = no response
@@ -105,7 +106,7 @@ func misbehaviours() map[string]misbehaviour {
 		dead, delivered = app.DeliveryDeadLetter, app.DeliveryDelivered
 		ok              = "HTTP/1.1 200 OK\r\n"
 		upgrade         = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
-		three           = "Content-Length: 9\r\n\r\nabc" // of nine bytes
+		three           = "Content-Length: 9\r\n\r\nabc" // three of nine bytes
 	)
 	return map[string]misbehaviour{
 		"closes at once":            {nil, 0, dead},
@@ -127,9 +128,10 @@ func misbehaviours() map[string]misbehaviour {
 	}
 }
 
-// TestReceiversThatMisbehave has first attempts and retries, in bursts and alone, to receivers that break the protocol.
-// Each attempt is at most one POST, ends within its limit and is recorded. A receiver that behaves is not affected.
-func TestReceiversThatMisbehave(t *testing.T) {
+// TestMisbehavingReceivers makes first attempts and retries, in bursts and in separate workflows, to receivers that
+// violate the protocol. Each attempt is at most one POST, ends within its limit and is recorded. Other receivers are
+// not affected.
+func TestMisbehavingReceivers(t *testing.T) {
 	const limit = 3 * time.Second
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
@@ -151,21 +153,21 @@ func TestReceiversThatMisbehave(t *testing.T) {
 			}
 			part := count(t, "SELECT count(burst_id) FROM deliveries WHERE store_id = $1", behaves.store) == 1
 			if part != (bursts == "always") {
-				t.Errorf("part of a burst: %v", part)
+				t.Errorf("part of a burst: got %t, want %t", part, !part)
 			}
 		})
 	}
 }
 
-// check compares the requests that a receiver has got with the recorded attempts.
+// check compares the requests of a receiver with the recorded attempts.
 func (m misbehaviour) check(t *testing.T, name string, limit time.Duration, r *restaurant, receiver *rawReceiver) {
 	t.Helper()
 	d := r.delivery(name, withStatus(m.status))
 	attempts := r.attempts(app.Subscription{ID: d.SubscriptionID})
 	for _, a := range attempts {
 		if a.StatusCode != m.code || time.Duration(a.ResponseTimeMs)*time.Millisecond > 2*limit {
-			t.Errorf("%s: attempt %d is recorded with status %d (%s) after %d ms",
-				name, a.AttemptNumber, a.StatusCode, a.Error, a.ResponseTimeMs)
+			t.Errorf("%s: attempt %d: got status %d (%s) after %d ms, want %d within %s",
+				name, a.AttemptNumber, a.StatusCode, a.Error, a.ResponseTimeMs, m.code, 2*limit)
 		}
 	}
 	requests, want := int(receiver.requests.Load()), 1

@@ -12,12 +12,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestTerminatedWorkflows terminates the workflows of a hundred deliveries, twenty in each state.
-// Each of them still reaches an end that the API shows, and no attempt is made twice.
+// TestTerminatedWorkflows terminates the workflows of a hundred deliveries, twenty in each state. Each delivery still
+// ends with a status in the API, and no attempt is made twice.
 func TestTerminatedWorkflows(t *testing.T) {
 	w := worker(t, map[string]string{
 		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "4s,4s", "COMANDA_DELIVERY_TIMEOUT": "40s",
-		"COMANDA_PLAN_WINDOW": planWindow.String(),
+		"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "off", // each delivery has its own workflow
 	})
 	const attempts = 3 // of the schedule
 	held := make(chan struct{})
@@ -52,10 +52,10 @@ func TestTerminatedWorkflows(t *testing.T) {
 	// On a busy machine, retries can be made before their workflows are terminated.
 	if terminated["queued"] != 0 || terminated["first attempt"] != 20 || terminated["dead letter"] != 20 ||
 		terminated["replayed"] != 20 {
-		t.Errorf("terminated %v", terminated)
+		t.Errorf("terminated workflows: got %v, want 20 of each state, none that is queued", terminated)
 	}
 
-	// The repairs join the POSTs that still run in the worker.
+	// The repaired workflows join the attempts that are still in flight in the worker.
 	lost := terminated["first attempt"] + terminated["retrying"] + terminated["replayed"]
 	eventually(t, "all lost workflows are replaced", func() error { return atLeast(lost, reconciled(t, w.Admin)) })
 	close(held)
@@ -67,13 +67,36 @@ func TestTerminatedWorkflows(t *testing.T) {
 		g.checkRequests(state)
 	}
 	repairs := reconciled(t, w.Admin)
-	if n := strings.Count(w.Output(), "an overdue delivery is repaired"); n != repairs {
-		t.Errorf("%d repairs are counted, %d are logged", repairs, n)
+	if n := strings.Count(w.Output(), "repaired an overdue delivery"); n != repairs {
+		t.Errorf("repairs in the log: got %d, want %d as in the metric", n, repairs)
 	}
 	t.Logf("terminated %v, %d repairs", terminated, repairs)
 }
 
-// refused returns the status of a receiver that refuses some requests.
+// TestTerminatedBurst terminates a burst during its attempts, and kills its worker. Each of its deliveries gets a
+// separate workflow.
+func TestTerminatedBurst(t *testing.T) {
+	c := newChanging(t, "one", "two", "three")
+	first := worker(t, map[string]string{"COMANDA_BURST": "always"})
+	c.awaitRequests(1)
+	for _, r := range c.restaurants {
+		var burst string
+		must(t, the.db.System().DB.QueryRowContext(t.Context(),
+			"SELECT burst_id FROM deliveries WHERE store_id = $1", r.store).Scan(&burst))
+		terminate(t, app.BurstWorkflowID(app.BurstID(burst)))
+	}
+	first.Kill()
+	c.letGo(http.StatusNoContent)
+	second := worker(t, map[string]string{"COMANDA_RECONCILE_AFTER": "2s"})
+	for name := range c.restaurants {
+		c.ends(name, app.DeliveryDelivered, "", 1, 2)
+	}
+	if n := reconciled(t, second.Admin); n != 3 {
+		t.Errorf("repairs: got %d, want 3", n)
+	}
+}
+
+// refused returns the behaviour of a receiver that rejects some requests.
 func refused(refuse bool) int {
 	if refuse {
 		return http.StatusServiceUnavailable
@@ -81,7 +104,7 @@ func refused(refuse bool) int {
 	return http.StatusNoContent
 }
 
-// awaited returns the status of a receiver that keeps some requests waiting and then refuses them.
+// awaited returns the behaviour of a receiver that holds some requests and then rejects them.
 func awaited(t *testing.T, held <-chan struct{}, wait bool) int {
 	if wait {
 		select {
@@ -117,7 +140,7 @@ type group struct {
 	hooks []*hook
 }
 
-// newGroup makes a restaurant whose receivers respond with a status for each attempt of an event.
+// newGroup creates a restaurant whose receivers respond with a status for each attempt of an event.
 func newGroup(t *testing.T, status func(attempt int) int) *group {
 	t.Helper()
 	g := &group{restaurant: newRestaurant(t)}
@@ -132,7 +155,7 @@ func newGroup(t *testing.T, status func(attempt int) int) *group {
 	return g
 }
 
-// order lets the events happen.
+// order creates the events.
 func (g *group) order() {
 	g.t.Helper()
 	for range groupEvents {
@@ -140,7 +163,7 @@ func (g *group) order() {
 	}
 }
 
-// list returns all deliveries as the API shows them.
+// list returns all deliveries from the API.
 func (g *group) list() (all []app.Delivery) {
 	g.t.Helper()
 	g.want(200, "GET", "/deliveries?limit=100", nil, &all)
@@ -166,10 +189,12 @@ func (g *group) await(what string, statuses ...app.DeliveryStatus) {
 	})
 }
 
-// awaitRequests waits until the receivers have got so many requests for each delivery.
+// awaitRequests waits until the receivers have the given number of requests for each delivery.
 func (g *group) awaitRequests(attempts int) {
 	g.t.Helper()
-	eventually(g.t, "all receivers have been asked", func() error { return atLeast(attempts*groupSize, g.requests()) })
+	eventually(g.t, "all receivers have their requests", func() error {
+		return atLeast(attempts*groupSize, g.requests())
+	})
 }
 
 func (g *group) requests() (n int) {
@@ -185,14 +210,22 @@ func (g *group) terminate() (n int) {
 	g.t.Helper()
 	for _, d := range g.list() {
 		id := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID)
-		err := the.temporal.TerminateWorkflow(g.t.Context(), id, "", "test")
-		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
-			continue
+		if terminate(g.t, id) {
+			n++
 		}
-		must(g.t, err)
-		n++
 	}
 	return n
+}
+
+// terminate terminates a workflow and reports whether it was open.
+func terminate(t *testing.T, id string) bool {
+	t.Helper()
+	err := the.temporal.TerminateWorkflow(t.Context(), id, "", "test")
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return false
+	}
+	must(t, err)
+	return true
 }
 
 func (g *group) replayDeadLetters() {
@@ -212,11 +245,11 @@ func (g *group) checkRequests(state string) {
 		recorded += d.Attempts
 	}
 	if n := g.requests(); n != recorded {
-		g.t.Errorf("%s: %d requests, %d attempts", state, n, recorded)
+		g.t.Errorf("%s: got %d requests, want the %d recorded attempts", state, n, recorded)
 	}
 	for i, h := range g.hooks {
 		if n := h.events(0); n != groupEvents {
-			g.t.Errorf("%s: %d events have reached receiver %d", state, n, i)
+			g.t.Errorf("%s: events at receiver %d: got %d, want %d", state, i, n, groupEvents)
 		}
 	}
 }

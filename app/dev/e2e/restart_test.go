@@ -15,12 +15,13 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// TestStartRightAfterAKill kills dev while a process of PostgreSQL cannot end, so that PostgreSQL outlives dev by five
-// seconds. The next start waits for it, although it has the data directory and the port.
-func TestStartRightAfterAKill(t *testing.T) {
+// TestStartAfterKill kills dev while a process of PostgreSQL cannot end, so that PostgreSQL runs for five more seconds
+// and still uses the data directory and the port. The next start waits for it.
+func TestStartAfterKill(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux does PostgreSQL end when dev is killed")
 	}
+	needPrograms(t)
 	dir, err := os.MkdirTemp("", "comanda-restart-*")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -42,6 +43,6 @@ func TestStartRightAfterAKill(t *testing.T) {
 	second := start()
 	t.Cleanup(func() { must(t, second.Stop(context.Background())) })
 	if out := second.Output(); !strings.Contains(out, "Waiting up to 15s: PostgreSQL's data directory") {
-		t.Errorf("no word of the wait in:\n%s", out)
+		t.Errorf("output: got no mention of the wait, want one:\n%s", out)
 	}
 }

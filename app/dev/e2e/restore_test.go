@@ -14,9 +14,9 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestRestoredDatabases gives Temporal empty databases, then restores older copies: of Temporal's databases, and of
-// Comanda's. Deliveries are in every state at the time of the copy, and have gone on since. Every delivery in Comanda's
-// database reaches an end that the API shows.
+// TestRestoredDatabases gives Temporal empty databases while the worker runs. Then it restores older copies of
+// Temporal's databases, and of Comanda's. Deliveries are in every state when the copy is made, and progress afterwards.
+// Every delivery in Comanda's database ends with a status in the API.
 func TestRestoredDatabases(t *testing.T) {
 	f := newFragileWorld(t)
 	maps.Copy(f.settings, map[string]string{
@@ -24,17 +24,16 @@ func TestRestoredDatabases(t *testing.T) {
 		"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "always",
 	})
 	f.revive()
-	t.Run("Temporal starts empty", func(t *testing.T) {
+	t.Run("empty databases of Temporal", func(t *testing.T) {
 		f.t = t
 		present := newScene(t)
-		present.loseJobs(f)
-		f.halt()
+		f.haltTemporal() // the worker keeps running
 		f.drop("Temporal")
 		f.revive()
 		present.end()
 		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
 	})
-	t.Run("an older Temporal", func(t *testing.T) {
+	t.Run("an older copy of Temporal's databases", func(t *testing.T) {
 		f.t = t
 		past := newScene(t)
 		f.halt()
@@ -51,7 +50,7 @@ func TestRestoredDatabases(t *testing.T) {
 		present.end()
 		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
 	})
-	t.Run("an older Comanda", func(t *testing.T) {
+	t.Run("an older copy of Comanda's database", func(t *testing.T) {
 		f.t = t
 		past := newScene(t)
 		past.loseJobs(f)
@@ -73,21 +72,21 @@ func TestRestoredDatabases(t *testing.T) {
 		future.heal()
 		future.awaitNoWorkflows()
 		if n := future.requests(); n != requests {
-			t.Errorf("%d requests for deliveries that are gone", n-requests)
+			t.Errorf("got %d requests for deliveries that no longer exist, want 0", n-requests)
 		}
 		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
 	})
 }
 
-// scene is deliveries in every state.
+// scene is a set of deliveries in every state.
 type scene struct {
 	t      *testing.T
 	groups map[string]*group
-	heal   func()          // lets all receivers deliver
+	heal   func()          // makes all receivers accept requests
 	bulk   *app.BulkReplay // of the group "bulk", if its job is lost
 }
 
-// newScene makes twenty deliveries in each state. Most receivers refuse or hang until the scene is healed.
+// newScene creates twenty deliveries in each state. Most receivers reject requests or hang until the scene is healed.
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	healing, heal := context.WithCancel(t.Context())
@@ -130,8 +129,8 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// loseJobs deletes the webhooks of a group and replays another one in bulk, but both workflows are lost. It kills the
-// worker.
+// loseJobs deletes the webhooks of one group and starts a bulk replay of another one, so that the workflows of both
+// jobs are lost. It kills the worker.
 func (s *scene) loseJobs(f *fragileWorld) {
 	s.t.Helper()
 	f.worker.Kill()
@@ -181,13 +180,13 @@ func (s *scene) end(except ...string) {
 		g.await(state+", all are delivered", app.DeliveryDelivered)
 		for i, h := range g.hooks {
 			if n := h.events(0); n != groupEvents {
-				s.t.Errorf("%s: %d events have reached receiver %d", state, n, i)
+				s.t.Errorf("%s: events at receiver %d: got %d, want %d", state, i, n, groupEvents)
 			}
 		}
 	}
 }
 
-// replayDelivered replays a delivered group again.
+// replayDelivered replays a delivered group.
 func (s *scene) replayDelivered() {
 	s.t.Helper()
 	g := s.groups["dead letter"]

@@ -9,9 +9,9 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestStopInTheMiddle stops a worker in order while its receivers take one and three seconds, which is shorter and
-// longer than an attempt may stay in a burst. Another worker starts meanwhile. Each attempt is made once.
-func TestStopInTheMiddle(t *testing.T) {
+// TestStopWithAttemptsInFlight stops a worker gracefully while its receivers take one and three seconds, which is
+// shorter and longer than an attempt may stay in a burst. Another worker starts meanwhile. Each attempt is made once.
+func TestStopWithAttemptsInFlight(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		for _, begun := range []int{groupSize / 4, 2 * groupSize} { // requests before the stop
 			t.Run(fmt.Sprintf("bursts %s, after %d requests", bursts, begun), func(t *testing.T) {
@@ -31,19 +31,19 @@ func TestStopInTheMiddle(t *testing.T) {
 					g.await("delivered", app.DeliveryDelivered)
 					for _, d := range g.list() {
 						if d.Attempts != 1 {
-							t.Errorf("%d attempts", d.Attempts)
+							t.Errorf("attempts: got %d, want 1", d.Attempts)
 						}
 					}
 				}
 				if n := requests(); n != 2*groupSize {
-					t.Errorf("%d requests for %d deliveries", n, 2*groupSize)
+					t.Errorf("requests: got %d, want %d", n, 2*groupSize)
 				}
 			})
 		}
 	}
 }
 
-// taking returns the behaviour of a receiver that takes some time before it accepts a request.
+// taking returns the behaviour of a receiver that waits for some time before it accepts a request.
 func taking(t *testing.T, d time.Duration) func(int) int {
 	return func(int) int {
 		select {

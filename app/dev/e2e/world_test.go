@@ -1,4 +1,4 @@
-// Package e2e tests the real programs against a real PostgreSQL and a real Temporal.
+// Package e2e tests the real programs with a real PostgreSQL and a real Temporal server.
 package e2e
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,8 +29,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// world is what all tests share: the infrastructure and one API. Workers belong to tests,
-// which therefore run one after another.
+// world is shared by all tests that call needWorld: the infrastructure and one API. Each test starts its own workers,
+// so the tests run one after another.
 type world struct {
 	programs harness.Programs
 	infra    *harness.Infra
@@ -38,9 +39,19 @@ type world struct {
 	tls      tls.Certificate // of the development CA, for receivers
 	db       *persistence.DB
 	temporal client.Client
+	fragile  bool // a test replaced the shared world
 }
 
 var the world
+
+// fixture builds the programs and starts the shared world when the first test needs them.
+var fixture struct {
+	dir            string
+	built, started sync.Once
+	buildErr       error
+	startErr       error
+	stop           func()
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -48,29 +59,49 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of Temporal takes minutes
-	defer cancel()
-	dir, err := os.MkdirTemp("", "comanda-e2e-*")
-	if err != nil {
+	var err error
+	if fixture.dir, err = os.MkdirTemp("", "comanda-e2e-*"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	stop, err := the.start(ctx, dir)
-	defer stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		if os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
-			fmt.Fprintln(os.Stderr, "the end-to-end tests are skipped")
-			return 0
-		}
-		return 1
-	}
+	defer os.RemoveAll(fixture.dir)
+	fixture.stop = func() {}
+	defer func() { fixture.stop() }()
 	return m.Run()
 }
 
-// start starts the infrastructure and an API. What was started is stopped by the function
-// returned, also after an error.
+// needPrograms builds the programs for a test that starts its own infrastructure.
+func needPrograms(t *testing.T) {
+	t.Helper()
+	fixture.built.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of Temporal takes minutes
+		defer cancel()
+		the.programs, fixture.buildErr = harness.Build(ctx, fixture.dir)
+	})
+	must(t, fixture.buildErr)
+}
+
+// needWorld starts the shared world, unless the test runs in a fragile world. The functions that create restaurants,
+// receivers and workers call it. Without PostgreSQL, the test is skipped, but in CI it fails.
+func needWorld(t *testing.T) {
+	t.Helper()
+	if the.fragile {
+		return
+	}
+	needPrograms(t)
+	fixture.started.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		fixture.stop, fixture.startErr = the.start(ctx, fixture.dir)
+	})
+	err := fixture.startErr
+	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
+		t.Skip(err)
+	}
+	must(t, err)
+}
+
+// start starts the infrastructure and an API. The returned function stops all started processes, also after an error.
 func (w *world) start(ctx context.Context, dir string) (stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -86,9 +117,6 @@ func (w *world) start(ctx context.Context, dir string) (stop func(), err error) 
 				fmt.Fprintln(os.Stderr, err)
 			}
 		}
-	}
-	if w.programs, err = harness.Build(ctx, dir); err != nil {
-		return stop, err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
 		return stop, err
@@ -118,7 +146,8 @@ func (w *world) connect() error {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)
-	w.client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	w.client = &http.Client{Timeout: 30 * time.Second, Transport: transport}
 	if w.tls, err = tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"]); err != nil {
 		return err
 	}
@@ -126,11 +155,14 @@ func (w *world) connect() error {
 	if err != nil {
 		return err
 	}
-	if w.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()}); err != nil {
+	w.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()})
+	if err != nil {
 		return err
 	}
 	quiet := temporallog.NewStructuredLogger(slogDiscard())
-	w.temporal, err = client.Dial(client.Options{HostPort: env["TEMPORAL_ADDRESS"], Namespace: env["TEMPORAL_NAMESPACE"], Logger: quiet})
+	w.temporal, err = client.Dial(client.Options{
+		HostPort: env["TEMPORAL_ADDRESS"], Namespace: env["TEMPORAL_NAMESPACE"], Logger: quiet,
+	})
 	return err
 }
 
@@ -142,7 +174,9 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 	}
 	all := map[string]string{
 		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address,
-		"COMANDA_AUTH_RATE_LIMIT": "1000", // each restaurant logs in from here
+		"COMANDA_AUTH_RATE_LIMIT": "1000",   // each restaurant logs in from here
+		"COMANDA_API_RATE":        "100000", // and sends all of its requests with few credentials
+		"COMANDA_API_BURST":       "100000",
 	}
 	for k, v := range settings {
 		all[k] = v
@@ -151,9 +185,10 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 	return process, "https://" + address, err
 }
 
-// worker starts a worker that ends with the test, if not before.
+// worker starts a worker, which ends at the end of the test at the latest.
 func worker(t *testing.T, settings map[string]string) *harness.Process {
 	t.Helper()
+	needWorld(t)
 	process, err := the.programs.StartComanda(t.Context(), the.infra, "worker", settings)
 	if err != nil {
 		t.Fatal(err)
@@ -162,11 +197,11 @@ func worker(t *testing.T, settings map[string]string) *harness.Process {
 	return process
 }
 
-// restaurant is a website of one store with an owner who is logged in.
+// restaurant is a website with one store and a logged-in owner.
 type restaurant struct {
 	t       *testing.T
 	api     string
-	email   string // the owner's
+	email   string // of the owner
 	token   string
 	store   app.StoreID
 	product app.ProductID
@@ -176,17 +211,24 @@ const ownerPassword = "a password of the tests"
 
 func newRestaurant(t *testing.T) *restaurant {
 	t.Helper()
+	needWorld(t)
 	now := time.Now()
 	domain := string(app.NewID[app.WebsiteID](now))
-	_, stores, err := the.db.CreateWebsite(t.Context(), now, persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
-		persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
+	website := persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
+	_, stores, err := the.db.CreateWebsite(t.Context(), now, website, persistence.NewStore{
+		Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
+		Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}},
+	})
 	must(t, err)
 	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
 	must(t, err)
 	email := "owner@" + domain + ".example"
-	_, err = the.db.CreateUser(t.Context(), now, persistence.NewUser{Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner}})
+	_, err = the.db.CreateUser(t.Context(), now, persistence.NewUser{
+		Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner},
+	})
 	must(t, err)
-	product, err := the.db.CreateProduct(t.Context(), now, stores[0], app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}, nil, nil)
+	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
+	product, err := the.db.CreateProduct(t.Context(), now, stores[0], pizza, nil)
 	must(t, err)
 	r := &restaurant{t: t, api: the.api, email: email, store: stores[0], product: product.ID}
 	var login struct{ AccessToken string }
@@ -195,7 +237,7 @@ func newRestaurant(t *testing.T) *restaurant {
 	return r
 }
 
-// call makes a request and returns the status and the data of the answer, or its error.
+// call makes a request and returns the status and the data of the response, or its error.
 func (r *restaurant) call(method, path string, body any) (int, json.RawMessage) {
 	r.t.Helper()
 	var reader io.Reader
@@ -224,12 +266,12 @@ func (r *restaurant) call(method, path string, body any) (int, json.RawMessage) 
 	return response.StatusCode, answer.Data
 }
 
-// want makes a request that must answer with a status, and decodes its data into out.
+// want makes a request whose response must have a status, and decodes its data into out.
 func (r *restaurant) want(status int, method, path string, body, out any) {
 	r.t.Helper()
 	got, data := r.call(method, path, body)
 	if got != status {
-		r.t.Fatalf("%s %s: %d instead of %d: %s", method, path, got, status, data)
+		r.t.Fatalf("%s %s: got status %d, want %d: %s", method, path, got, status, data)
 	}
 	if out != nil {
 		must(r.t, json.Unmarshal(data, out))
@@ -260,20 +302,20 @@ func (r *restaurant) subscribe(h *hook, events ...string) app.Subscription {
 	return s
 }
 
-// awaitDispatch waits until all events of the store are dispatched. Events are matched with
-// webhooks when they are dispatched, which is later than their commit.
+// awaitDispatch waits until all events of the store are dispatched. Dispatch, not the commit, matches events with
+// webhooks.
 func (r *restaurant) awaitDispatch() {
 	r.t.Helper()
 	eventually(r.t, "all events are dispatched", func() error {
-		if n := count(r.t, "SELECT count(*) FROM outbox WHERE store_id = $1 AND dispatched_at IS NULL", r.store); n > 0 {
-			return fmt.Errorf("%d wait", n)
+		const waiting = "SELECT count(*) FROM outbox WHERE store_id = $1 AND dispatched_at IS NULL"
+		if n := count(r.t, waiting, r.store); n > 0 {
+			return fmt.Errorf("%d events are not dispatched", n)
 		}
 		return nil
 	})
 }
 
-// deliveries waits until the store has one delivery that satisfies a condition, and
-// returns it.
+// delivery waits until the store has exactly one delivery that satisfies a condition, and returns it.
 func (r *restaurant) delivery(what string, satisfied func(app.Delivery) bool) app.Delivery {
 	r.t.Helper()
 	var list []app.Delivery
@@ -291,7 +333,7 @@ func withStatus(status app.DeliveryStatus) func(app.Delivery) bool {
 	return func(d app.Delivery) bool { return d.Status == status }
 }
 
-// attempts returns a subscription's attempts, the oldest first.
+// attempts returns the attempts of a subscription, oldest first.
 func (r *restaurant) attempts(s app.Subscription) []app.Attempt {
 	r.t.Helper()
 	var attempts []app.Attempt
@@ -309,7 +351,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually tries until there is no error, and fails the test with the last one after 90 s, or ten minutes with -long.
+// eventually calls try until it returns no error. After 90 s, or ten minutes with -long, it fails the test with the
+// last error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	patience := 90 * time.Second

@@ -2,7 +2,8 @@ package harness
 
 import "syscall"
 
-// attributes makes a child end with its parent, and keeps the terminal's Ctrl-C from it.
+// attributes returns attributes of a child process that ends with its parent and does not receive the terminal's
+// Ctrl-C.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -4,5 +4,5 @@ package harness
 
 import "syscall"
 
-// attributes keeps the terminal's Ctrl-C from a child.
+// attributes returns attributes of a child process that does not receive the terminal's Ctrl-C.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,5 +1,4 @@
-// Package harness runs the real programs as processes of their own, for end-to-end tests
-// and measurements.
+// Package harness builds and runs the real programs as separate processes, for end-to-end tests and benchmarks.
 package harness
 
 import (
@@ -21,13 +20,34 @@ import (
 	"time"
 )
 
-// Programs are the paths of the programs that were built.
-type Programs struct{ Dev, Comanda string }
+// Programs are the paths of the built programs.
+type Programs struct {
+	Dev, Comanda string
+
+	// namespace is the network namespace in which the programs run, see In.
+	namespace string
+}
+
+// In returns the same programs, which run in a network namespace that `ip netns` has created. It needs root.
+func (p Programs) In(namespace string) Programs {
+	p.namespace = namespace
+	return p
+}
+
+// command returns the command that runs a program in the namespace.
+func (p Programs) command(ctx context.Context, path string, args ...string) *exec.Cmd {
+	if p.namespace == "" {
+		return exec.CommandContext(ctx, path, args...)
+	}
+	// ip replaces itself with the program, so that signals reach the program.
+	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", p.namespace, path}, args...)...)
+}
 
 // Build builds the programs into a directory.
 func Build(ctx context.Context, dir string) (Programs, error) {
 	p := Programs{Dev: filepath.Join(dir, "dev"), Comanda: filepath.Join(dir, "comanda")}
-	for path, pkg := range map[string]string{p.Dev: "github.com/comanda-dev/comanda/app/dev", p.Comanda: "github.com/comanda-dev/comanda/app/cmd/comanda"} {
+	const module = "github.com/comanda-dev/comanda"
+	for path, pkg := range map[string]string{p.Dev: module + "/app/dev", p.Comanda: module + "/app/cmd/comanda"} {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}
@@ -35,9 +55,9 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return p, nil
 }
 
-// Knows reports whether the production program reads a setting, of which value is a valid value. It
-// then names the setting when it refuses an impossible value, and does not name it with the valid
-// one. Every program refuses to start without a database.
+// Knows reports whether the production program reads a setting for which value is valid. It starts the program without
+// a database, which always fails: the error of a program that reads the setting names it for an invalid value, and does
+// not name it for the valid one.
 func (p Programs) Knows(ctx context.Context, setting, value string) bool {
 	names := func(value string) bool {
 		worker := exec.CommandContext(ctx, p.Comanda, "worker")
@@ -48,19 +68,21 @@ func (p Programs) Knows(ctx context.Context, setting, value string) bool {
 	return names("?") && !names(value)
 }
 
-// Version returns the build of the production program.
+// Version returns the version of the production program.
 func (p Programs) Version(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, p.Comanda, "version").Output()
-	return strings.TrimSpace(string(out)), err
+	first, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimPrefix(first, "comanda "), err
 }
 
-// Ready is what `dev --infra` tells programs about itself.
+// Ready is the content of ready.json of `dev --infra`.
 type Ready struct {
 	TemporalUIURL    string            `json:"temporalUiUrl"`
 	TemporalAddress  string            `json:"temporalAddress"`
 	DatabaseURL      string            `json:"databaseUrl"`
 	OwnerDatabaseURL string            `json:"ownerDatabaseUrl"`
 	CAFile           string            `json:"caFile"`
+	APIKey           string            `json:"apiKey"` // of the demo data, with all scopes
 	Env              map[string]string `json:"env"`
 }
 
@@ -70,19 +92,19 @@ type Infra struct {
 	Ready Ready
 }
 
-// StartInfra starts PostgreSQL and Temporal on free ports, with their data in a directory.
+// StartInfra starts PostgreSQL and Temporal on free ports, with data as their directory.
 func (p Programs) StartInfra(ctx context.Context, data string) (*Infra, error) {
 	return p.StartInfraOn(ctx, 0, data, nil)
 }
 
-// StartInfraOn does so on the ports from a given one on, and with settings: DATABASE_URL
-// names a PostgreSQL that runs already.
+// StartInfraOn is StartInfra with a first port, whose successors are used too, and with environment variables. With
+// DATABASE_URL, it uses that PostgreSQL server instead of starting one.
 func (p Programs) StartInfraOn(ctx context.Context, port int, data string, settings map[string]string) (*Infra, error) {
 	ready := filepath.Join(data, "ready.json")
-	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
 		return nil, err
 	}
-	process, err := start(p.Dev, settings, "--infra", "--port", strconv.Itoa(port), "--data", data)
+	process, err := p.start(p.Dev, settings, "--infra", "--port", strconv.Itoa(port), "--data", data)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +120,11 @@ func (p Programs) StartInfraOn(ctx context.Context, port int, data string, setti
 	return infra, nil
 }
 
-// StartComanda starts a part of the product beside the infrastructure: "serve" or
-// "worker". Settings come on top of the infrastructure's own. It returns once the process
-// says that it is ready.
-func (p Programs) StartComanda(ctx context.Context, infra *Infra, part string, settings map[string]string) (*Process, error) {
+// StartComanda starts "serve" or "worker" on the infrastructure. settings override the environment of the
+// infrastructure. It returns when the process is ready.
+func (p Programs) StartComanda(
+	ctx context.Context, infra *Infra, part string, settings map[string]string,
+) (*Process, error) {
 	env := maps.Clone(infra.Ready.Env)
 	admin, err := FreeAddress()
 	if err != nil {
@@ -109,16 +132,16 @@ func (p Programs) StartComanda(ctx context.Context, infra *Infra, part string, s
 	}
 	env["COMANDA_ADMIN_LISTEN"] = admin
 	maps.Copy(env, settings)
-	process, err := start(p.Comanda, env, part)
+	process, err := p.start(p.Comanda, env, part)
 	if err != nil {
 		return nil, err
 	}
 	process.Admin = "http://" + env["COMANDA_ADMIN_LISTEN"]
 	health := []string{"COMANDA_ADMIN_LISTEN=" + env["COMANDA_ADMIN_LISTEN"]}
 	err = process.await(ctx, func() bool {
-		ask := exec.CommandContext(ctx, p.Comanda, "health")
-		ask.Env = health
-		return ask.Run() == nil
+		check := p.command(ctx, p.Comanda, "health")
+		check.Env = health
+		return check.Run() == nil
 	})
 	if err != nil {
 		process.Kill()
@@ -127,7 +150,12 @@ func (p Programs) StartComanda(ctx context.Context, infra *Infra, part string, s
 	return process, nil
 }
 
-// FreeAddress returns an address on the loopback interface on which nobody listens.
+// Start starts the production program with arguments, for example "listen". It does not wait until the program works.
+func (p Programs) Start(settings map[string]string, args ...string) (*Process, error) {
+	return p.start(p.Comanda, settings, args...)
+}
+
+// FreeAddress returns a free address on the loopback interface.
 func FreeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,14 +168,18 @@ func FreeAddress() (string, error) {
 // Process is a running program.
 type Process struct {
 	PID   int
-	Admin string // URL of its admin address, where it has one
+	Admin string // URL of its admin address; "" = none
 	cmd   *exec.Cmd
 	out   output
 	done  chan struct{}
 }
 
-func start(path string, env map[string]string, args ...string) (*Process, error) {
-	p := &Process{cmd: exec.Command(path, args...), done: make(chan struct{})}
+func (p Programs) start(path string, env map[string]string, args ...string) (*Process, error) {
+	return start(p.command(context.Background(), path, args...), env)
+}
+
+func start(cmd *exec.Cmd, env map[string]string) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
 	p.cmd.Env = os.Environ()
 	for k, v := range env {
 		p.cmd.Env = append(p.cmd.Env, k+"="+v)
@@ -160,12 +192,12 @@ func start(path string, env map[string]string, args ...string) (*Process, error)
 	p.PID = p.cmd.Process.Pid
 	go func() {
 		defer close(p.done)
-		p.cmd.Wait() // how it ended stands in ProcessState
+		p.cmd.Wait() // the result is in ProcessState
 	}()
 	return p, nil
 }
 
-// await polls until the process is ready, has ended, or ctx is done.
+// await waits until the process is ready. It returns an error if the process ends or ctx ends first.
 func (p *Process) await(ctx context.Context, ready func() bool) error {
 	for !ready() {
 		select {
@@ -179,7 +211,7 @@ func (p *Process) await(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// Output returns what the process has printed so far.
+// Output returns the output of the process so far.
 func (p *Process) Output() string { return p.out.String() }
 
 // Ended reports whether the process has ended.
@@ -192,17 +224,17 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Kill ends the process as a crash would.
+// Kill kills the process, like a crash.
 func (p *Process) Kill() {
 	p.cmd.Process.Kill()
 	<-p.done
 }
 
-// Signal sends a signal.
+// Signal sends a signal to the process.
 func (p *Process) Signal(s syscall.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Stop asks the process to end, and returns an error unless it does so in time and without
-// failure.
+// Stop sends SIGTERM and waits for the process. It returns an error if the process fails, or if ctx ends first; then it
+// kills the process.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -211,7 +243,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	case <-p.done:
 	case <-ctx.Done():
 		p.Kill()
-		return fmt.Errorf("%s did not stop in time", p.cmd.Path)
+		return fmt.Errorf("%s did not stop: %w", p.cmd.Path, ctx.Err())
 	}
 	if !p.cmd.ProcessState.Success() {
 		return fmt.Errorf("%s: %s\n%s", p.cmd.Path, p.cmd.ProcessState, p.Output())
@@ -219,20 +251,20 @@ func (p *Process) Stop(ctx context.Context) error {
 	return nil
 }
 
-// output collects what a process prints while others read it.
+// output collects the output of a process. It is safe for concurrent use.
 type output struct {
 	lock sync.Mutex
 	text bytes.Buffer
 }
 
-// Write appends.
+// Write appends output.
 func (o *output) Write(b []byte) (int, error) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	return o.text.Write(b)
 }
 
-// String returns all of it.
+// String returns all output so far.
 func (o *output) String() string {
 	o.lock.Lock()
 	defer o.lock.Unlock()

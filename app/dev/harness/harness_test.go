@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program knows a setting if it refuses the wrong value alone. One that refuses every setting that it
-// does not know, and one that ignores them, do not know it.
+// TestKnows checks that a program knows a setting if its error names the setting only for the invalid value. A program
+// that rejects every unknown variable, and one that ignores them, do not know the setting.
 func TestKnows(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]bool{
@@ -15,12 +15,14 @@ func TestKnows(t *testing.T) {
 		`echo "SETTING: unknown variable"; exit 1`:                             false,
 		`echo "DATABASE_URL: is required"; exit 1`:                             false,
 	} {
-		program := filepath.Join(t.TempDir(), "comanda")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if got := (Programs{Comanda: program}).Knows(t.Context(), "SETTING", "off"); got != want {
-			t.Errorf("%s: %v", script, got)
-		}
+		t.Run(script, func(t *testing.T) {
+			program := filepath.Join(t.TempDir(), "comanda")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if got := (Programs{Comanda: program}).Knows(t.Context(), "SETTING", "off"); got != want {
+				t.Errorf("%s: got %v, want %v", script, got, want)
+			}
+		})
 	}
 }

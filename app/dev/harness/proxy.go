@@ -5,45 +5,62 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	// chunkSize is the largest number of bytes that a delayed connection reads at once.
+	// chunkSize is the largest number of bytes in one read of a delayed connection.
 	chunkSize = 32 << 10
 	// delayLine is the number of chunks that a delayed connection holds in each direction.
 	// It is far more than any client sends within the delay, so the delay costs no bandwidth.
 	delayLine = 4096
 )
 
-// Proxy forwards TCP connections. It can be cut, which makes its target unreachable.
+// Proxy forwards TCP connections to a target. Cut makes the target unreachable.
 type Proxy struct {
 	Address  string
 	listener net.Listener
-	target   string
-	delay    time.Duration // in each direction
+	dial     func() (net.Conn, error) // connects to the target
+	delayed  bool
+	delay    atomic.Int64 // time.Duration in each direction, of a delayed proxy
 
 	lock  sync.Mutex
 	cut   bool
 	conns map[net.Conn]bool
 }
 
-// NewProxy listens on the loopback address for connections to target.
+// NewProxy returns a proxy to target that listens on the loopback interface.
 func NewProxy(target string) (*Proxy, error) { return NewDelayedProxy(target, 0) }
 
-// NewDelayedProxy is NewProxy for a target at a distance: each byte arrives after the delay,
-// in both directions. The delay does not limit the bandwidth.
+// NewDelayedProxy is NewProxy with a network delay in each direction. The delay does not limit the bandwidth.
 func NewDelayedProxy(target string, delay time.Duration) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Address: listener.Addr().String(), listener: listener, target: target, delay: delay, conns: map[net.Conn]bool{}}
-	go p.accept()
-	return p, nil
+	return newProxy(listener, func() (net.Conn, error) { return net.Dial("tcp", target) }, delay, delay > 0), nil
 }
 
-// Cut breaks all connections and refuses new ones until Mend.
+// NewProxyOn returns a delayed proxy that forwards the connections of a listener to connections of dial.
+func NewProxyOn(listener net.Listener, dial func() (net.Conn, error), delay time.Duration) *Proxy {
+	return newProxy(listener, dial, delay, true)
+}
+
+func newProxy(listener net.Listener, dial func() (net.Conn, error), delay time.Duration, delayed bool) *Proxy {
+	p := &Proxy{
+		Address: listener.Addr().String(), listener: listener, dial: dial, delayed: delayed,
+		conns: map[net.Conn]bool{},
+	}
+	p.delay.Store(int64(delay))
+	go p.accept()
+	return p
+}
+
+// SetDelay changes the delay of a delayed proxy, also for open connections.
+func (p *Proxy) SetDelay(delay time.Duration) { p.delay.Store(int64(delay)) }
+
+// Cut closes all connections and refuses new ones until Mend.
 func (p *Proxy) Cut() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -53,14 +70,14 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Mend lets connections through again.
+// Mend accepts connections again after Cut.
 func (p *Proxy) Mend() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.cut = false
 }
 
-// Close ends the proxy.
+// Close stops the proxy.
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.Cut()
@@ -78,7 +95,7 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) forward(conn net.Conn) {
 	defer conn.Close()
-	behind, err := net.Dial("tcp", p.target)
+	behind, err := p.dial()
 	if err != nil || !p.keep(conn, behind) {
 		return
 	}
@@ -92,7 +109,7 @@ func (p *Proxy) forward(conn net.Conn) {
 
 // copy copies from one connection to another until either breaks.
 func (p *Proxy) copy(to, from net.Conn) {
-	if p.delay == 0 {
+	if !p.delayed {
 		io.Copy(to, from)
 		return
 	}
@@ -103,7 +120,7 @@ func (p *Proxy) copy(to, from net.Conn) {
 		for {
 			n, err := from.Read(buffer)
 			if n > 0 {
-				line <- chunk{time.Now().Add(p.delay), bytes.Clone(buffer[:n])}
+				line <- chunk{time.Now().Add(time.Duration(p.delay.Load())), bytes.Clone(buffer[:n])}
 			}
 			if err != nil {
 				return
@@ -124,7 +141,8 @@ type chunk struct {
 	data []byte
 }
 
-// keep notes the two ends of a connection, unless the proxy is cut.
+// keep registers the two ends of a connection and reports whether the proxy forwards it. If the proxy is cut, keep
+// closes both ends.
 func (p *Proxy) keep(conns ...net.Conn) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A delayed proxy passes on everything in order, and nothing before its time.
+// TestDelayedProxy checks that a delayed proxy forwards all bytes in order, and none before the delay.
 func TestDelayedProxy(t *testing.T) {
 	t.Parallel()
 	const delay = 20 * time.Millisecond
@@ -46,9 +46,46 @@ func TestDelayedProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < 2*delay {
-		t.Errorf("there and back took %s, less than twice the delay of %s", took, delay)
+		t.Errorf("the round trip took %s, want at least twice the delay of %s", took, delay)
 	}
 	if !bytes.Equal(sent, received) {
-		t.Error("the bytes that came back are not those that were sent")
+		t.Error("the received bytes differ from the sent bytes")
+	}
+}
+
+// TestSetDelay checks that a new delay holds for connections that are open.
+func TestSetDelay(t *testing.T) {
+	t.Parallel()
+	const delay = 200 * time.Millisecond
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := NewProxyOn(listener, func() (net.Conn, error) {
+		near, far := net.Pipe()
+		go io.Copy(far, far)
+		return near, nil
+	}, 0)
+	defer proxy.Close()
+	conn, err := net.Dial("tcp", proxy.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	roundTrip := func() time.Duration {
+		t.Helper()
+		began := time.Now()
+		if _, err := conn.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return time.Since(began)
+	}
+	roundTrip()
+	proxy.SetDelay(delay)
+	if took := roundTrip(); took < 2*delay {
+		t.Errorf("the round trip took %s, want at least twice the delay of %s", took, delay)
 	}
 }

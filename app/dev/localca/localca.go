@@ -1,5 +1,5 @@
-// Package localca keeps a certificate authority for one machine, and the certificate that its servers on localhost
-// show. Clients that are told to trust the authority verify them like any other.
+// Package localca manages a certificate authority for one machine, and the certificate of its servers on localhost.
+// Clients that trust the authority verify these servers like any other.
 package localca
 
 import (
@@ -23,19 +23,19 @@ import (
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
 	leafLife      = 365 * 24 * time.Hour
-	// renewal is how much of its life a certificate must have left to be used for another run.
+	// renewal is the remaining validity below which a certificate is renewed.
 	renewal = 30 * 24 * time.Hour
 )
 
-// Files are the PEM files of a directory, by absolute path.
+// Files are the absolute paths of PEM files.
 type Files struct {
-	CA   string // what clients trust
-	Cert string // what servers show
-	Key  string // the servers' private key
+	CA   string // certificate of the authority, which clients trust
+	Cert string // certificate of the servers
+	Key  string // private key of the servers
 }
 
-// Open makes what the directory lacks: the authority on the first run, the certificate also when less than thirty days
-// of it are left.
+// Open returns the files of a directory. It creates missing ones, and renews a certificate that expires within thirty
+// days.
 func Open(dir string, now time.Time) (Files, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -59,7 +59,8 @@ func Open(dir string, now time.Time) (Files, error) {
 	return files, nil
 }
 
-// authority loads the authority, or makes one where there is none or it is about to end.
+// authority loads the authority. It creates a new one if none exists, or if the old one expires before the next
+// certificate would.
 func authority(certFile, keyFile string, now time.Time) (tls.Certificate, error) {
 	ca, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err == nil && now.Add(leafLife).Before(ca.Leaf.NotAfter) {
@@ -74,7 +75,7 @@ func authority(certFile, keyFile string, now time.Time) (tls.Certificate, error)
 	return tls.LoadX509KeyPair(certFile, keyFile)
 }
 
-// serves tells whether the servers' certificate is there, of this authority and good for another while.
+// serves reports whether the certificate of the servers exists, was signed by this authority, and needs no renewal.
 func serves(files Files, ca *x509.Certificate, now time.Time) bool {
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
@@ -86,10 +87,13 @@ func serves(files Files, ca *x509.Certificate, now time.Time) bool {
 	return err == nil
 }
 
-// authorityTemplate describes an authority that can vouch for this machine only, so that trusting it risks nothing.
+// authorityTemplate describes an authority that can only sign certificates for this machine. Trusting it is therefore
+// safe.
 func authorityTemplate(now time.Time) *x509.Certificate {
 	return &x509.Certificate{
-		Subject:                     pkix.Name{Organization: []string{"Comanda development"}, CommonName: "Comanda local CA"},
+		Subject: pkix.Name{
+			Organization: []string{"Comanda development"}, CommonName: "Comanda local CA",
+		},
 		NotBefore:                   now.Add(-time.Hour),
 		NotAfter:                    now.Add(authorityLife),
 		KeyUsage:                    x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
@@ -105,7 +109,7 @@ func authorityTemplate(now time.Time) *x509.Certificate {
 	}
 }
 
-// leafTemplate describes the servers' certificate.
+// leafTemplate describes the certificate of the servers.
 func leafTemplate(now time.Time) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:               pkix.Name{Organization: []string{"Comanda development"}, CommonName: "localhost"},
@@ -119,8 +123,8 @@ func leafTemplate(now time.Time) *x509.Certificate {
 	}
 }
 
-// issue writes a new key and a certificate for it, signed by the parent or, without one, by itself. The certificate is
-// written last: one without its key is never found.
+// issue writes a new key and its certificate, which is signed by the parent, or self-signed if parent is nil. It writes
+// the certificate last, so that a certificate always has its key.
 func issue(certFile, keyFile string, template, parent *x509.Certificate, parentKey crypto.PrivateKey) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -146,7 +150,7 @@ func issue(certFile, keyFile string, template, parent *x509.Certificate, parentK
 	)
 }
 
-// writePEM replaces a file in one step.
+// writePEM replaces a file atomically.
 func writePEM(path string, mode fs.FileMode, kind string, content []byte) error {
 	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
 	if err := os.WriteFile(path+".new", text, mode); err != nil {

@@ -67,7 +67,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-func TestLostFilesAreMadeAgain(t *testing.T) {
+func TestMissingFilesAreCreated(t *testing.T) {
 	t.Parallel()
 	for file, newCA := range map[string]bool{"ca.pem": true, "ca.key": true, "tls.crt": false, "tls.key": false} {
 		dir, now := t.TempDir(), time.Now()
@@ -77,7 +77,8 @@ func TestLostFilesAreMadeAgain(t *testing.T) {
 		}
 		nextCA, nextCert := open(t, dir, now)
 		if nextCert == cert || (nextCA != ca) != newCA {
-			t.Errorf("without %s: new authority %t, new certificate %t", file, nextCA != ca, nextCert != cert)
+			t.Errorf("without %s: new authority %t, want %t; new certificate %t, want true",
+				file, nextCA != ca, newCA, nextCert != cert)
 		}
 	}
 }
@@ -105,11 +106,11 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, time.Now()); err == nil {
-		t.Error("an authority that somebody may trust was replaced without a word")
+		t.Error("an authority that a client may trust was replaced without an error")
 	}
 }
 
-func TestAuthorityVouchesForThisMachineOnly(t *testing.T) {
+func TestAuthorityIsLimitedToThisMachine(t *testing.T) {
 	t.Parallel()
 	dir, now := t.TempDir(), time.Now()
 	open(t, dir, now)
@@ -129,7 +130,8 @@ func TestAuthorityVouchesForThisMachineOnly(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca.Leaf)
-	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "example.com", CurrentTime: now}); err == nil {
+	options := x509.VerifyOptions{Roots: roots, DNSName: "example.com", CurrentTime: now}
+	if _, err := pair.Leaf.Verify(options); err == nil {
 		t.Error("a certificate for example.com is accepted")
 	}
 }

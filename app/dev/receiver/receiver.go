@@ -1,5 +1,5 @@
-// Package receiver is the webhook receiver of the development stack: it verifies and prints what it gets, and can be
-// asked to misbehave.
+// Package receiver is the webhook receiver of the development program. It verifies and prints requests, and can
+// simulate failures.
 package receiver
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/comanda-dev/comanda/app/listen"
 )
 
-// Path is where events are received. Its query may ask for trouble: "?fail=503" answers that status, "?hang=20s" waits
-// before it answers.
+// Path is the path of the receiver. Its query can simulate failures: "?fail=503" responds with that status, "?hang=20s"
+// waits before the response.
 const Path = "/hook"
 
 // Handler receives events at Path.
@@ -22,13 +22,13 @@ func Handler(o listen.Options) http.Handler {
 	return mux
 }
 
-// misbehave answers as the query asks for. It ends early when the sender hangs up.
+// misbehave responds as the query requests. It returns early if the sender closes the connection.
 func misbehave(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	if query.Has("hang") {
 		wait, err := time.ParseDuration(query.Get("hang"))
 		if err != nil {
-			http.Error(w, "hang wants a duration such as 20s", http.StatusBadRequest)
+			http.Error(w, "hang must be a duration such as 20s", http.StatusBadRequest)
 			return
 		}
 		select {
@@ -40,7 +40,7 @@ func misbehave(w http.ResponseWriter, r *http.Request) {
 	if query.Has("fail") {
 		var err error
 		if status, err = strconv.Atoi(query.Get("fail")); err != nil || status < 200 || status > 599 {
-			http.Error(w, "fail wants a status from 200 to 599", http.StatusBadRequest)
+			http.Error(w, "fail must be a status from 200 to 599", http.StatusBadRequest)
 			return
 		}
 	}

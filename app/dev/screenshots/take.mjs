@@ -13,7 +13,7 @@ const owner = ready.users[0]
 const store = owner.storeIds[0]
 mkdirSync(directory, { recursive: true })
 
-// api calls Comanda's API and returns the data of its answer.
+// api calls Comanda's API and returns the data of the response.
 function api(method, path, body, token) {
   return new Promise((resolve, reject) => {
     const headers = { 'Content-Type': 'application/json' }
@@ -29,14 +29,14 @@ function api(method, path, body, token) {
   })
 }
 
-// until asks again until it is told something.
-async function until(what, ask) {
+// until calls check until it returns a truthy value, which it returns.
+async function until(what, check) {
   for (let tries = 0; tries < 600; tries++) {
-    const answer = await ask()
-    if (answer) return answer
+    const result = await check()
+    if (result) return result
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
-  throw new Error(`${what}: waited in vain`)
+  throw new Error(`timeout while waiting for ${what}`)
 }
 
 const { accessToken } = await api('POST', '/auth/login', { email: owner.email, password: owner.password, storeId: store })
@@ -50,16 +50,16 @@ const order = () => api('POST', '/orders', {
 }, accessToken)
 const deliveries = (status) => api('GET', `/deliveries?webhookId=${webhook.id}&status=${status}&limit=100`, null, accessToken)
 
-console.log('two orders whose deliveries will be dead letters')
+console.log('place two orders and wait until their deliveries are dead letters')
 await order()
 await order()
 await until('dead letters', async () => (await deliveries('dead_letter')).length >= 2)
-console.log('an order whose delivery fails five times')
+console.log('place an order and wait until its delivery has failed five times')
 await order()
 const retrying = await until('five failures', async () => (await deliveries('retrying')).find((d) => d.attempts === 5))
 const [dead] = await deliveries('dead_letter')
 
-// Without subpixels letters are grey, and the files half as large.
+// Without subpixel rendering the text is grey, and the files are half as large.
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--disable-lcd-text'],
 })
@@ -71,14 +71,14 @@ await page.addInitScript((namespace) => {
 
 const workflows = `${ready.temporalUiUrl}/namespaces/${ready.temporalNamespace}/workflows`
 const list = (query) => page.goto(`${workflows}?query=${encodeURIComponent(query)}`)
-// open shows a delivery's newest run.
+// open opens the page of a delivery's latest run.
 async function open(delivery) {
   await page.goto(`${workflows}/${encodeURIComponent(`delivery/${delivery.eventId}/${delivery.webhookId}`)}`)
   await page.waitForURL(/timeline/)
   await seen('Event History')
 }
 
-// tab clicks on a tab until the page goes there.
+// tab clicks on a tab until the page changes.
 async function tab(name) {
   const before = page.url()
   await until(name, async () => {
@@ -88,14 +88,14 @@ async function tab(name) {
 }
 
 
-// seen waits for a text of the page, or of a frame in it: details are in one.
+// seen waits for a text in the page or one of its frames, because details are in a frame.
 const seen = (text) => until(text, async () => {
   for (const frame of page.frames()) {
     if (await frame.getByText(text).locator('visible=true').count()) return true
   }
 })
 
-// shoot waits for a text of the page, then takes a screenshot.
+// shoot waits for a text in the page, then takes a screenshot.
 async function shoot(name, text) {
   await seen(text)
   await page.evaluate(() => document.fonts.ready)
@@ -115,7 +115,7 @@ await list(`ComandaSubscriptionId = "${webhook.id}" AND ComandaDeliveryState = "
 await shoot('dead-letters', 'dead_letter')
 
 await open(dead)
-await page.mouse.move(1000, 600) // beside the input, which scrolls by itself
+await page.mouse.move(1000, 600) // outside the input, which scrolls separately
 await page.mouse.wheel(0, 560)
 await shoot('delivery-timeline', 'the dead letter expires')
 await page.mouse.wheel(0, -2000)
@@ -123,7 +123,7 @@ await tab('Queries')
 await page.getByRole('button', { name: 'Run Query' }).click()
 await shoot('delivery-state', 'expiresAt')
 
-console.log('the receiver is repaired, and the dead letter replayed')
+console.log('repair the receiver and replay the dead letter')
 await api('PATCH', `/webhooks/${webhook.id}`, { url: ready.receiverUrl }, accessToken)
 await page.getByRole('button', { name: 'More Actions' }).click()
 await page.getByText('Send a Signal').locator('visible=true').first().click()

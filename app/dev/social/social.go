@@ -1,5 +1,5 @@
-// Package social plays Google, Apple and Facebook on this machine: whoever asks gets an ID token that says what they
-// like. Only an API that was told to trust it does.
+// Package social is a mock of the login providers Google, Apple and Facebook. It issues ID tokens with any claims that
+// a client requests, so only an API of a development machine may trust it.
 package social
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TokenPath is where ID tokens are given out, see [Provider.ServeHTTP].
+// TokenPath is the path that issues ID tokens, see [Provider.ServeHTTP].
 const TokenPath = "/token"
 
 const (
 	keyID = "dev"
-	// tokenLife is how long an ID token is good.
+	// tokenLife is the validity of an ID token.
 	tokenLife = time.Hour
-	// maxBody is how many bytes a request may have.
+	// maxBody is the largest body of a request, in bytes.
 	maxBody = 64 << 10
 )
 
-// Provider is all three providers. Its keys are new at each start.
+// Provider serves all three providers. Each Provider has a new signing key.
 type Provider struct {
 	issuer string
 	now    func() time.Time
@@ -42,7 +42,7 @@ type Provider struct {
 	mux    *http.ServeMux
 }
 
-// New makes a provider that is served at an HTTPS URL, by which it also calls itself as issuer.
+// New returns a provider. url is the HTTPS URL at which it is served, and the issuer of its tokens.
 func New(url string, now func() time.Time) (*Provider, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -59,80 +59,92 @@ func New(url string, now func() time.Time) (*Provider, error) {
 	return p, nil
 }
 
-// Settings is the environment of an API that takes its customers' logins from this provider.
+// Settings returns the environment of an API that accepts tokens of this provider for customer logins.
 func (p *Provider) Settings() map[string]string {
 	settings := map[string]string{}
 	for _, name := range app.Providers {
 		prefix := Setting(name)
-		settings[prefix+"CLIENT_IDS"] = clientID(name)
 		settings[prefix+"ISSUER"] = p.issuer
 		settings[prefix+"JWKS_URL"] = p.issuer + "/keys"
 	}
 	return settings
 }
 
-// Setting is what the names of a provider's settings begin with.
+// Setting returns the prefix of the environment variables of a provider.
 func Setting(name app.Provider) string { return "COMANDA_" + strings.ToUpper(string(name)) + "_" }
 
-// clientID is the audience of a provider's tokens. Each has its own, so that no other's passes for it.
-func clientID(name app.Provider) string { return "comanda-dev-" + string(name) }
+// ClientIDs returns the client ids of the demo website with a domain. All of them differ, so that a token for one
+// provider or website is not valid for another.
+func ClientIDs(domain string) app.ClientIDs {
+	var ids app.ClientIDs
+	for _, name := range app.Providers {
+		*ids.Of(name) = []string{string(name) + "." + domain}
+	}
+	return ids
+}
 
-// ServeHTTP shows the keys and OpenID Connect's discovery document, and answers a POST of [Person] as JSON to
-// [TokenPath] with {"idToken":"…"}.
+// ServeHTTP serves the keys and the discovery document of OpenID Connect. A POST to [TokenPath] with a [Person] as JSON
+// returns {"idToken":"…"}.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// Person is whom an ID token is about. The same address at the same provider is the same person.
+// Person is the subject of an ID token. The same email at the same provider is the same subject.
 type Person struct {
 	Provider      app.Provider `json:"provider"`
+	ClientID      string       `json:"clientId"` // of the website at the provider: the audience of the token
 	Email         string       `json:"email"`
 	EmailVerified *bool        `json:"emailVerified"` // nil = true
-	Name          string       `json:"name"`          // the first word is the given name; "" = not told
+	Name          string       `json:"name"`          // the first word is the given name; "" = no name claims
 	Nonce         string       `json:"nonce"`         // "" = none
 }
 
 func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
-	var who Person
+	var person Person
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&who)
+	err := decoder.Decode(&person)
 	if err == nil {
-		err = who.check()
+		err = person.check()
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	token, err := p.Sign(who)
+	token, err := p.Sign(person)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"idToken": token}) // if it fails, nobody is left to be told
+	_ = json.NewEncoder(w).Encode(map[string]string{"idToken": token}) // an error means that the client has gone
 }
 
-// check says what a token cannot be made of.
-func (who Person) check() error {
-	if !slices.Contains(app.Providers[:], who.Provider) {
+// check returns an error if the request is invalid.
+func (person Person) check() error {
+	if !slices.Contains(app.Providers[:], person.Provider) {
 		return fmt.Errorf("provider must be one of %v", app.Providers)
 	}
-	if address, err := mail.ParseAddress(who.Email); err != nil || address.Address != who.Email {
-		return errors.New("email must be an e-mail address")
+	if person.ClientID == "" {
+		return errors.New("clientId must be a client id of the website, for example google.trattoria.example")
+	}
+	if address, err := mail.ParseAddress(person.Email); err != nil || address.Address != person.Email {
+		return errors.New("email must be a valid email address")
 	}
 	return nil
 }
 
-// Sign makes an ID token.
-func (p *Provider) Sign(who Person) (string, error) {
-	subject := sha256.Sum256([]byte(string(who.Provider) + " " + strings.ToLower(who.Email)))
+// Sign returns an ID token.
+func (p *Provider) Sign(person Person) (string, error) {
+	subject := sha256.Sum256([]byte(string(person.Provider) + " " + strings.ToLower(person.Email)))
 	now := p.now()
 	claims := map[string]any{
-		"iss": p.issuer, "aud": clientID(who.Provider), "sub": hex.EncodeToString(subject[:10]),
-		"iat": now.Unix(), "exp": now.Add(tokenLife).Unix(),
-		"email": who.Email, "email_verified": who.EmailVerified == nil || *who.EmailVerified,
+		"iss": p.issuer, "aud": person.ClientID, "sub": hex.EncodeToString(subject[:10]),
+		"iat": now.Unix(), "exp": now.Add(tokenLife).Unix(), "jti": rand.Text(),
+		"email": person.Email, "email_verified": person.EmailVerified == nil || *person.EmailVerified,
 	}
-	given, family, _ := strings.Cut(strings.TrimSpace(who.Name), " ")
-	for claim, value := range map[string]string{"given_name": given, "family_name": strings.TrimSpace(family), "nonce": who.Nonce} {
+	given, family, _ := strings.Cut(strings.TrimSpace(person.Name), " ")
+	for claim, value := range map[string]string{
+		"given_name": given, "family_name": strings.TrimSpace(family), "nonce": person.Nonce,
+	} {
 		if value != "" {
 			claims[claim] = value
 		}

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// clusterName is written into the database when it is new and cannot be changed afterwards.
+	// clusterName is stored in a new database and cannot be changed afterwards.
 	clusterName = "active"
-	// historyShards likewise. One shard is a third slower than four; more gain nothing on one machine.
+	// historyShards cannot be changed afterwards either. One shard is a third slower than four; on one machine, more
+	// than four gain nothing.
 	historyShards = 4
-	// unlimited stands for a rate that no machine reaches.
+	// unlimited is a rate that no machine reaches.
 	unlimited = 1_000_000
 )
 
-// serverOptions assembles the server. Its services find each other at fixed addresses, so that a restart does not wait
-// for the ones before to be forgotten.
+// serverOptions returns the options of the server. Its services use fixed addresses, so that after a restart they do
+// not wait for the addresses of the previous run to expire.
 func serverOptions(o Options, stores config.Persistence, logger log.Logger) []temporal.ServerOption {
 	hosts := map[primitives.ServiceName]static.Hosts{}
 	services := map[string]config.Service{}
@@ -61,9 +62,9 @@ func serverOptions(o Options, stores config.Persistence, logger log.Logger) []te
 	}
 }
 
-// dynamicConfig bounds the server's caches, which by default may hold several gigabytes, lifts its rate limits, which
-// are there to share a cluster among tenants, and keeps it from asking the internet about newer versions. Task queues
-// take turns between the fairness keys of their tasks. The server moves to that and back without losing queued tasks.
+// dynamicConfig returns the settings of the server. It limits the caches, which by default can grow to several
+// gigabytes, removes the rate limits, which exist to share a cluster among tenants, and disables the check for new
+// versions on the internet. It enables fairness keys of tasks, which can be switched on and off without losing tasks.
 func dynamicConfig(tuning Tuning) dynamicconfig.StaticClient {
 	values := dynamicconfig.StaticClient{
 		dynamicconfig.EnableServerVersionCheck.Key():                     false,
@@ -71,6 +72,7 @@ func dynamicConfig(tuning Tuning) dynamicconfig.StaticClient {
 		dynamicconfig.EventsHostLevelCacheMaxSizeBytes.Key():             32 << 20,
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
 		dynamicconfig.MatchingEnableFairness.Key():                       true,
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key():                visibilityPollRPS,
 	}
 	for _, rate := range []dynamicconfig.Key{
 		dynamicconfig.FrontendRPS.Key(),

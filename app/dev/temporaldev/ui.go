@@ -14,8 +14,7 @@ import (
 // UI is a running Temporal Web UI.
 type UI struct{ server *server.Server }
 
-// StartUI serves the Web UI of a Temporal server on a port of 127.0.0.1, which must be free, and returns once it
-// answers.
+// StartUI serves the Web UI of a Temporal server on a free port of 127.0.0.1 and returns when it responds.
 func StartUI(ctx context.Context, port, frontendPort int, namespace string) (*UI, error) {
 	ui := &UI{server.NewServer(server_options.WithConfigProvider(&uiconfig.Config{
 		Host:                "127.0.0.1",
@@ -27,23 +26,23 @@ func StartUI(ctx context.Context, port, frontendPort int, namespace string) (*UI
 		DisableNewsFetch:    true,
 		CORS:                uiconfig.CORS{CookieInsecure: true},
 	}))}
-	go func() { _ = ui.server.Start() }() // nil after Stop; it ends the process if the port is taken
-	if err := awaitAnswer(ctx, "http://"+address(port)+"/healthz"); err != nil {
+	go func() { _ = ui.server.Start() }() // returns nil after Stop; ends the process if the port is in use
+	if err := awaitResponse(ctx, "http://"+address(port)+"/healthz"); err != nil {
 		ui.Stop()
 		return nil, fmt.Errorf("start Temporal's Web UI: %w", err)
 	}
 	return ui, nil
 }
 
-// Stop ends the UI.
+// Stop stops the UI.
 func (ui *UI) Stop() { ui.server.Stop() }
 
-// awaitAnswer returns once a URL answers 200.
-func awaitAnswer(ctx context.Context, url string) error {
+// awaitResponse waits until a URL responds with 200.
+func awaitResponse(ctx context.Context, url string) error {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for {
-		if answers(ctx, url) {
+		if responds(ctx, url) {
 			return nil
 		}
 		select {
@@ -54,8 +53,8 @@ func awaitAnswer(ctx context.Context, url string) error {
 	}
 }
 
-// answers tells whether a URL answers 200.
-func answers(ctx context.Context, url string) bool {
+// responds reports whether a URL responds with 200.
+func responds(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false

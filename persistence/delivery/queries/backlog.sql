@@ -1,24 +1,45 @@
--- Returns the age and the size of the work that waits, in all stores together: the time of the
--- oldest event that is not dispatched, the time of the oldest delivery that may start, and the
--- counts of queued, pending and retrying deliveries, dead letters and jobs. A delivery whose plan
--- allows no more starts in this window does not count as late.
+-- Returns the age and the size of the unfinished work of all stores: the time of the oldest event that is not
+-- dispatched, the time since which the oldest queued delivery may start, and the numbers of queued, pending and
+-- retrying deliveries, dead letters and jobs.
 --
--- $1 is the present time.
--- $2 is the largest count: counting ends there.
--- $3 is the largest number of subscriptions with waiting deliveries that are visited.
+-- $1 is the current time.
+-- $2 limits each count.
+-- $3 limits the subscriptions with queued deliveries that are read.
 -- $4 is the start of the plan's window.
--- $5 and $6 are the names and the limits of the plans; null is unlimited.
+-- $5 and $6 are the names and limits of the plans; null is unlimited.
+-- $7 and $8 are the shares of replays and of each kind of event, see $26 and $27 of claim.sql.
 --
--- The recursive queries jump in an index from one subscription to the next. Everything is read
--- from partial indexes, and no more of it than the limits say.
-WITH RECURSIVE queueing (subscription_id) AS (
-	(SELECT subscription_id FROM deliveries WHERE status = 'queued' ORDER BY subscription_id LIMIT 1)
+-- The recursive queries skip in an index from one subscription to the next. All rows come from partial indexes, and
+-- the limits bound their number.
+WITH RECURSIVE queueing (queue, subscription_id) AS (
+	(SELECT queue, subscription_id FROM deliveries WHERE status = 'queued' AND queue IS NOT NULL
+		ORDER BY queue, subscription_id LIMIT 1)
 	UNION ALL
-	SELECT (SELECT d.subscription_id FROM deliveries d
-		WHERE d.status = 'queued' AND d.subscription_id > q.subscription_id ORDER BY d.subscription_id LIMIT 1)
-	FROM queueing q WHERE q.subscription_id IS NOT NULL
+	SELECT d.* FROM queueing q CROSS JOIN LATERAL (
+		SELECT d.queue, d.subscription_id FROM deliveries d
+		WHERE d.status = 'queued' AND (d.queue, d.subscription_id) > (q.queue, q.subscription_id)
+		ORDER BY d.queue, d.subscription_id LIMIT 1) d
+), due AS (
+	-- A delivery that its plan delays until the next window is not due. See claim.sql.
+	SELECT CASE WHEN p.most IS NULL THEN d.scheduled_for ELSE greatest(d.scheduled_for, $4) END AS since
+	FROM (SELECT * FROM queueing LIMIT $3) q CROSS JOIN LATERAL (
+		SELECT plan.most, coalesce(w.started, 0) AS started, coalesce(w.replays_started, 0) AS replays_started
+		FROM (SELECT ($6::bigint[])[array_position($5::text[], coalesce(
+				(SELECT plan FROM websites WHERE id = q.queue), 'STARTER'))] AS most OFFSET 0) plan
+			LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $4 AND plan.most IS NOT NULL
+	) p CROSS JOIN generate_series(0, 2) class CROSS JOIN LATERAL (
+		SELECT scheduled_for FROM deliveries
+		WHERE status = 'queued' AND queue = q.queue AND subscription_id = q.subscription_id
+			AND deliveries.class = class.class
+		ORDER BY event_id LIMIT 1
+	) d
+	WHERE d.scheduled_for <= $1 AND (p.most IS NULL OR p.started < p.most AND CASE class
+		WHEN 1 THEN p.started < p.most - p.most / $8::bigint
+		WHEN 2 THEN p.replays_started < p.most / $7::bigint
+		ELSE true END)
 ), strayed (subscription_id) AS (
-	(SELECT subscription_id FROM deliveries WHERE status IN ('retrying', 'dead_letter') ORDER BY subscription_id LIMIT 1)
+	(SELECT subscription_id FROM deliveries WHERE status IN ('retrying', 'dead_letter')
+		ORDER BY subscription_id LIMIT 1)
 	UNION ALL
 	SELECT (SELECT d.subscription_id FROM deliveries d
 		WHERE d.status IN ('retrying', 'dead_letter') AND d.subscription_id > s.subscription_id
@@ -27,15 +48,7 @@ WITH RECURSIVE queueing (subscription_id) AS (
 )
 SELECT
 	(SELECT occurred_at FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT 1),
-	(SELECT min(CASE WHEN due.most IS NULL THEN due.scheduled_for ELSE greatest(due.scheduled_for, $4::timestamptz) END)
-		FROM (SELECT subscription_id FROM queueing LIMIT $3) q, LATERAL (
-			SELECT d.scheduled_for, d.queue, (SELECT ($6::bigint[])[array_position($5::text[], coalesce(w.plan, 'STARTER'))]
-				FROM (SELECT WHERE d.queue IS NOT NULL) known LEFT JOIN websites w ON w.id = d.queue) AS most
-			FROM deliveries d
-			WHERE d.subscription_id = q.subscription_id AND d.status = 'queued' AND d.scheduled_for <= $1
-			ORDER BY d.scheduled_for LIMIT 1) due
-		WHERE due.most IS NULL OR due.most > coalesce((
-			SELECT w.started FROM plan_windows w WHERE w.queue = due.queue AND w.starts_at = $4), 0)),
+	(SELECT min(since) FROM due),
 	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'queued' LIMIT $2) d),
 	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'pending' LIMIT $2) d),
 	(SELECT count(*) FROM (SELECT FROM (SELECT subscription_id FROM strayed LIMIT $3) s, LATERAL (

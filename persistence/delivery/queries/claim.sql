@@ -1,20 +1,24 @@
--- Claims queued deliveries: makes them pending under a lease. Websites take turns, then their webhooks. The limits
--- bound how much of the queues it reads, however much is queued.
+-- Claims queued deliveries: makes them pending under a lease. Websites take turns, and so do the subscriptions of a
+-- website. The limits bound the part of the queues that is read, independent of their size.
 --
--- A queue that a plan limits is claimed only if $6 names it: the transaction has locked it then, and counts its claims.
--- Without $6, nothing is claimed if such a queue has starts left. The first row names these queues and says where the
--- next claim begins. Every other row is a claim, in the order in which they should start.
---   $1 now                            $2 end of the lease
---   $3 queue to begin after           $4 most queues with starts left
---   $5 most subscriptions             $6 locked queues, or null
---   $7 start of the plan's window     $8, $9 names and limits of the plans; null is unlimited
---   $10 claims of healthy, quick subscriptions  $11 the same if they are bursts  $12 claims of the others
---   $13 pending deliveries of a subscription that has not responded lately
---   $14, $15 pending deliveries of a healthy, quick subscription, and of another
---   $16 how long a response counts as lately      $17 deliveries a second of a slow subscription
---   $18 largest burst, 0 for none     $19 waiting time from which claims become bursts
---   $20, $21 queues and the subscription of each to begin after
---   $22 most queues, those without starts left included
+-- A limited queue, whose plan limits its starts, is claimed only if $6 contains it: then the transaction has locked it
+-- and counts its claims. If $6 is null, nothing is claimed while a limited queue has starts left. The first row returns
+-- these queues and the position of the next claim. Every other row is a claim. Claims should start in the returned
+-- order.
+--   $1 now                                      $2 end of the lease
+--   $3 last queue of the previous claim         $4 maximum number of queues with starts left
+--   $5 maximum number of subscriptions          $6 locked queues, or null
+--   $7 start of the plan's window               $8, $9 names and limits of the plans; null is unlimited
+--   $10 claims of healthy, quick subscriptions  $11 the same as bursts  $12 claims of other subscriptions
+--   $13 pending deliveries of a subscription without recent responses
+--   $14, $15 pending deliveries of a healthy, quick subscription, and of any other subscription
+--   $16 maximum age of a recent response        $17 deliveries per second of a slow subscription
+--   $18 largest burst, 0 for no bursts          $19 waiting time from which claims become bursts
+--   $20, $21 queues with unread subscriptions, and the last read subscription of each
+--   $22 maximum number of queues, including those without starts left
+--   $23 period to which $17 applies             $24 minimum number of waiting deliveries for a burst
+--   $25 claims of failing, quick subscriptions as bursts
+--   $26 replays take at most 1/$26 of a window  $27 each kind of event has at least 1/$27 of a window
 WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_started) AS (
     SELECT $3::text, false, 0, 0, NULL::bigint, NULL::bigint, NULL::bigint
     UNION ALL
@@ -33,12 +37,13 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
     ) d CROSS JOIN LATERAL (
         SELECT plan.most, coalesce(w.started, 0) AS started, coalesce(w.replays_started, 0) AS replays_started
         FROM (SELECT ($9::bigint[])[array_position($8::text[], coalesce(
-                (SELECT plan FROM websites WHERE id = d.queue), 'STARTER'))] AS most OFFSET 0) plan -- or a sandbox
+                -- The queue of a sandbox is not a website.
+                (SELECT plan FROM websites WHERE id = d.queue), 'STARTER'))] AS most OFFSET 0) plan
             LEFT JOIN plan_windows w ON w.queue = d.queue AND w.starts_at = $7 AND plan.most IS NOT NULL
     ) p
     WHERE v.n < $22::int AND v.opened < least($4::int, greatest($10::int, $11::int, $12::int))
 ), open AS MATERIALIZED (
-    SELECT queue, most, started, most - started AS free, most / 2 - replays_started AS free_for_replays
+    SELECT queue, most, started, most - started AS free, most / $26::bigint - replays_started AS free_for_replays
     FROM visited WHERE n > 0 AND (most IS NULL OR started < most)
 ), served AS MATERIALIZED (
     SELECT o.*, greatest(1, $5::int / count(*) OVER ()) AS subscriptions, coalesce(c.subscription_id, '') AS after,
@@ -79,28 +84,30 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
         WHERE subscriptions.id = s.subscription_id AND subscriptions.deleted_at IS NULL OFFSET 0
     ) h
 ), subscription AS MATERIALIZED (
-    -- wanted is twice the share of the batch, since others may have less. Of each class, reach deliveries are read.
+    -- wanted is twice the subscription's share of the batch, because other subscriptions may have fewer deliveries.
+    -- reach is the number of deliveries of each class that are read.
     SELECT s.*, room.places, least(s.wanted, room.places) AS reach
     FROM (SELECT *, 2 + 2 * batch / (count(*) FILTER (WHERE first) OVER (PARTITION BY prompt)
             * count(*) OVER (PARTITION BY queue, prompt)) AS wanted FROM known) s CROSS JOIN LATERAL (
-        -- A subscription that hangs has few pending deliveries before that is known; one that responds has many.
+        -- A subscription gets few pending deliveries until it responds, then more with each response. Thus a hanging
+        -- receiver never has many.
         SELECT least(least(s.most, $13::bigint + (SELECT count(*) FROM (
                 SELECT FROM attempts a
                 WHERE a.subscription_id = s.subscription_id AND a.attempted_at > $1::timestamptz - $16::interval
                 ORDER BY a.attempted_at DESC
                 LIMIT greatest(0, least(pending.n + s.wanted + 1, s.most) - $13::bigint)) lately)) - pending.n,
-            -- A large batch to a slow subscription times out and retries together: pace it.
+            -- A large batch to a slow subscription would time out and retry together. It is paced instead.
             CASE WHEN NOT s.quick THEN greatest(0, $17::bigint - pending.young + (SELECT count(*) FROM (
                 SELECT FROM attempts a
                 WHERE a.subscription_id = s.subscription_id AND a.attempted_at > $1::timestamptz - $16::interval
                 LIMIT 2 * s.most) lately) / 2) END) AS places
-        FROM (SELECT count(*) AS n, count(*) FILTER (WHERE p.lease_until > $2::timestamptz - interval '1 s') AS young
+        FROM (SELECT count(*) AS n, count(*) FILTER (WHERE p.lease_until > $2::timestamptz - $23::interval) AS young
             FROM deliveries p
             WHERE p.store_id = s.store_id AND p.subscription_id = s.subscription_id AND p.status = 'pending') pending
         OFFSET 0
     ) room
 ), candidate AS MATERIALIZED (
-    -- The oldest events of each subscription and class. Events behind a cut one were not read.
+    -- The oldest events of each subscription and class. Events behind the last one of a cut class were not read.
     SELECT s.queue, s.subscription_id, s.healthy, s.quick, s.prompt, s.places, s.lot, d.*,
         d.rank = s.reach AS last, d.rank = s.reach AND s.reach < s.places AS cut,
         row_number() OVER (PARTITION BY s.queue, d.class = 2 ORDER BY d.event_id, s.subscription_id) AS nth
@@ -118,8 +125,8 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             ORDER BY event_id LIMIT greatest(0, s.reach))
     ) d
 ), permitted AS (
-    -- Replays take at most half of a window. place interleaves the classes, so that none waits for another; customer.*
-    -- events, class 1, have turns of their own in a limited queue.
+    -- Replays take at most 1/$26 of a window. place interleaves the classes, so that no class waits for another. In a
+    -- limited queue, customer.* events (class 1) are numbered separately.
     SELECT c.queue, c.subscription_id, c.healthy, c.quick, c.prompt, c.places, c.lot, c.class, c.event_id,
         c.scheduled_for, c.last, c.cut, q.most, q.started, q.free, q.scarce,
         row_number() OVER (PARTITION BY c.subscription_id, q.most IS NOT NULL AND c.class = 1
@@ -127,8 +134,8 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
     FROM candidate c JOIN served q USING (queue)
     WHERE q.most IS NULL OR c.class <> 2 OR c.nth <= q.free_for_replays
 ), aged AS (
-    -- age is the place among the customer.* events of a queue, or among the others: by the age of the events if the
-    -- plan allows fewer starts than deliveries are waiting, in turns otherwise.
+    -- age numbers the customer.* events of a queue, and separately its other events. The order is by age of the events
+    -- if the plan allows fewer starts than there are queued deliveries; otherwise the subscriptions take turns.
     SELECT *, row_number() OVER (PARTITION BY queue, class = 1
             ORDER BY CASE WHEN scarce THEN 0 ELSE place END, CASE WHEN scarce THEN event_id END, lot) AS age,
         count(*) FILTER (WHERE class = 1) OVER whole AS customers,
@@ -140,38 +147,49 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
     WHERE NOT scarce OR read_to IS NULL OR event_id <= read_to
     WINDOW whole AS (PARTITION BY queue)
 ), positioned AS (
-    -- The starts of a window are numbered. Each fifth is for a customer.* event, the others are not, as long as both
-    -- wait. before is how many of the other kind start earlier then.
+    -- The starts of a window are numbered. While both kinds are queued, one of $27 starts is for a customer.* event.
+    -- before is the number of events of the other kind that start earlier.
     SELECT *, age + CASE WHEN class = 1 THEN least(others, before) ELSE least(customers, before) END AS position,
         CASE WHEN class = 1 THEN others ELSE customers END >= before AS regular
-    FROM (SELECT *, CASE WHEN class = 1 THEN 5 * (started / 5 + age) - started - age
-            ELSE (b + (b - 1) / 4) / 5 - started / 5 END AS before
-        FROM (SELECT *, age + started - started / 5 AS b FROM aged) a) a
+    FROM (SELECT *, CASE WHEN class = 1 THEN $27::bigint * (started / $27 + age) - started - age
+            ELSE (b + (b - 1) / ($27 - 1)) / $27 - started / $27 END AS before
+        FROM (SELECT *, age + started - started / $27 AS b FROM aged) a) a
 ), fitting AS (
-    -- customer.* events alone do not use up a window: a fifth of it is left to the others.
+    -- customer.* events alone do not use up a window: 1/$27 of the window stays reserved for other events.
     SELECT *, row_number() OVER (PARTITION BY subscription_id
             ORDER BY CASE WHEN most IS NULL THEN place ELSE position END) AS nth
     FROM positioned WHERE most IS NULL OR position <= free AND (regular
-        OR CASE WHEN class = 1 THEN NOT others_cut AND started + position <= most - most / 5 ELSE NOT customers_cut END)
+        OR CASE WHEN class = 1 THEN NOT others_cut AND started + position <= most - most / $27
+            ELSE NOT customers_cut END)
 ), ready AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY queue, prompt
         ORDER BY CASE WHEN most IS NULL THEN place ELSE position END, lot) AS turn
     FROM fitting WHERE nth <= places
 ), oldest AS MATERIALIZED (
-    SELECT *, $18::bigint > 1 AND waited >= $19::interval AS bursting
-    FROM (SELECT coalesce(max($1::timestamptz
+    SELECT *, $18::bigint > 1 AND waited >= $19::interval AND waiting >= $24::bigint AS bursting
+    FROM (SELECT count(*) FILTER (WHERE prompt AND class <> 2) AS waiting, coalesce(max($1::timestamptz
             - CASE WHEN most IS NULL THEN scheduled_for ELSE greatest(scheduled_for, $7) END)
         FILTER (WHERE prompt AND class <> 2), '0') AS waited FROM ready) o
 ), batch AS (
-    (SELECT * FROM ready WHERE prompt ORDER BY turn, lot
+    (SELECT ready.* FROM ready, oldest WHERE prompt AND NOT (class = 2 AND bursting) ORDER BY turn, lot
         LIMIT (SELECT CASE WHEN bursting THEN $11::bigint ELSE $10::bigint END FROM oldest))
     UNION ALL
-    (SELECT * FROM ready WHERE NOT prompt ORDER BY turn, lot LIMIT $12::bigint)
+    -- Replays do not share workflows. Beside bursts, they get the rest of the capacity of the starters.
+    (SELECT ready.* FROM ready, oldest WHERE prompt AND class = 2 AND bursting
+        ORDER BY turn, lot LIMIT greatest(1, $10::bigint - $11::bigint / greatest(1, $18::bigint)))
+    UNION ALL
+    (SELECT ready.* FROM ready, oldest WHERE NOT prompt AND quick AND class <> 2 AND bursting
+        ORDER BY turn, lot LIMIT $25::bigint)
+    UNION ALL
+    (SELECT ready.* FROM ready, oldest WHERE NOT prompt AND NOT (quick AND class <> 2 AND bursting)
+        ORDER BY turn, lot LIMIT $12::bigint)
 ), taken AS MATERIALIZED (
-    -- Another relay may want the same: it finds others when it looks again.
+    -- Skips deliveries that another relay is claiming. That relay finds other deliveries in its next claim. Failing
+    -- subscriptions have separate bursts: a burst waits for the workflows in which its deliveries continue.
     SELECT d.id, b.healthy, b.quick, b.most IS NOT NULL AS limited, row_number() OVER (ORDER BY b.turn, b.lot) AS nth,
-        CASE WHEN oldest.bursting AND b.prompt AND b.class <> 2 THEN (row_number() OVER (
-            PARTITION BY b.prompt AND b.class <> 2 ORDER BY b.turn, b.lot) - 1) / $18::bigint END AS burst
+        CASE WHEN oldest.bursting AND b.quick AND b.class <> 2 THEN CASE WHEN b.prompt THEN 0 ELSE $11::bigint END
+            + (row_number() OVER (PARTITION BY b.prompt, b.quick AND b.class <> 2 ORDER BY b.turn, b.lot) - 1)
+                / $18::bigint END AS burst
     FROM oldest, batch b CROSS JOIN LATERAL (
         SELECT d.id FROM deliveries d
         WHERE d.status = 'queued' AND d.queue = b.queue AND d.subscription_id = b.subscription_id
@@ -189,7 +207,7 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
         d.attempts - d.schedule_base AS place, d.generation, d.queue, d.class = 2 AS replay, d.burst_id,
         taken.quick, taken.healthy, taken.nth
 ), unread AS (
-    -- The queue behind which others wait that were not visited.
+    -- The last visited queue, if there are unvisited queues.
     SELECT queue FROM visited
     WHERE n > 0 AND (n = $22::int OR opened >= least($4::int, greatest($10::int, $11::int, $12::int))) LIMIT 1
 )

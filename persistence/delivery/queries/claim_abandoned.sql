@@ -1,9 +1,10 @@
--- Takes over deliveries whose workflow was not started within the lease.
+-- Claims deliveries whose workflow was not started within the lease.
 --
--- A claim of a limited queue counted in the window in which it was made. If that has passed, the delivery is queued
--- again and counts where it starts. A burst is always taken over as a whole, under its own id, so that only the
--- attempts in flight are repeated.
---   $1 now   $2 end of the new lease   $3 most deliveries, beside the rest of their bursts
+-- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
+-- again and will be counted in the window of its next claim. A burst is always claimed as a whole and keeps its id, so
+-- that only its running attempts are repeated. If its window has passed, it is counted in the window of $4 as well: if
+-- it did not run, it starts in that window.
+--   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window
 WITH lapsed AS MATERIALIZED (
     SELECT id, burst_id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
@@ -15,25 +16,38 @@ WITH lapsed AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) d WHERE lapsed.burst_id IS NULL
 ), burst AS MATERIALIZED (
-    -- Two relays must not lock the rows of one burst in parts.
+    -- Two relays must not each lock a part of the rows of one burst.
     SELECT burst_id,
         (SELECT count(*) FROM deliveries d WHERE d.burst_id = b.burst_id AND d.status = 'pending') AS pending
     FROM (SELECT DISTINCT burst_id FROM lapsed WHERE burst_id IS NOT NULL) b
     WHERE pg_try_advisory_xact_lock(hashtextextended('burst/' || burst_id, 0))
 ), whole AS MATERIALIZED (
-    SELECT id FROM single WHERE NOT passed
+    SELECT id, NULL AS queue, false AS passed FROM single WHERE NOT passed
     UNION ALL
-    -- If a row is locked, somebody is recording an attempt or a start of the burst: it runs. To wait could deadlock.
-    SELECT id FROM (
-        SELECT d.id, burst.pending, count(*) OVER (PARTITION BY burst.burst_id) AS locked
+    -- A locked row means that an attempt or a start of the burst is being recorded, so the burst runs. Waiting for
+    -- the lock could deadlock. A lapsed lease is checked again in the locked rows: another relay may have claimed the
+    -- burst after this statement began.
+    SELECT id, queue, passed FROM (
+        SELECT d.id, d.queue, d.passed, burst.pending, count(*) OVER burst AS locked,
+            bool_or(d.lapsed) OVER burst AS lapsed
         FROM burst CROSS JOIN LATERAL (
-            SELECT id FROM deliveries WHERE burst_id = burst.burst_id AND status = 'pending' FOR UPDATE SKIP LOCKED) d
-    ) d WHERE locked = pending
+            SELECT id, queue, started_at IS NULL AND lease_until < $1 AS lapsed,
+                started_at IS NULL AND coalesce(counted_in < $4, false) AS passed FROM deliveries
+            WHERE burst_id = burst.burst_id AND status = 'pending' FOR UPDATE SKIP LOCKED
+        ) d WINDOW burst AS (PARTITION BY burst.burst_id)
+    ) d WHERE locked = pending AND lapsed
 ), queued AS (
     UPDATE deliveries d SET status = 'queued', lease_until = NULL, counted_in = NULL
     FROM single WHERE d.id = single.id AND single.passed
+), counted AS (
+    -- A burst contains no replays. The order prevents deadlocks.
+    INSERT INTO plan_windows AS w (queue, starts_at, taken, replays, started, replays_started, last_at)
+    SELECT queue, $4, count(*), 0, count(*), 0, $4 FROM whole WHERE passed GROUP BY queue ORDER BY queue
+    ON CONFLICT (queue, starts_at) DO UPDATE SET
+        started = w.started + excluded.started, taken = greatest(w.taken, w.started + excluded.started)
 )
-UPDATE deliveries d SET lease_until = $2, generation = d.generation + 1
+UPDATE deliveries d SET lease_until = $2, generation = d.generation + 1,
+    counted_in = CASE WHEN whole.passed THEN $4::timestamptz ELSE d.counted_in END
 FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
     d.generation, coalesce(d.queue, ''), d.class = 2, coalesce(d.burst_id, ''),

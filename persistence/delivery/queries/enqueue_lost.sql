@@ -1,7 +1,9 @@
--- Enqueues the jobs of unfinished work again, unless they wait already. It returns their number.
---   $1 now   $2 age from which work counts as unfinished   $3 the same of a mail, since it was last tried
+-- Enqueues the jobs of unfinished work again, unless they are already enqueued. It returns their number.
+--   $1 now   $2 age from which work counts as unfinished   $3 time since the last attempt to send an unfinished mail
 --   $4, $5, $6 kinds of the jobs that tear down a webhook, replay in bulk, and send a mail
---   $7 most jobs of each kind
+--   $7 maximum number of jobs of each kind   $8 kind of the job that ends the time of a sold-out product
+--   $9 kind of the job that erases the bodies of a customer's events
+--   $10 kind of the job that watches an order until it is accepted
 WITH unfinished AS MATERIALIZED (
     (SELECT s.store_id, $4::text AS kind, s.id AS subject FROM subscriptions s
         WHERE s.deleted_at <= $1::timestamptz - $2::interval AND EXISTS (
@@ -15,6 +17,17 @@ WITH unfinished AS MATERIALIZED (
     UNION ALL
     (SELECT store_id, $6, id FROM mails WHERE status = 'queued' AND lease_until <= $1::timestamptz - $3::interval
         ORDER BY lease_until LIMIT $7)
+    UNION ALL
+    (SELECT store_id, $8, id FROM products
+        WHERE sold_out_until <= $1::timestamptz - $2::interval AND deleted_at IS NULL
+        ORDER BY sold_out_until LIMIT $7)
+    UNION ALL
+    (SELECT DISTINCT e.store_id, $9, e.erasing FROM outbox e JOIN customers c ON c.id = e.erasing
+        WHERE e.erasing IS NOT NULL AND e.body IS NOT NULL AND c.erased_at <= $1::timestamptz - $2::interval
+        ORDER BY e.erasing LIMIT $7)
+    UNION ALL
+    (SELECT store_id, $10, order_id FROM acceptances WHERE next_at <= $1::timestamptz - $2::interval
+        ORDER BY next_at LIMIT $7)
 ), enqueued AS (
     INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
     SELECT 'job_' || uuidv7_hex($1, row_number() OVER ()), u.store_id, u.kind, u.subject, $1, $1

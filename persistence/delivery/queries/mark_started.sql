@@ -1,5 +1,5 @@
--- Notes that workflows run. A claim that has been followed by another, or whose attempt is recorded, needs no mark.
--- Rows that a recorder has locked are skipped: they are about to need none either, and waiting could deadlock.
+-- Records that workflows run. It skips a claim that has been followed by another claim, or whose attempt is recorded.
+-- It also skips rows that are locked because their attempt is being recorded: waiting for them could deadlock.
 --   $1 now   $2 deliveries   $3 generations of their claims
 WITH running AS MATERIALIZED (
     SELECT d.id FROM unnest($2::text[], $3::int[]) AS c (id, generation) CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
--- The plan of a store's queue, its starts in a window, those of replays among them, and the deliveries that wait: all,
--- those of customer.* events, and replays.
+-- Returns the plan of a store's queue, its starts in a window, the replays among these, and the numbers of queued
+-- deliveries: all, those of customer.* events, and replays.
 --   $1 store   $2 start of the window
 SELECT q.plan, coalesce(w.started, 0), coalesce(w.replays_started, 0), d.waiting, d.customers, d.replays
 FROM plan_queues q LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $2

@@ -1,5 +1,5 @@
--- Records a batch of attempts, the new state of their deliveries and the health of their
--- subscriptions. It returns the place of each new record, and whether its delivery changed.
+-- Records a batch of attempts, the new state of their deliveries and the health of their subscriptions. It returns the
+-- place of each new record, and whether its delivery has the state of the record.
 --
 -- $1 to $16, $19 and $20 are the columns of the attempts, one array each:
 --   $1 place in the batch, from 0
@@ -8,14 +8,15 @@
 --   $13 response headers (JSON), $14 response body
 --   $15 time of the next retry or null, $16 time of the attempt
 --   $19 request URL, $20 request headers (JSON)
--- $17 is the response time from which a response is slow, in ms.
--- $18 is how long a subscription counts as slow after its last slow response.
+-- $17 is the response time in ms from which a response is slow.
+-- $18 is the time for which a subscription counts as slow after its last slow response.
 -- $21 is the kind of the jobs that start a watchdog.
--- $22 is how late the tick of a watchdog may be before the watchdog counts as lost.
+-- $22 is the delay of a watchdog's tick from which the watchdog counts as lost.
+-- $23 is the number of consecutive quick responses after which a slow subscription counts as quick.
 --
--- An attempt that is already recorded changes nothing. A late attempt does not reopen a delivery that has ended, and one
--- that was delivered stays so. A delivery that was cancelled during the attempt has no retry. Only health rows that
--- change are locked, in the order of their ids, so that two batches cannot deadlock.
+-- An attempt that is already recorded changes nothing. A late attempt counts, but does not reopen an ended delivery,
+-- and a delivered delivery stays delivered. A delivery that was cancelled during the attempt has no retry. Only health
+-- rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
@@ -29,7 +30,8 @@ WITH r AS MATERIALIZED (
 			attempted_at, request_url, request_headers)
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN status = 'retrying' THEN EXISTS (
-				SELECT FROM deliveries d WHERE d.id = r.delivery_id AND d.status = 'cancelled') ELSE false END AS last
+				SELECT FROM deliveries d WHERE d.id = r.delivery_id AND d.status = 'cancelled')
+				ELSE false END AS last
 		) cancelled
 ), attempt AS (
 	INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
@@ -44,32 +46,40 @@ WITH r AS MATERIALIZED (
 	SELECT r.* FROM r JOIN attempt USING (delivery_id, number)
 ), before AS (
 	UPDATE attempts a SET status = 'failed', next_retry_at = NULL
-	FROM fresh f WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
+	FROM fresh f
+	WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
 ), delivery AS (
-	UPDATE deliveries d SET status = f.status,
-		reason = CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END,
-		attempts = greatest(d.attempts, f.number), next_retry_at = f.next_retry_at,
-		ended_at = CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END, check_at = NULL
-	FROM fresh f WHERE d.id = f.delivery_id AND CASE d.status
-		WHEN 'cancelled' THEN false
-		WHEN 'delivered' THEN f.status = 'delivered'
-		WHEN 'dead_letter' THEN f.status <> 'retrying'
-		ELSE true END
-	RETURNING d.id
+	UPDATE deliveries d SET attempts = greatest(d.attempts, f.number),
+		(status, reason, next_retry_at, ended_at, check_at) = (
+			SELECT v.status, v.reason, v.next_retry_at, v.ended_at, v.check_at FROM (VALUES
+				(true, f.status, CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END, f.next_retry_at,
+					CASE WHEN f.status = 'retrying' THEN NULL ELSE f.attempted_at END, NULL::timestamptz),
+				(false, d.status, d.reason, d.next_retry_at, d.ended_at, d.check_at)
+			) v (moves, status, reason, next_retry_at, ended_at, check_at)
+			WHERE v.moves = CASE d.status
+				WHEN 'cancelled' THEN false
+				WHEN 'delivered' THEN f.status = 'delivered'
+				WHEN 'dead_letter' THEN f.status <> 'retrying'
+				ELSE true END)
+	FROM fresh f WHERE d.id = f.delivery_id
+	RETURNING d.id, d.status = f.status AS moved
 ), outcome AS (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 		count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
 		min(attempted_at) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failing_since,
-		bool_or(response_time_ms >= $17::bigint) AS slow
+		bool_or(response_time_ms >= $17::bigint) AS slow, count(*) FILTER (WHERE place > last_slow)::int AS quick_streak
 	FROM (SELECT f.*,
-			coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1) AS last_success
+			coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1)
+				AS last_success,
+			coalesce(max(place) FILTER (WHERE response_time_ms >= $17::bigint) OVER (PARTITION BY subscription_id), -1)
+				AS last_slow
 		FROM fresh f) f
 	GROUP BY subscription_id
 ), changing AS MATERIALIZED (
 	SELECT h.subscription_id, h.store_id,
 		o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $22::interval) AS unwatched
 	FROM subscription_health h JOIN outcome o USING (subscription_id)
-	WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at < o.at - $18::interval
+	WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
 	ORDER BY h.subscription_id FOR UPDATE OF h
 ), health AS (
 	UPDATE subscription_health h SET
@@ -77,7 +87,11 @@ WITH r AS MATERIALIZED (
 		failing_since = CASE WHEN o.failures = 0 AND o.succeeded THEN NULL
 			WHEN o.succeeded THEN o.failing_since ELSE coalesce(h.failing_since, o.failing_since) END,
 		slow_seen_at = CASE WHEN o.slow THEN o.at
-			WHEN h.slow_seen_at < o.at - $18::interval THEN NULL ELSE h.slow_seen_at END,
+			WHEN h.slow_seen_at < o.at - $18::interval OR h.quick_streak + o.quick_streak >= $23::int THEN NULL
+			ELSE h.slow_seen_at END,
+		quick_streak = CASE WHEN o.slow THEN o.quick_streak
+			WHEN h.slow_seen_at IS NULL OR h.quick_streak + o.quick_streak >= $23::int THEN 0
+			ELSE h.quick_streak + o.quick_streak END,
 		watch_at = CASE WHEN c.unwatched THEN o.at ELSE h.watch_at END
 	FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
 ), watchdog AS (
@@ -85,4 +99,4 @@ WITH r AS MATERIALIZED (
 	SELECT 'job_' || uuidv7_hex(), c.store_id, $21, c.subscription_id, o.at, o.at
 	FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 )
-SELECT f.place, d.id IS NOT NULL FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id
+SELECT f.place, coalesce(d.moved, false) FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id

@@ -1,5 +1,5 @@
 -- Ends the leases of claims whose workflows could not be started.
---   $1 from when another relay may take them over   $2 deliveries   $3 generations of their claims
+--   $1 time from which another relay may claim the deliveries   $2 deliveries   $3 generations of their claims
 WITH failed AS MATERIALIZED (
     SELECT d.id FROM unnest($2::text[], $3::int[]) AS c (id, generation) CROSS JOIN LATERAL (
         SELECT d.id FROM deliveries d

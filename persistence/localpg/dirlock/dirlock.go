@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package dirlock lets one process at a time own a directory. The lock is the kernel's, so it goes with the process
-// that holds it, however that ends.
+// Package dirlock limits the use of a directory to one process at a time. It uses a lock of the
+// kernel, which ends when its process ends for any reason.
 package dirlock
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
-// fileName is the file within the directory that is locked. It stays when the lock is released: removing it would let
-// two processes hold locks on two files of the same name.
+// fileName is the locked file in the directory. Release does not remove it: otherwise two processes
+// could lock two files with the same name.
 const fileName = "lock"
 
-// Lock is a directory owned by this process.
+// Lock is the lock of a directory that this process uses.
 type Lock struct{ file *os.File }
 
-// HeldError says that another holder owns the directory.
+// HeldError means that another process uses the directory.
 type HeldError struct {
 	Dir string
-	PID int // of the holder; 0 when it has not yet said who it is
+	PID int // of the holder; 0 if it has not yet written its id
 }
 
 func (e *HeldError) Error() string {
@@ -39,14 +39,15 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("directory %s is in use by process %d", e.Dir, e.PID)
 }
 
-// Take makes this process the owner of dir, which must exist, until Release. If it has an owner already, the error
-// holds a *HeldError. Take waits up to 15 s, as notice then says, for an owner that has been killed and has not ended
-// yet.
+// Take locks dir, which must exist, until Release. If another process holds the lock, the error wraps
+// a *HeldError. If that process was killed but has not yet ended, Take writes a line to notice and
+// waits up to 15 s.
 func Take(ctx context.Context, dir string, notice io.Writer) (*Lock, error) {
 	var lock *Lock
 	err := former.Await(ctx, notice, func() (patience time.Duration, err error) {
 		lock, err = try(dir)
-		if held, ok := errors.AsType[*HeldError](err); ok && held.PID != 0 && former.StateOf(held.PID) != former.Running {
+		held, ok := errors.AsType[*HeldError](err)
+		if ok && held.PID != 0 && former.StateOf(held.PID) != former.Running {
 			return former.EndingTime, err
 		}
 		return 0, err
@@ -54,7 +55,7 @@ func Take(ctx context.Context, dir string, notice io.Writer) (*Lock, error) {
 	return lock, err
 }
 
-// try takes the lock or fails, without waiting.
+// try locks dir without waiting.
 func try(dir string) (*Lock, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -72,12 +73,12 @@ func try(dir string) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// Release gives the directory up. A second call does nothing.
+// Release ends the lock. A second call does nothing.
 func (l *Lock) Release() {
-	_ = l.file.Close() // it fails only when the file is closed, and unlocked, already
+	_ = l.file.Close() // fails only if the file is already closed and thereby unlocked
 }
 
-// holder reads which process signed the lock file.
+// holder returns the process id in the lock file, 0 if there is none.
 func holder(file *os.File) int {
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -90,7 +91,7 @@ func holder(file *os.File) int {
 	return pid
 }
 
-// sign writes this process's id into the lock file.
+// sign writes the id of this process into the lock file.
 func sign(file *os.File) error {
 	if err := file.Truncate(0); err != nil {
 		return err

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-func TestOneOwnerAtATime(t *testing.T) {
-	t.Parallel()
+// It does not run in parallel: a process that another test is just starting holds all locks of this process until it
+// has executed its program.
+func TestTakeLocksOutOthers(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := Take(t.Context(), dir, io.Discard)
 	if err != nil {
@@ -22,7 +23,7 @@ func TestOneOwnerAtATime(t *testing.T) {
 	}
 	_, err = Take(t.Context(), dir, io.Discard)
 	if held, ok := errors.AsType[*HeldError](err); !ok || held.Dir != dir || held.PID != os.Getpid() {
-		t.Errorf("a second owner gets %v", err)
+		t.Errorf("second Take: got error %v, want HeldError for %s and process %d", err, dir, os.Getpid())
 	}
 	lock.Release()
 	lock.Release()
@@ -33,15 +34,16 @@ func TestOneOwnerAtATime(t *testing.T) {
 	again.Release()
 }
 
-func TestDirectoryMustExist(t *testing.T) {
+func TestTakeRequiresDirectory(t *testing.T) {
 	t.Parallel()
 	if _, err := Take(t.Context(), filepath.Join(t.TempDir(), "missing"), io.Discard); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("Take in a missing directory: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
 
-// The owner is a zombie whose lock a child inherited: the wait ends when the child lets go of it.
-func TestTakeWaitsForAnOwnerThatWasKilled(t *testing.T) {
+// The owner is a zombie, and its lock is held by a child. The wait ends when the child releases the
+// lock.
+func TestTakeWaitsForKilledOwner(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux shows zombies")
@@ -60,7 +62,7 @@ func TestTakeWaitsForAnOwnerThatWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Take(t.Context(), dir, io.Discard); err == nil {
-		t.Fatal("the lock of a living owner was taken")
+		t.Fatal("Take succeeded while the owner was alive")
 	}
 	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -72,7 +74,7 @@ func TestTakeWaitsForAnOwnerThatWasKilled(t *testing.T) {
 	again.Release()
 }
 
-// release releases a lock when the wait for it is noticed.
+// release releases a lock when Take writes its notice.
 type release struct{ lock *Lock }
 
 func (r release) Write(text []byte) (int, error) {

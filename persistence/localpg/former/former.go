@@ -1,6 +1,7 @@
 //go:build unix
 
-// Package former lets a start wait for a previous run that has been killed and has not quite ended.
+// Package former lets the start of a program wait for a previous run that was killed and has not yet
+// ended.
 package former
 
 import (
@@ -13,12 +14,13 @@ import (
 )
 
 const (
-	// EndingTime is how long a process that is ending is worth waiting for. PostgreSQL gives its children 5 s to obey
-	// an immediate shutdown, and a killed process first completes the writes that the kernel has begun for it.
+	// EndingTime is the maximum time to wait for a process that is ending. PostgreSQL gives its
+	// children 5 s to follow an immediate shutdown, and the kernel first completes the started writes
+	// of a killed process.
 	EndingTime = 15 * time.Second
-	// noticeTime is how long a wait can last before the user is told the reason.
+	// noticeTime is the duration of a wait after which the user is told the reason.
 	noticeTime = time.Second
-	// pollTime is the pause between two tries.
+	// pollTime is the pause between two attempts.
 	pollTime = 50 * time.Millisecond
 )
 
@@ -35,8 +37,8 @@ const (
 	Running
 )
 
-// StateOf returns the state of the process with an id. Only Linux can tell zombies and ending processes from running
-// ones; elsewhere they count as Running.
+// StateOf returns the state of the process with an id. Only Linux distinguishes zombies and ending
+// processes from running processes; on other systems they count as Running.
 func StateOf(pid int) State {
 	if missing(pid) {
 		return Gone
@@ -47,21 +49,21 @@ func StateOf(pid int) State {
 // missing reports whether no process has the id.
 func missing(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// Await calls try until it succeeds. When try fails, it returns how long, counted from the first call, it is worth
-// repeating: after that time, Await returns the error of try. When ctx ends, the error wraps its cause. A wait of more
-// than a second writes one line to notice.
+// Await calls try until it succeeds. When try fails, it returns the time, counted from the first call,
+// for which Await repeats it; after that time Await returns the error of try. If ctx ends, the error
+// wraps the cause. A wait longer than a second writes one line to notice.
 func Await(ctx context.Context, notice io.Writer, try func() (time.Duration, error)) error {
 	began := time.Now()
 	poll := time.NewTicker(pollTime)
 	defer poll.Stop()
-	for told := false; ; {
+	for noticed := false; ; {
 		patience, err := try()
 		waited := time.Since(began)
 		if err == nil || waited >= patience {
 			return err
 		}
-		if !told && waited >= noticeTime {
-			told = true
+		if !noticed && waited >= noticeTime {
+			noticed = true
 			fmt.Fprintf(notice, "Waiting up to %v: %v\n", patience, err)
 		}
 		select {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Fields of /proc/<pid>/stat, counted from the one after the program's name, and their bits. See proc(5).
+// Indexes of fields of /proc/<pid>/stat after the program's name, and bits of these fields. See proc(5).
 const (
 	stateField   = 0
 	flagsField   = 6
@@ -24,12 +24,13 @@ func existing(pid int) State {
 		return Gone
 	}
 	if err != nil {
-		return Running // of another user, in a /proc that hides such processes
+		return Running // /proc hides the process, which belongs to another user
 	}
 	return parseState(string(stat))
 }
 
-// parseState reads the content of /proc/<pid>/stat. The program's name, in parentheses, can hold any character.
+// parseState parses the content of /proc/<pid>/stat. The program's name, in parentheses, can contain
+// any character.
 func parseState(stat string) State {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= signalsField {
@@ -52,7 +53,8 @@ func parseState(stat string) State {
 	}
 }
 
-// WorksIn reports whether the working directory of a process is dir. It is true if that cannot be determined.
+// WorksIn reports whether dir is the working directory of a process. It returns true if the working
+// directory is unknown.
 func WorksIn(pid int, dir string) bool {
 	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
 	if err != nil {

@@ -5,5 +5,5 @@ package former
 // existing returns the state of a process whose id is in use.
 func existing(int) State { return Running }
 
-// WorksIn is true: only Linux shows the working directory of a process.
+// WorksIn returns true, because only Linux shows the working directory of a process.
 func WorksIn(int, string) bool { return true }

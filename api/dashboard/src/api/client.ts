@@ -1,9 +1,11 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
+import { setReached } from "./connection";
+import { readable } from "./readable";
 import type { paths } from "./schema";
-import { accessToken, refresh } from "./token";
+import { accessToken, codeOf, refresh } from "./token";
 
-/** A refusal of the API, or its absence (status 0). */
+/** An error response of the API. Status 0 means that no response arrived. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -16,13 +18,14 @@ export class ApiError extends Error {
     super(message);
   }
 
-  /** What is wrong with a member of the request, if it is this one. */
+  /** Returns the error message for a member of the request, for example `items[0].quantity`. */
   at(path: string) {
-    return this.details.find((detail) => detail.path === path)?.message;
+    const found = this.details.find((detail) => detail.path === path);
+    return found && readable(found.message);
   }
 }
 
-/** Sends a request with the access token; once more with a new one when it has expired. */
+/** Sends a request with the access token. If the token has expired, renews it and retries once. */
 export async function authorized(request: Request): Promise<Response> {
   const retry = request.clone();
   const used = accessToken();
@@ -31,41 +34,44 @@ export async function authorized(request: Request): Promise<Response> {
   if (response.status !== 401 || used === null) return response;
   const code = await codeOf(response.clone());
   if (code !== "TOKEN_EXPIRED" && code !== "TOKEN_REVOKED" && code !== "TOKEN_INVALID") return response;
-  if ((await refresh(used)) !== "renewed") return response;
+  const refreshed = await refresh(used);
+  if (refreshed.result === "limited")
+    throw new ApiError(429, "RATE_LIMITED", "Too many requests.", undefined, [], refreshed.retryAfter);
+  if (refreshed.result !== "renewed") return response;
   retry.headers.set("Authorization", `Bearer ${accessToken()}`);
   return send(retry);
 }
 
 async function send(request: Request): Promise<Response> {
   try {
-    return await fetch(request);
+    const response = await fetch(request);
+    setReached(true);
+    return response;
   } catch (cause) {
     if (request.signal.aborted) throw cause;
-    throw new ApiError(0, "UNREACHABLE", "The service cannot be reached. Check the connection; what you see may be out of date.");
+    setReached(false);
+    throw new ApiError(
+      0,
+      "UNREACHABLE",
+      "The service cannot be reached. Check your connection; the data shown may be out of date.",
+    );
   }
 }
 
-async function codeOf(response: Response): Promise<string | undefined> {
-  try {
-    return ((await response.json()) as { error?: { code?: string } }).error?.code;
-  } catch {
-    return undefined;
-  }
-}
-
-const refusals: Middleware = {
+const throwErrors: Middleware = {
   async onResponse({ response }) {
     if (response.ok) return undefined;
-    let error: { code?: string; message?: string; requestId?: string; details?: { path: string; message: string }[] } = {};
+    let error: { code?: string; message?: string; requestId?: string; details?: { path: string; message: string }[] } =
+      {};
     try {
       error = ((await response.json()) as { error: typeof error }).error ?? {};
     } catch {
-      // A proxy's answer, not ours.
+      // A proxy's response, not the API's.
     }
     throw new ApiError(
       response.status,
       error.code ?? "UNKNOWN",
-      error.message ?? `The service answered with status ${response.status}.`,
+      error.message ?? `The service responded with status ${response.status}.`,
       error.requestId ?? response.headers.get("X-Request-Id") ?? undefined,
       error.details,
       Number(response.headers.get("Retry-After")) || undefined,
@@ -73,17 +79,18 @@ const refusals: Middleware = {
   },
 };
 
-/** The REST API, typed by openapi.yaml. A refusal is thrown as an ApiError. */
+/** The REST API client, typed by openapi.yaml. Throws an ApiError for every error response. */
 export const api = createClient<paths>({ baseUrl: "/", fetch: authorized });
-api.use(refusals);
+api.use(throwErrors);
 
-/** The data of an answer. */
-export async function data<T>(answer: Promise<{ data?: { data: T } }>): Promise<T> {
-  return (await answer).data!.data;
+/** Returns the `data` member of a response body. */
+export async function data<T>(response: Promise<{ data?: { data: T } }>): Promise<T> {
+  return (await response).data!.data;
 }
 
-/** What is wrong with which member of a request, if that is why it was refused. */
-export const faultsIn = (error: unknown) => (path: string) => (error instanceof ApiError ? error.at(path) : undefined);
+/** Returns a function that looks up the error message for a member of the refused request. */
+export const fieldErrors = (error: unknown) => (path: string) =>
+  error instanceof ApiError ? error.at(path) : undefined;
 
-/** A key under which a POST that is sent twice has its effect once. */
-export const idempotencyKey = () => crypto.randomUUID();
+/** Returns an idempotency key: a POST that is repeated with the same key takes effect once. */
+export const newIdempotencyKey = () => crypto.randomUUID();

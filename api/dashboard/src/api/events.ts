@@ -1,110 +1,89 @@
-import { useEffect, useRef, useState } from "react";
+import { type EventSourceMessage, createParser } from "eventsource-parser";
+import { useEffect, useEffectEvent, useState } from "react";
 
 import { authorized } from "./client";
 
-/** One server-sent event. */
-export type ServerEvent = { event: string; data: string };
+/** Delays between connection attempts, in milliseconds. The delay doubles with each failure. */
+const firstDelay = 2_000;
+const maxDelay = 30_000;
 
-/**
- * Takes the text of a stream of server-sent events as it arrives and hands out what is
- * complete. Comments and members that nobody asks for are passed over.
- */
-export function eventReader(onEvent: (event: ServerEvent) => void): (text: string) => void {
-  let rest = "";
-  let event = "message";
-  let lines: string[] = [];
-  return (text) => {
-    rest += text;
-    const complete = rest.split("\n");
-    rest = complete.pop()!;
-    for (const raw of complete) {
-      const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
-      if (line === "") {
-        if (lines.length > 0) onEvent({ event, data: lines.join("\n") });
-        event = "message";
-        lines = [];
-        continue;
-      }
-      const [name, value] = split(line);
-      if (name === "event") event = value;
-      if (name === "data") lines.push(value);
-    }
-  };
-}
+/** A connection without data for this many milliseconds is dead: the server sends a comment every 15 seconds. */
+const silenceLimit = 40_000;
 
-function split(line: string): [string, string] {
-  const colon = line.indexOf(":");
-  if (colon < 0) return [line, ""];
-  const value = line.slice(colon + 1);
-  return [line.slice(0, colon), value.startsWith(" ") ? value.slice(1) : value];
-}
+type Handlers = {
+  /** Called when the stream opens. Events during an interruption are lost, so the caller reads what it missed. */
+  onOpen: () => void;
+  /** Called with the data of each event. */
+  onEvent: (data: string) => void;
+};
 
-const first = 2_000;
-const longest = 30_000;
-
-/** After that long without even a comment the connection is dead, whatever the system says. */
-const silence = 40_000;
-
-/** Reads a stream until it ends, silence included. */
-async function follow(path: string, signal: AbortSignal, onOpen: () => void, onEvent: (event: ServerEvent) => void) {
-  const ours = new AbortController();
-  const stop = () => ours.abort();
-  signal.addEventListener("abort", stop);
-  let watch = setTimeout(stop, silence);
+/** Reads a stream of server-sent events until it ends, fails or goes silent. */
+async function readStream(path: string, signal: AbortSignal, { onOpen, onEvent }: Handlers) {
+  const silence = new AbortController();
+  const watch = () => setTimeout(() => silence.abort(), silenceLimit);
+  let watchdog = watch();
   try {
-    const response = await authorized(new Request(new URL(path, location.origin), { signal: ours.signal, headers: { Accept: "text/event-stream" } }));
-    if (!response.ok || !response.body) return false;
+    const request = new Request(new URL(path, location.origin), {
+      signal: AbortSignal.any([signal, silence.signal]),
+      headers: { Accept: "text/event-stream" },
+    });
+    const response = await authorized(request);
+    if (!response.ok || !response.body) return;
     onOpen();
-    const read = eventReader(onEvent);
+    const parser = createParser({ onEvent: ({ data }: EventSourceMessage) => onEvent(data) });
     const decoder = new TextDecoder();
-    for (const reader = response.body.getReader(); ; ) {
+    for (const reader = response.body.getReader(); ;) {
       const { done, value } = await reader.read();
-      if (done) return true;
-      clearTimeout(watch);
-      watch = setTimeout(stop, silence);
-      read(decoder.decode(value, { stream: true }));
+      if (done) return;
+      clearTimeout(watchdog);
+      watchdog = watch();
+      parser.feed(decoder.decode(value, { stream: true }));
     }
   } catch {
-    return false;
+    // A failed connection is handled like one that the server has closed: the caller reconnects.
   } finally {
-    clearTimeout(watch);
-    signal.removeEventListener("abort", stop);
+    clearTimeout(watchdog);
   }
 }
 
 /**
- * Follows a stream for as long as the component is there, and begins anew when it ends. What
- * happened in between nobody tells, so onOpen is for reading everything again. Reports whether
- * the stream is there now; while it is not, it is for the caller to ask from time to time.
+ * Subscribes to a stream while the component is mounted, and reconnects when the stream ends or the browser is
+ * online again. Returns whether the stream is open; while it is not, the caller must poll.
  */
-export function useEventStream(path: string, scope: string, { onOpen, onEvent }: { onOpen: () => void; onEvent: (event: ServerEvent) => void }) {
+export function useEventStream(path: string, scope: string, handlers: Handlers) {
   const [live, setLive] = useState(false);
-  const handlers = useRef({ onOpen, onEvent });
-  useEffect(() => {
-    handlers.current = { onOpen, onEvent };
-  });
+  const opened = useEffectEvent(() => handlers.onOpen());
+  const received = useEffectEvent((data: string) => handlers.onEvent(data));
   useEffect(() => {
     const stopped = new AbortController();
     void (async () => {
-      for (let wait = first; !stopped.signal.aborted; ) {
-        let opened = false;
-        await follow(
-          path,
-          stopped.signal,
-          () => {
-            opened = true;
-            setLive(true);
-            handlers.current.onOpen();
-          },
-          (event) => handlers.current.onEvent(event),
-        );
+      for (let delay = firstDelay; !stopped.signal.aborted;) {
+        let open = false;
+        const onOpen = () => {
+          open = true;
+          setLive(true);
+          opened();
+        };
+        await readStream(path, stopped.signal, { onOpen, onEvent: (data) => received(data) });
         if (stopped.signal.aborted) return;
         setLive(false);
-        wait = opened ? first : Math.min(2 * wait, longest);
-        await new Promise((resolve) => setTimeout(resolve, wait));
+        delay = open ? firstDelay : Math.min(2 * delay, maxDelay);
+        await pause(delay);
       }
     })();
     return () => stopped.abort();
   }, [path, scope]);
   return live;
 }
+
+/** Waits for a number of milliseconds, or until the browser is online again. */
+const pause = (ms: number) =>
+  new Promise<void>((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    addEventListener("online", done);
+  });

@@ -12,17 +12,53 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count who ordered in a period
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Count the customers and orders of a period
+         * @description For members with the role ADMIN or higher and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["customerCounts"];
+        get: operations["countCustomers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the option sales of a period
+         * @description By currency, highest net sales first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listOptionSales"];
         put?: never;
         post?: never;
         delete?: never;
@@ -39,18 +75,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the products sold in a period by currency, what brought most first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List the product sales of a period
+         * @description By currency, highest net sales first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["productSales"];
+        get: operations["listProductSales"];
         put?: never;
         post?: never;
         delete?: never;
@@ -67,18 +108,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Plot the sales of a period: each bucket of time, by currency
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List the sales of a period by hour, day, week or month
+         * @description One row per bucket of time and currency.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["salesPlot"];
+        get: operations["plotSales"];
         put?: never;
         post?: never;
         delete?: never;
@@ -95,18 +141,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sum up the sales of a period, by currency
-         * @description For users with the role ADMIN or a higher one and API keys with the scope read:analytics.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Summarize the sales of a period
+         * @description One row per currency.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope read:analytics.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["salesSummary"];
+        get: operations["summarizeSales"];
         put?: never;
         post?: never;
         delete?: never;
@@ -123,29 +174,39 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the API keys of the store and of its sandbox, the newest first
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List API keys
+         * @description The keys of the store and of its sandbox, newest first.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["apiKeys"];
+        get: operations["listAPIKeys"];
         put?: never;
         /**
-         * Create an API key, and show it this once
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create an API key
+         * @description The response shows the key once.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createAPIKey"];
         delete?: never;
@@ -164,16 +225,21 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke an API key, from the next request on
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Revoke an API key
+         * @description The key is refused from the next request on.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["revokeAPIKey"];
         delete?: never;
@@ -190,17 +256,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's audit trail, the newest first
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List audit entries
+         * @description Sorted by time, newest first.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["auditTrail"];
+        get: operations["listAuditEntries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -220,14 +291,16 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation and log in
-         * @description For everybody.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `INVALID_CREDENTIALS`: the e-mail address or the password is wrong
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * @description No credential is required.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 401 `OTP_REQUIRED`: the password is correct, but the account also requires a one-time password
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["acceptInvite"];
+        post: operations["acceptInvitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -244,12 +317,14 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Log in with e-mail address and password
-         * @description For everybody.
-         *     - 401 `INVALID_CREDENTIALS`: the e-mail address or the password is wrong
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Log in
+         * @description No credential is required.
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 401 `OTP_REQUIRED`: the password is correct, but the account also requires a one-time password
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["login"];
         delete?: never;
@@ -268,15 +343,16 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End the session
-         * @description For every user of the store and platform administrators.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Log out
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["logout"];
         delete?: never;
@@ -293,17 +369,202 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show who is logged in, and the active store
-         * @description For every user of the store and platform administrators.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the current user and the active store
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["me"];
+        get: operations["getCurrentUser"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/otp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set up one-time passwords
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["setUpOTP"];
+        /**
+         * Switch off one-time passwords
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["disableOTP"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/otp/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switch on one-time passwords
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["confirmOTP"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/otp/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the recovery codes
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["replaceRecoveryCodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the password
+         * @description Ends all other sessions of the user.
+         *
+         *     For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["changePassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a link to reset the password
+         * @description The response is the same whether or not the email has a user. The mail has a link that is valid once, for an hour. At most five mails are sent to an account per hour.
+         *
+         *     No credential is required.
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["requestPasswordReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password-reset/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset the password
+         * @description Ends all sessions of the user. It does not log in.
+         *
+         *     No credential is required.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["resetPassword"];
         delete?: never;
         options?: never;
         head?: never;
@@ -320,15 +581,90 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get a new access token and a new refresh token for the one in the cookie
-         * @description For whoever has the refresh token.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Refresh the tokens
+         * @description The response replaces the refresh token in the cookie. Each refresh token is valid once.
+         *
+         *     For clients with the refresh token.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["refresh"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List one's own sessions
+         * @description The sessions that have not ended, newest first.
+         *
+         *     For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End all other sessions
+         * @description For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["endOtherSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description Its tokens are refused from the next request on.
+         *
+         *     For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["endSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -342,15 +678,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the stores in which the user works, as at login
-         * @description For every user of the store.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List the stores of the current user
+         * @description The same stores as in the response of the login.
+         *
+         *     For every member of the store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["stores"];
+        get: operations["listStores"];
         put?: never;
         post?: never;
         delete?: never;
@@ -369,16 +709,19 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Work in another store of the same website
-         * @description For every user of the store.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Switch to another store of the website
+         * @description The refresh token stays valid; the next refresh is for the new store.
+         *
+         *     For every member of the store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["switchStore"];
         delete?: never;
@@ -395,34 +738,98 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show the plan of the store's website, and how much of it is used
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the plan and its usage
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["billing"];
+        get: operations["getBilling"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /**
-         * Give the store's website another plan
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Change the plan
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeBilling"];
+        patch: operations["updateBilling"];
+        trace?: never;
+    };
+    "/customer-auth/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a change of a customer's email
+         * @description Mails a link to the new email, and a notice to the current one. The response is the same whether or not another account has the new email. The link is valid for an hour; a newer request, a change of the password, and disabling end it. An account without a password gets 409 `CONFLICT`, a service without a mail server 503 `UNAVAILABLE`.
+         *
+         *     For customers (only their own data).
+         *
+         *     At most 5 email changes in any hour per customer.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["changeCustomerEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/email/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a customer's new email
+         * @description The link of the mail leads to a page that sends this request. Emits `customer.updated` with `updatedFields` `email`. The sessions of the customer stay.
+         *
+         *     No credential is required.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 409 `EMAIL_TAKEN`: the email is already registered
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["confirmCustomerEmail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/customer-auth/login": {
@@ -435,11 +842,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Log in as a customer of a store
-         * @description For everybody.
-         *     - 401 `INVALID_CREDENTIALS`: the e-mail address or the password is wrong
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Log in as a customer
+         * @description No credential is required.
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["loginCustomer"];
         delete?: never;
@@ -458,15 +866,94 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Log out as a customer
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Log out a customer
+         * @description For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["logoutCustomer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change a customer's password
+         * @description Ends all other sessions of the customer.
+         *
+         *     For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["changeCustomerPassword"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request a link to reset a customer's password
+         * @description The response is the same whether or not the email has an account. The mail has a link that is valid once, for an hour. At most five mails are sent to an account per hour.
+         *
+         *     No credential is required.
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["requestCustomerPasswordReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/password-reset/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset a customer's password
+         * @description Ends all sessions of the customer. It does not log in.
+         *
+         *     No credential is required.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["resetCustomerPassword"];
         delete?: never;
         options?: never;
         head?: never;
@@ -483,12 +970,15 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get a customer's new access token and new refresh token for the one in the cookie
-         * @description For whoever has the refresh token.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Refresh a customer's tokens
+         * @description The response replaces the refresh token in the cookie. Each refresh token is valid once.
+         *
+         *     For clients with the refresh token.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["refreshCustomer"];
         delete?: never;
@@ -507,15 +997,84 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Register as a customer of a store
-         * @description For everybody.
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `EMAIL_TAKEN`: somebody has registered with the e-mail address
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Register a customer
+         * @description No credential is required.
+         *
+         *     At most 100 registrations in any hour per store and network.
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `EMAIL_TAKEN`: the email is already registered
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["registerCustomer"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a customer's sessions
+         * @description The sessions that have not ended, newest first.
+         *
+         *     For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listCustomerSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End all other customer sessions
+         * @description For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["endOtherCustomerSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a customer's session
+         * @description Its tokens are refused from the next request on.
+         *
+         *     For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["endCustomerSession"];
         options?: never;
         head?: never;
         patch?: never;
@@ -531,15 +1090,46 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Log in as a customer with a provider's ID token
-         * @description For everybody.
-         *     - 401 `INVALID_CREDENTIALS`: the e-mail address or the password is wrong
-         *     - 403 `CROSS_ORIGIN`: the request came from another site's page
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `ACCOUNT_LINK_REQUIRED`: there is an account of that e-mail address, for which the provider does not vouch: log in with its password
-         *     - 429 `RATE_LIMITED`: too many requests: wait as Retry-After says
+         * Log in with an ID token
+         * @description No credential is required.
+         *
+         *     At most 100 registrations in any hour per store and network.
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `ACCOUNT_LINK_REQUIRED`: an account with this email exists: log in with its password
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["socialLogin"];
+        post: operations["loginWithProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/customer-auth/social/link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Link a provider to the customer's account
+         * @description For customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["linkProvider"];
         delete?: never;
         options?: never;
         head?: never;
@@ -554,17 +1144,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's customers, the newest first; for a customer, the one
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List customers
+         * @description Newest first. Customers see only themselves.
+         *
+         *     For members with the role MANAGER or higher, API keys with the scope read:customers, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["customers"];
+        get: operations["listCustomers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -581,38 +1176,67 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a customer
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a customer
+         * @description For members with the role MANAGER or higher, API keys with the scope read:customers, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["customer"];
+        get: operations["getCustomer"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Erase a customer's personal data
+         * @description Replaces the personal data in the profile, orders, reservations and payments, and ends all sessions. Amounts and counts stay. Bodies of events are erased once their deliveries have ended; they can no longer be replayed. An open order or reservation is refused.
+         *
+         *     For members with the role ADMIN or higher and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["eraseCustomer"];
         options?: never;
         head?: never;
         /**
-         * Change members of a customer's profile; null clears those that it need not have (RFC 7396)
-         * @description For users with the role MANAGER or a higher one and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update a customer
+         * @description A merge patch (RFC 7396): null clears an optional member.
+         *
+         *     For members with the role MANAGER or higher and customers (only their own data).
+         *
+         *     At most 30 changes in any hour per customer.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeCustomer"];
+        patch: operations["updateCustomer"];
         trace?: never;
     };
     "/customers/{id}/addresses": {
@@ -623,32 +1247,41 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List a customer's addresses, the newest first
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List a customer's addresses
+         * @description Newest first.
+         *
+         *     For members with the role MANAGER or higher, API keys with the scope read:customers, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["addresses"];
+        get: operations["listAddresses"];
         put?: never;
         /**
-         * Add an address of one's own
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create an address
+         * @description For customers (only their own data).
+         *
+         *     At most 30 changes in any hour per customer.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["addAddress"];
+        post: operations["createAddress"];
         delete?: never;
         options?: never;
         head?: never;
@@ -666,29 +1299,72 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete an address of one's own
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Delete an address
+         * @description For customers (only their own data).
+         *
+         *     At most 30 changes in any hour per customer.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         delete: operations["deleteAddress"];
         options?: never;
         head?: never;
         /**
-         * Change members of an address of one's own; null clears those that it need not have (RFC 7396)
-         * @description For customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update an address
+         * @description A merge patch (RFC 7396): null clears an optional member.
+         *
+         *     For customers (only their own data).
+         *
+         *     At most 30 changes in any hour per customer.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeAddress"];
+        patch: operations["updateAddress"];
+        trace?: never;
+    };
+    "/customers/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export a customer's data
+         * @description Returns everything that is kept about the customer, at most 10,000 activities of the account.
+         *
+         *     For members with the role ADMIN or higher and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["exportCustomer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/customers/{id}/loyalty": {
@@ -699,18 +1375,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List how a customer's loyalty points came about, the newest first
-         * @description For users with the role MANAGER or a higher one and API keys with the scope read:customers and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List a customer's loyalty entries
+         * @description Newest first.
+         *
+         *     For members with the role MANAGER or higher, API keys with the scope read:customers, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["loyalty"];
+        get: operations["listLoyaltyEntries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -727,17 +1408,20 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the store's dead letters by webhook and reason
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Count dead letters by webhook and reason
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["deadLetters"];
+        get: operations["listDeadLetters"];
         put?: never;
         post?: never;
         delete?: never;
@@ -754,17 +1438,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's deliveries, the newest first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List deliveries
+         * @description Newest first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["deliveries"];
+        get: operations["listDeliveries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -781,18 +1470,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a delivery
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a delivery
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["delivery"];
+        get: operations["getDelivery"];
         put?: never;
         post?: never;
         delete?: never;
@@ -811,21 +1503,256 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Deliver once more what has ended
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Replay a delivery
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `DELIVERY_IN_PROGRESS`: the delivery has not ended yet
-         *     - 409 `PAYLOAD_ERASED`: the event's body is no longer kept
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `DELIVERY_IN_PROGRESS`: the delivery has not ended
+         *     - 409 `PAYLOAD_ERASED`: the body of the event has been erased
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["replayDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/deliveries/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry a delivery now
+         * @description Makes the next attempt of a retrying delivery now and returns it. The attempt counts in the retry schedule, but not for the plan. Concurrent requests share one attempt.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `DELIVERY_IN_PROGRESS`: the delivery has not ended
+         *     - 409 `PAYLOAD_ERASED`: the body of the event has been erased
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["retryDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events
+         * @description In the order of dispatch, newest first by default. An event appears as soon as it is dispatched, and counts for the time of an earlier dispatched event if that is later than its own. The cursor is the position of an event; it is valid for all filters and orders and as Last-Event-ID of the stream.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an event with its deliveries
+         * @description The body is null if it is erased.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["getEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/events/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream events (server-sent events)
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *
+         *     The `event` is the type, the `data` is the body of the event, and the `id` is its position. Without the header `Last-Event-ID`, the stream starts with the next event; with it, it continues after that event. The stream has the order of dispatch, so that an event that is committed late is not skipped. Events whose body is erased are omitted. A comment and the current position are sent every 15 seconds. A position after which events are erased is refused with 400; then start from `GET /events`. It ends when the access token expires, the session ends, the API key is revoked, or the client is 1 MiB behind. Then open a new stream with `Last-Event-ID`.
+         *
+         *     At most 50 open streams per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["streamEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List pending invitations
+         * @description Invitations of the store that have neither been accepted nor ended, newest first.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listInvitations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invitations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw an invitation
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["deleteInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invitations/{id}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an invitation again
+         * @description The earlier token becomes invalid. The new one is valid for seven days.
+         *
+         *     For members with the role OWNER.
+         *
+         *     At most 20 invitations in any hour per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["resendInvitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -840,33 +1767,45 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's orders, the newest first
-         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List orders
+         * @description Newest first.
+         *
+         *     For every member of the store, API keys with the scope read:orders, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["orders"];
+        get: operations["listOrders"];
         put?: never;
         /**
          * Place an order
-         * @description For every user of the store and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * @description For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `TOTAL_MISMATCH`: the order costs something else than expected
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
+         *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
          *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["placeOrder"];
         delete?: never;
@@ -883,17 +1822,52 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show an order
-         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get an order
+         * @description For every member of the store, API keys with the scope read:orders, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["order"];
+        get: operations["getOrder"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the deliveries of an order's events
+         * @description One row per webhook and event of the order or its payments, oldest first. The stream of orders reports each change of a status.
+         *
+         *     For every member of the store and API keys with the scope read:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listOrderDeliveries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -910,17 +1884,22 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what became of an order, the oldest first
-         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List an order's status changes
+         * @description Oldest first.
+         *
+         *     For every member of the store, API keys with the scope read:orders, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["orderHistory"];
+        get: operations["listOrderChanges"];
         put?: never;
         post?: never;
         delete?: never;
@@ -937,32 +1916,40 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List an order's payments with their refunds, the newest first
-         * @description For every user of the store and API keys with the scope read:orders and customers as to what is their own.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List an order's payments and refunds
+         * @description Newest first.
+         *
+         *     For every member of the store, API keys with the scope read:orders, and customers (only their own data).
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["payments"];
+        get: operations["listOrderPayments"];
         put?: never;
         /**
-         * Record what a payment provider did about an order
-         * @description For every user of the store and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Record a payment
+         * @description For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["recordPayment"];
         delete?: never;
@@ -985,20 +1972,25 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Take an order a step on, or cancel it
-         * @description For every user of the store and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Change an order's status
+         * @description Moves the order forward, or cancels it.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeOrderStatus"];
+        patch: operations["updateOrderStatus"];
         trace?: never;
     };
     "/orders/quote": {
@@ -1011,19 +2003,27 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Compute what an order would cost, without placing it
-         * @description For every user of the store and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Quote the price of an order
+         * @description Computes the price without placing the order.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `TOTAL_MISMATCH`: the order costs something else than expected
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
+         *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
          *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
-         *     - 422 `AMOUNT_TOO_LARGE`: an amount is too large to be computed with
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["quoteOrder"];
         delete?: never;
@@ -1040,18 +2040,51 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Hear of changes of the store's orders as they happen (server-sent events)
-         * @description For every user of the store and API keys with the scope read:orders.
+         * Stream order changes (server-sent events)
+         * @description For every member of the store and API keys with the scope read:orders.
          *
-         *     Each change is an event "order" whose data is `{"id","orderId","status","version"}`: read the order to see it. A comment comes every 15 seconds. As long as the stream goes on it has left nothing out; it ends when the access token expires, the session ends or the client is too slow: then read what has changed (GET /orders?updatedSince=) and begin anew. A login or API key has at most 10 at once.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
+         *
+         *     At most 50 open streams per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["watchOrders"];
+        get: operations["streamOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List payments
+         * @description For every member of the store and API keys with the scope read:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listPayments"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1070,22 +2103,51 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Record that a payment provider gave back some of a payment
-         * @description For users with the role MANAGER or a higher one and API keys with the scope write:orders.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Record a refund
+         * @description For members with the role MANAGER or higher and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund is more than is left of the payment
+         *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund exceeds the refundable amount of the payment
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["refundPayment"];
+        post: operations["recordRefund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/platform/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the platform's audit entries
+         * @description Actions of platform administrators and changes to websites, newest first.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listPlatformAuditEntries"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1100,23 +2162,31 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List all websites, the newest first
-         * @description For platform administrators.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List websites
+         * @description Newest first.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["websites"];
+        get: operations["listWebsites"];
         put?: never;
         /**
-         * Open a website with its first store, and invite its first OWNER
-         * @description For platform administrators.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create a website with its first store
+         * @description Also invites the first OWNER.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["openWebsite"];
+        post: operations["createWebsite"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1130,21 +2200,123 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a website with its stores and owners
+         * @description Also with pending invitations of owners and the usage of the plan.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["getWebsiteDetails"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /**
-         * Change the plan of a website, suspend it or end that
-         * @description For platform administrators.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update a website
+         * @description Changes the website, its plan or who manages the plan, or suspends the website.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeWebsite"];
+        patch: operations["updateWebsite"];
+        trace?: never;
+    };
+    "/platform/websites/{id}/invitations/{invitationId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw an invitation of an owner
+         * @description For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["withdrawOwnerInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/platform/websites/{id}/invite-owner": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invite an owner of a website's store
+         * @description Replaces a pending invitation of the same address in the website.
+         *
+         *     For platform administrators.
+         *
+         *     At most 20 invitations in any hour per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["inviteOwner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/platform/websites/{id}/stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a further store of a website
+         * @description The store has no members; invite its owner afterwards.
+         *
+         *     For platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["openStore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/products": {
@@ -1155,30 +2327,38 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's products, the newest first
-         * @description For every user of the store and API keys with the scope read:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List products
+         * @description Newest first.
+         *
+         *     For every member of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["products"];
+        get: operations["listProducts"];
         put?: never;
         /**
-         * Add a product to the menu
-         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create a product
+         * @description For members with the role MANAGER or higher and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createProduct"];
         delete?: never;
@@ -1195,50 +2375,96 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a product
-         * @description For every user of the store and API keys with the scope read:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a product
+         * @description For every member of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["product"];
+        get: operations["getProduct"];
         put?: never;
         post?: never;
         /**
-         * Take a product off the menu for good
-         * @description For users with the role ADMIN or a higher one and API keys with the scope write:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Delete a product
+         * @description For members with the role ADMIN or higher and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         delete: operations["deleteProduct"];
         options?: never;
         head?: never;
         /**
-         * Change members of a product; null clears those that it need not have (RFC 7396)
-         * @description For users with the role MANAGER or a higher one and API keys with the scope write:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update a product
+         * @description A merge patch (RFC 7396): null clears an optional member.
+         *
+         *     For members with the role MANAGER or higher and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `CONFLICT`: the state of things does not allow this
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeProduct"];
+        patch: operations["updateProduct"];
+        trace?: never;
+    };
+    "/products/{id}/stock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Adjust or set the stock of a product
+         * @description For members with the role MANAGER or higher and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["changeStock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/products/categories": {
@@ -1249,18 +2475,56 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the categories of the store's products, in the order of their names
-         * @description For every user of the store and API keys with the scope read:products.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List product categories
+         * @description Sorted by name.
+         *
+         *     For every member of the store and API keys with the scope read:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["categories"];
+        get: operations["listCategories"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/products/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import products as JSON or CSV
+         * @description For members with the role MANAGER or higher and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["importProducts"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1275,33 +2539,44 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's bulk replays, the newest first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List bulk replays
+         * @description Newest first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["storeReplays"];
+        get: operations["listReplays"];
         put?: never;
         /**
-         * Deliver once more what has ended of the store's deliveries, or count that
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Replay the store's finished deliveries
+         * @description With dryRun, counts the deliveries without replaying them.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["replayStore"];
+        post: operations["replayDeliveries"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1316,18 +2591,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how far a bulk replay has come
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the progress of a bulk replay
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["storeReplay"];
+        get: operations["getReplay"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1346,17 +2624,22 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Queue no more deliveries of a bulk replay
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Cancel a bulk replay
+         * @description Queues no more deliveries. Deliveries that are queued are still delivered.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["cancelReplay"];
         delete?: never;
@@ -1373,30 +2656,39 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's reservations, the first to begin first
-         * @description For every user of the store and API keys with the scope read:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List reservations
+         * @description Sorted by start, earliest first.
+         *
+         *     For every member of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["reservations"];
+        get: operations["listReservations"];
         put?: never;
         /**
-         * Reserve a table
-         * @description For every user of the store and API keys with the scope write:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create a reservation
+         * @description For every member of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `SLOT_FULL`: there are not enough seats left at that time
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `SLOT_FULL`: not enough seats are free at this time
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation begins too soon, or too far ahead, for the store's settings
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createReservation"];
         delete?: never;
@@ -1413,23 +2705,65 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a reservation
-         * @description For every user of the store and API keys with the scope read:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a reservation
+         * @description For every member of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["reservation"];
+        get: operations["getReservation"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Erase a reservation's personal data
+         * @description Replaces the personal data of a reservation that has ended, for a guest who is not a customer. The reservation remains. Bodies of events are erased once their deliveries have ended; they can no longer be replayed. A reservation that is PENDING or CONFIRMED is refused.
+         *
+         *     For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["eraseReservation"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update a reservation
+         * @description Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A change that needs no additional seats succeeds even if the store has too few seats.
+         *
+         *     For every member of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
+         *     - 409 `SLOT_FULL`: not enough seats are free at this time
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        patch: operations["updateReservation"];
         trace?: never;
     };
     "/reservations/{id}/status": {
@@ -1446,19 +2780,24 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Confirm, cancel or complete a reservation, or note that nobody came
-         * @description For every user of the store and API keys with the scope write:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Change a reservation's status
+         * @description Confirms, cancels or completes the reservation, or marks it as a no-show.
+         *
+         *     For every member of the store and API keys with the scope write:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
-         *     - 409 `INVALID_TRANSITION`: the status cannot become that one; allowedTransitions names those that it can
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeReservationStatus"];
+        patch: operations["updateReservationStatus"];
         trace?: never;
     };
     "/reservations/seats": {
@@ -1469,16 +2808,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how many seats are taken over a day
-         * @description For every user of the store and API keys with the scope read:reservations.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the reserved seats of a day
+         * @description For every member of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["seatsOfDay"];
+        get: operations["getSeats"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1495,34 +2837,267 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show the store's settings
-         * @description For users with the role ADMIN or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the store's settings
+         * @description For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["settings"];
+        get: operations["getSettings"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /**
-         * Change settings of the store
-         * @description For users with the role ADMIN or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update the store's settings
+         * @description For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeSettings"];
+        patch: operations["updateSettings"];
+        trace?: never;
+    };
+    "/store": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the active store
+         * @description For every member of the store and every API key.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["getStore"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update the active store
+         * @description Changes the name or the country. The other settings are in PATCH /settings.
+         *
+         *     For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        patch: operations["updateStore"];
+        trace?: never;
+    };
+    "/store/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause ordering
+         * @description Orders of API keys are refused until the given time. Replaces an earlier pause.
+         *
+         *     For every member of the store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["pauseOrdering"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume ordering
+         * @description Ends a pause. It has no effect if ordering is not paused.
+         *
+         *     For every member of the store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["resumeOrdering"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/views": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a store view
+         * @description A store has at most 20 views, exactly one of which is the default.
+         *
+         *     For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["createStoreView"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/views/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a store view
+         * @description The default view cannot be deleted. Orders keep the view in which they were placed.
+         *
+         *     For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        delete: operations["deleteStoreView"];
+        options?: never;
+        head?: never;
+        /**
+         * Update a store view
+         * @description Earlier orders keep their currency.
+         *
+         *     For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        patch: operations["updateStoreView"];
+        trace?: never;
+    };
+    "/stores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a further store of the website
+         * @description The caller becomes its OWNER. A website has at most 100 stores.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["createStore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/users": {
@@ -1533,33 +3108,43 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's users, the last to join first
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List users
+         * @description Sorted by the time of joining, newest first.
+         *
+         *     For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["users"];
+        get: operations["listUsers"];
         put?: never;
         /**
-         * Invite somebody to stores
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Invite a user
+         * @description For members with the role OWNER.
+         *
+         *     At most 20 invitations in any hour per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
-         *     - 409 `CONFLICT`: the state of things does not allow this
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["invite"];
+        post: operations["inviteUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1578,34 +3163,40 @@ export interface paths {
         post?: never;
         /**
          * Remove a user from the store
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `LAST_OWNER`: a store must keep an OWNER
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         delete: operations["removeUser"];
         options?: never;
         head?: never;
         /**
-         * Change a user's role in the store
-         * @description For users with the role OWNER or a higher one.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Change a user's role
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `LAST_OWNER`: a store must keep an OWNER
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeRole"];
+        patch: operations["updateUser"];
         trace?: never;
     };
     "/webhooks": {
@@ -1616,31 +3207,39 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the store's webhooks, the newest first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List webhooks
+         * @description All webhooks of the store, newest first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["webhooks"];
+        get: operations["listWebhooks"];
         put?: never;
         /**
-         * Subscribe a URL to events of the store
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Create a webhook
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -1657,50 +3256,63 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a webhook
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a webhook
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["webhook"];
+        get: operations["getWebhook"];
         put?: never;
         post?: never;
         /**
-         * Delete a webhook and cancel what is left to deliver to it
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Delete a webhook
+         * @description Cancels the deliveries that have not been delivered.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
-         * Change a webhook's URL or events, turn it off or on
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Update a webhook
+         * @description Changes the URL or the events, or switches the webhook off or on.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        patch: operations["changeWebhook"];
+        patch: operations["updateWebhook"];
         trace?: never;
     };
     "/webhooks/{id}/deliveries": {
@@ -1711,18 +3323,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List a webhook's delivery attempts, the newest first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List a webhook's delivery attempts
+         * @description Newest first.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["attempts"];
+        get: operations["listDeliveryAttempts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1739,18 +3356,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a delivery attempt with its request and the answer
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get a delivery attempt
+         * @description With the request and the receiver's response.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["attempt"];
+        get: operations["getDeliveryAttempt"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1769,49 +3391,26 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Deliver once more what has ended of a webhook's deliveries, or count that
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Replay a webhook's finished deliveries
+         * @description With dryRun, counts the deliveries without replaying them.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is still running: wait as Retry-After says
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: there are as many as there may be
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["replayWebhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/webhooks/{id}/replays": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List a webhook's bulk replays, the newest first
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
-         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
-         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
-         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         */
-        get: operations["webhookReplays"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1826,18 +3425,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show how far a webhook's bulk replay has come
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Get the progress of a webhook's bulk replay
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["webhookReplay"];
+        get: operations["getWebhookReplay"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1856,19 +3458,22 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace a webhook's secret
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Rotate a webhook's secret
+         * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
-         *     - 409 `VERSION_MISMATCH`: somebody has changed it since the version in If-Match: read it again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        post: operations["rotateSecret"];
+        post: operations["rotateWebhookSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1883,18 +3488,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count a webhook's delivery attempts by hour or day
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Count a webhook's delivery attempts
+         * @description By hour or day.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["webhookStats"];
+        get: operations["getWebhookStats"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1913,16 +3523,23 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a test.ping to a webhook now, once
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * Send a test event to a webhook
+         * @description Sends one test.ping immediately, without retries.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *
+         *     At most 6 tests in any minute per webhook and 30 tests in any minute per store.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
-         *     - 403 `STORE_MISMATCH`: this belongs to, or names, another store: POST /auth/switch-store
-         *     - 404 `NOT_FOUND`: there is nothing of that id
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1939,16 +3556,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the types of events, each with its JSON Schema and an example
-         * @description For users with the role ADMIN or a higher one and API keys with the scope webhooks:manage.
-         *     - 401 `TOKEN_INVALID`: the credential is missing, malformed, tampered with or of another realm: log in again
+         * List event types
+         * @description Each with its JSON Schema and an example.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
-         *     - 401 `TOKEN_REVOKED`: the session has ended or the membership is gone: log in again
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `INSUFFICIENT_ROLE`: the role lacks the permission
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
-        get: operations["eventTypes"];
+        get: operations["listEventTypes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1957,443 +3579,1530 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/website": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the website of the active store
+         * @description For members with the role ADMIN or higher.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["getWebsite"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update the website of the active store
+         * @description For members with the role OWNER.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 409 `CONFLICT`: the current state does not allow this request
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        patch: operations["updateOwnWebsite"];
+        trace?: never;
+    };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "customer.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive customer.created
+         * @description A customer registered, or a guest placed the first order. The data is the profile.
+         */
+        post: operations["onCustomerCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "customer.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive customer.updated
+         * @description The profile of a customer changed. The data is the profile with updatedFields.
+         */
+        post: operations["onCustomerUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "order.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive order.cancelled
+         * @description An order was cancelled; order.status_updated is emitted too. The data: the order with cancellationReason.
+         */
+        post: operations["onOrderCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "order.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive order.completed
+         * @description An order was completed. order.status_updated is emitted too. The data is the order.
+         */
+        post: operations["onOrderCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "order.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive order.created
+         * @description An order was placed, from any source. The data is the order.
+         */
+        post: operations["onOrderCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "order.status_updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive order.status_updated
+         * @description The status of an order changed. The data is the order with previousStatus and newStatus.
+         */
+        post: operations["onOrderStatusUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "payment.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive payment.failed
+         * @description A payment failed.
+         */
+        post: operations["onPaymentFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "payment.refunded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive payment.refunded
+         * @description A payment was refunded, in full or in part.
+         */
+        post: operations["onPaymentRefunded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "payment.succeeded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive payment.succeeded
+         * @description A payment was captured.
+         */
+        post: operations["onPaymentSucceeded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "product.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive product.created
+         * @description A product was created. The data is the product.
+         */
+        post: operations["onProductCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "product.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive product.updated
+         * @description A product changed or was deleted (deletedAt in changedFields). The data is the product with changedFields.
+         */
+        post: operations["onProductUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "reservation.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive reservation.cancelled
+         * @description A reservation was cancelled. The data is the reservation with cancellationReason, which can be empty.
+         */
+        post: operations["onReservationCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "reservation.confirmed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive reservation.confirmed
+         * @description A reservation was confirmed. The data is the reservation with confirmedBy and confirmedAt.
+         */
+        post: operations["onReservationConfirmed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "reservation.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive reservation.created
+         * @description A reservation was created. The data is the reservation.
+         */
+        post: operations["onReservationCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "test.ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive test.ping
+         * @description A test of the webhook. It is sent once, to this webhook only, and cannot be selected.
+         */
+        post: operations["onTestPing"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
-        /** @description APIKey is an API key as it can be shown again: everything but the key itself. */
+        /** @description APIKey is an API key without the key itself, which is shown only once, when it is created. */
         APIKey: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
+            /**
+             * @description Id of the API key.
+             * @example key_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** @description how it ends */
+            /**
+             * @description the last four characters of the key
+             * @example 8cZ5
+             */
             lastFour: string;
             /**
              * Format: date-time
-             * @description to the minute; null before the first use
+             * @description precise to the minute; null if the key was never used
              */
             lastUsedAt: string | null;
-            /** @enum {string} */
-            mode: "live" | "test";
+            /** @description Whether it is for live or for test data. */
+            mode: components["schemas"]["KeyMode"];
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
-            /** @description how the key begins */
+            /**
+             * @description the first characters of the key
+             * @example svc_live_sk_
+             */
             prefix: string;
             /**
              * Format: date-time
-             * @description null while the key is good
+             * @description null while the key is valid
              */
             revokedAt: string | null;
-            scopes: ("read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage")[];
-            /** @description the only store that the key sees: in test mode the sandbox */
+            /** @description The scopes of the API key. */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * @description the only store that the key can access; for a test key the sandbox
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
         };
+        APIKeyListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["APIKey"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        APIKeyResponse: {
+            /** @description The result. */
+            data: components["schemas"]["APIKey"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         AcceptInviteRequest: {
-            /** @description Of a new user; by default the name in the invitation. */
+            /**
+             * @description The name of a new user. Default: the name in the invitation.
+             * @example Pizza Margherita
+             */
             name?: string;
             /**
              * Format: password
-             * @description Chosen by a new user, 8 to 1,024 bytes; that of the user who has the invited address already.
+             * @description For an existing user with one-time passwords: the code of the authenticator, or a recovery code.
+             * @example 123456
+             */
+            otp?: string;
+            /**
+             * Format: password
+             * @description For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
              */
             password: string;
-            /** Format: password */
+            /**
+             * Format: password
+             * @description The token of the link.
+             */
             token: string;
         };
+        /** @description Acceptance holds the deadlines for accepting an order that an API key placed; 0 = none. */
+        Acceptance: {
+            /** @description an order in RECEIVED is cancelled */
+            cancelAfterMinutes: number;
+            /** @description the store is reminded of an order in RECEIVED */
+            remindAfterMinutes: number;
+        };
+        AcceptanceRequest: {
+            /** @description 0 = no cancellation. Otherwise greater than remindAfterMinutes. */
+            cancelAfterMinutes?: number;
+            /** @description 0 = no reminder. */
+            remindAfterMinutes?: number;
+        };
         AddAddressRequest: {
-            /** @example Berlin */
+            /**
+             * @description City or town.
+             * @example Berlin
+             */
             city: string;
-            /** @example DE */
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
             country: string;
-            /** @description Takes that from the address which was. The first address is the default in any case. */
+            /** @description Makes this address the default instead of another. The first address is always the default. */
             isDefault?: boolean;
-            /** @example Home */
+            /**
+             * @description A name for the address.
+             * @example Home
+             */
             label?: string;
-            /** @example Torstraße 1 */
+            /**
+             * @description Street and number.
+             * @example Torstraße 1
+             */
             line1: string;
+            /**
+             * @description Further address line.
+             * @example 2nd floor
+             */
             line2?: string;
-            /** @example Ring twice. */
+            /**
+             * @description Notes to the staff.
+             * @example Ring twice.
+             */
             notes?: string;
-            /** @example 10119 */
+            /**
+             * @description Postal code.
+             * @example 10119
+             */
             postalCode?: string;
+            /**
+             * @description State, province or region.
+             * @example Berlin
+             */
             region?: string;
         };
-        /** @description Address is where a customer wants orders delivered. One of a customer's is the default. */
+        AddStoreRequest: {
+            /**
+             * @description ISO 3166-1 alpha-2.
+             * @example DE
+             */
+            countryCode: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
+            storeName: string;
+            /** @description Exactly one view is the default. */
+            storeViews: components["schemas"]["StoreViewRequest"][];
+            /**
+             * @description An IANA name.
+             * @example Europe/Berlin
+             */
+            timezone: string;
+        };
+        /** @description Address is a delivery address of a customer. Exactly one of a customer's addresses is the default. */
         Address: {
+            /**
+             * @description City or town.
+             * @example Berlin
+             */
             city: string;
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
             country: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
+            /**
+             * @description Id of the address.
+             * @example adr_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /** @description Whether it is the default. */
             isDefault: boolean;
-            /** @description what the customer calls it */
+            /**
+             * @description chosen by the customer, for example "Home"
+             * @example Home
+             */
             label?: string;
+            /**
+             * @description Street and number.
+             * @example Torstraße 1
+             */
             line1: string;
+            /**
+             * @description Further address line.
+             * @example 2nd floor
+             */
             line2?: string;
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
             notes?: string;
+            /**
+             * @description Postal code.
+             * @example 10119
+             */
             postalCode?: string;
+            /**
+             * @description State, province or region.
+             * @example Berlin
+             */
             region?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
             updatedAt: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
             version: number;
         };
-        ApiKey: {
-            /** Format: date-time */
-            createdAt: string;
-            id: string;
-            /** @description the key itself, in the first answer to its creation and never again */
-            key?: string;
-            /** @description how it ends */
-            lastFour: string;
+        AddressListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Address"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
             /**
-             * Format: date-time
-             * @description to the minute; null before the first use
+             * @description always true
+             * @constant
              */
-            lastUsedAt: string | null;
-            /** @enum {string} */
-            mode: "live" | "test";
-            name: string;
-            /** @description how the key begins */
-            prefix: string;
-            /**
-             * Format: date-time
-             * @description null while the key is good
-             */
-            revokedAt: string | null;
-            scopes: ("read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage")[];
-            /** @description the only store that the key sees: in test mode the sandbox */
-            storeId: string;
+            success: true;
         };
-        /** @description Attempt is one POST of a delivery, as lists show it. */
+        AddressResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Address"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description Attempt is one POST to the receiver, without request and response (see AttemptDetail). */
         Attempt: {
-            /** @description from 1, counting on over replays */
+            /** @description from 1; continues across replays */
             attemptNumber: number;
             /**
              * Format: date-time
-             * @description when the attempt was made
+             * @description time of the attempt
              */
             deliveredAt: string;
-            /** @description none for a test */
+            /**
+             * @description absent for a test
+             * @example dlv_019ced814dfa7d91a4e5f60718293a4b
+             */
             deliveryId?: string;
+            /**
+             * @description The error.
+             * @example HTTP 503
+             */
             error?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
             eventId: string;
-            /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description The type of the event. */
+            eventType: components["schemas"]["EventType"];
+            /**
+             * @description Id of the attempt.
+             * @example att_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the next attempt; null if none is planned.
+             */
             nextRetryAt?: string;
-            /** Format: int64 */
+            /**
+             * @description absent if the event is not about an order or a payment
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            orderId?: string;
+            /**
+             * Format: int64
+             * @description The response time in milliseconds; null without a response.
+             */
             responseTimeMs: number;
-            /** @enum {string} */
-            status: "delivered" | "failed" | "retrying" | "dead_letter";
-            /** @description 0 = no response */
+            /** @description The status. */
+            status: components["schemas"]["AttemptStatus"];
+            /**
+             * @description 0 = no response
+             * @example 200
+             */
             statusCode: number;
         };
-        /** @description AttemptDetail is an attempt in full. */
+        /** @description AttemptDetail is an attempt with its request and response. */
         AttemptDetail: {
-            /** @description from 1, counting on over replays */
+            /** @description from 1; continues across replays */
             attemptNumber: number;
             /**
              * Format: date-time
-             * @description when the attempt was made
+             * @description time of the attempt
              */
             deliveredAt: string;
-            /** @description none for a test */
+            /**
+             * @description absent for a test
+             * @example dlv_019ced814dfa7d91a4e5f60718293a4b
+             */
             deliveryId?: string;
+            /**
+             * @description The error.
+             * @example HTTP 503
+             */
             error?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
             eventId: string;
-            /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description The type of the event. */
+            eventType: components["schemas"]["EventType"];
+            /**
+             * @description Id of the attempt.
+             * @example att_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the next attempt; null if none is planned.
+             */
             nextRetryAt?: string;
+            /**
+             * @description absent if the event is not about an order or a payment
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            orderId?: string;
+            /** @description The request to the receiver. */
             request: components["schemas"]["SentRequest"];
-            /** @description absent when there was none */
+            /** @description absent if there was no response */
             response?: components["schemas"]["ReceivedAnswer"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The response time in milliseconds; null without a response.
+             */
             responseTimeMs: number;
-            /** @enum {string} */
-            status: "delivered" | "failed" | "retrying" | "dead_letter";
-            /** @description 0 = no response */
+            /** @description The status. */
+            status: components["schemas"]["AttemptStatus"];
+            /**
+             * @description 0 = no response
+             * @example 200
+             */
             statusCode: number;
         };
-        /** @description AuditActor is the actor as the trail shows it. */
-        AuditActor: {
-            /** @description absent when nobody knows who it was: at a failed login, say */
-            id?: string;
-            /** @description a user's e-mail address, an API key's name, as they are now */
-            name?: string;
-            /** @description absent = the service itself */
-            realm?: string;
+        AttemptDetailResponse: {
+            /** @description The result. */
+            data: components["schemas"]["AttemptDetail"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
         };
-        /** @description AuditEntry is one line of a store's audit trail: who did what to whom, when, from where. */
+        AttemptListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Attempt"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["PageMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        AttemptResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Attempt"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description AttemptStatus is the outcome of one POST.
+         * @enum {string}
+         */
+        AttemptStatus: "delivered" | "failed" | "retrying" | "dead_letter";
+        /**
+         * @description AuditAction is the type of an entry in the audit trail.
+         * @enum {string}
+         */
+        AuditAction: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "session.ended" | "password.changed" | "password.reset_issued" | "password.reset" | "email.change_requested" | "email.changed" | "platform_admin.created" | "user.disabled" | "user.enabled" | "user.invited" | "invitation.accepted" | "invitation.resent" | "invitation.withdrawn" | "user.role_changed" | "user.removed" | "otp.enabled" | "otp.disabled" | "otp.reset" | "recovery_codes.replaced" | "recovery_code.used" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "webhook.retried" | "store.created" | "store.changed" | "ordering.paused" | "ordering.resumed" | "store_view.created" | "store_view.changed" | "store_view.deleted" | "settings.changed" | "plan.changed" | "website.opened" | "website.changed" | "website.suspended" | "website.resumed" | "refund.issued" | "product.prices_changed" | "order.cancelled" | "customer.disabled" | "customer.enabled" | "customer.claimed" | "customer.erased" | "identity.linked" | "website.client_ids_changed" | "website.client_ids_refused";
+        /** @description AuditActor is the user, customer or API key that performed the action. */
+        AuditActor: {
+            /**
+             * @description absent if unknown, for example after a failed login
+             * @example 019ced814dfa7d91a4e5f60718293a4b
+             */
+            id?: string;
+            /**
+             * @description current email of the user or current name of the API key
+             * @example Pizza Margherita
+             */
+            name?: string;
+            /** @description absent for actions of the service itself */
+            realm?: components["schemas"]["Realm"];
+        };
+        /** @description AuditEntry is an entry of the audit trail of a store or of the platform. */
         AuditEntry: {
-            /** @enum {string} */
-            action: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "user.invited" | "invitation.accepted" | "user.role_changed" | "user.removed" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "settings.changed" | "plan.changed" | "website.opened" | "website.suspended" | "website.resumed" | "refund.issued";
+            /** @description The action. */
+            action: components["schemas"]["AuditAction"];
+            /** @description The author of the change. */
             actor: components["schemas"]["AuditActor"];
-            /** @description of the client */
+            /**
+             * @description IP address of the client
+             * @example 203.0.113.7
+             */
             address?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the entry.
+             */
             at: string;
-            /** @description depend on the action: what it was and what it became, a reason */
+            /** @description depend on the action: changed values, a reason */
             details?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description Id of the audit entry.
+             * @example aud_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
             requestId?: string;
-            /** @description the id of what it was done to */
+            /**
+             * @description id of the changed resource
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             target?: string;
+        };
+        AuditEntryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["AuditEntry"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
         };
         Billing: {
             /**
              * Format: date-time
-             * @description start of the window of the last of them, as far as known; null if none waits
+             * @description estimated start of the last one; null = all start in this window
              */
             lastScheduledFor: string | null;
-            /** @description deliveries that may start in a window; null = as many as there are */
-            limit: null | number;
             /**
-             * @description STARTER for a sandbox
-             * @enum {string}
+             * @description deliveries that may start per window; null = unlimited
+             * @example 20
              */
-            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            /** @description that there are, each better than the one before */
+            limit: null | number;
+            /** @description STARTER for a sandbox */
+            plan: components["schemas"]["Plan"];
+            /** @description all plans, in ascending order of their limits */
             plans: components["schemas"]["PlanLimit"][];
-            /** @description deliveries that wait for a later window */
+            /** @description deliveries that have not started; 0 if unlimited */
             queued: number;
+            /** @description replays started */
             replaysTaken: number;
-            /** @description deliveries that have started in this window, replays included; 0 without a limit */
+            /** @description deliveries started, including replays; 0 if unlimited */
             taken: number;
             /**
              * Format: date-time
-             * @description not included
+             * @description exclusive
              */
             windowEnd: string;
-            /** Format: date-time */
-            windowStart: string;
-        };
-        /** @description BulkReplay delivers once more what had ended when it was ordered. */
-        BulkReplay: {
-            /** Format: date-time */
-            createdAt: string;
-            /** @description why they had ended so; none = whyever */
-            deliveryReason?: string;
-            /** @enum {string} */
-            deliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
-            /** Format: date-time */
-            endedAt?: string;
-            /**
-             * @description none = of all types
-             * @enum {string}
-             */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
             /**
              * Format: date-time
-             * @description deliveries made at that time or later
+             * @description The beginning of the current window of the plan.
+             */
+            windowStart: string;
+        };
+        BillingResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Billing"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description BodyEncoding is the encoding of a response body.
+         * @enum {string}
+         */
+        BodyEncoding: "utf-8" | "base64";
+        /** @description BulkReplay replays the deliveries that had ended and matched its filter when it was requested. */
+        BulkReplay: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description reason of the deliveries; absent = any reason
+             * @example HTTP 500
+             */
+            deliveryReason?: string;
+            /** @description The status of the selected deliveries. */
+            deliveryStatus: components["schemas"]["ReplayedStatus"];
+            /**
+             * Format: date-time
+             * @description The time of the end; null until then.
+             */
+            endedAt?: string;
+            /** @description absent = all event types */
+            eventType?: components["schemas"]["EventType"];
+            /**
+             * Format: date-time
+             * @description time of the deliveries or events, inclusive
              */
             from: string;
-            /** @description a dry run has none */
+            /**
+             * @description absent for a dry run
+             * @example rpl_019ced814dfa7d91a4e5f60718293a4b
+             */
             id?: string;
             /**
              * Format: int64
-             * @description of those replayed: their first attempt is still to come
+             * @description replayed deliveries whose first attempt is still due
              */
             inProgress: number;
             /**
              * Format: int64
-             * @description deliveries, when it was ordered
+             * @description matching deliveries at the time of the request
              */
             matched: number;
-            /** @description why it was cancelled */
+            /** @description the replayed deliveries by status; only in the response for a single bulk replay */
+            outcomes?: components["schemas"]["ReplayOutcomes"];
+            /**
+             * @description why the bulk replay was cancelled
+             * @example The dessert was missing.
+             */
             reason?: string;
             /**
              * Format: int64
-             * @description of these, so far
+             * @description deliveries replayed so far
              */
             replayed: number;
             /**
              * Format: int64
-             * @description of these: no longer kept, or no longer as they were
+             * @description deliveries that were erased or no longer match
              */
             skipped: number;
-            /** @enum {string} */
-            status: "dry_run" | "running" | "completed" | "cancelled";
+            /** @description The status. */
+            status: components["schemas"]["ReplayStatus"];
             /**
              * Format: date-time
-             * @description and before that time
+             * @description time of the deliveries or events, exclusive
              */
             to: string;
-            /** @description none = of all of the store's */
+            /**
+             * @description absent = all webhooks of the store
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             webhookId?: string;
         };
-        /** @description Category is one of those that a store's products are in. */
+        BulkReplayListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["BulkReplay"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        BulkReplayResponse: {
+            /** @description The result. */
+            data: components["schemas"]["BulkReplay"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description Category is a category that at least one product of the store has. */
         Category: {
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
-            /** @description on the menu, available or not */
+            /** @description number of products, including unavailable ones */
             products: number;
         };
+        CategoryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Category"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         ChangeAddressRequest: {
+            /**
+             * @description City or town.
+             * @example Berlin
+             */
             city?: string;
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
             country?: string;
-            /** @description true takes that from the address which was; the default itself cannot be made none. */
+            /** @description True makes this address the default instead of another. False is refused for the default address. */
             isDefault?: boolean;
+            /**
+             * @description A name for the address.
+             * @example Home
+             */
             label?: null | string;
+            /**
+             * @description Street and number.
+             * @example Torstraße 1
+             */
             line1?: string;
+            /**
+             * @description Further address line.
+             * @example 2nd floor
+             */
             line2?: null | string;
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
             notes?: null | string;
+            /**
+             * @description Postal code.
+             * @example 10119
+             */
             postalCode?: null | string;
+            /**
+             * @description State, province or region.
+             * @example Berlin
+             */
             region?: null | string;
         };
         ChangeBillingRequest: {
-            /** @enum {string} */
-            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+            /** @description The plan. */
+            plan: components["schemas"]["Plan"];
+        };
+        ChangeCustomerEmailRequest: {
+            /**
+             * Format: email
+             * @description The new email.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: password
+             * @description The current password.
+             * @example correct horse
+             */
+            password: string;
         };
         ChangeCustomerRequest: {
-            /** @example Ada */
+            /** @description True ends all sessions of a registered customer and refuses logins, false admits logins again. Only users of the store can set it. */
+            disabled?: boolean;
+            /**
+             * @description The id of an integration's own record, unique among the store's customers. Customers cannot set it.
+             * @example CRM-7
+             */
+            externalId?: null | string;
+            /**
+             * @description First name.
+             * @example Ada
+             */
             firstName?: string;
-            /** @example Lovelace */
+            /**
+             * @description Last name.
+             * @example Lovelace
+             */
             lastName?: null | string;
-            /** @example +4915112345678 */
+            /**
+             * @description Strings of an integration. Members that are not named stay; null removes a member. Customers cannot set it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: null | string;
+            };
+            /**
+             * @description Phone number in E.164.
+             * @example +4915112345678
+             */
             phone?: null | string;
         };
         ChangeOrderStatusRequest: {
             /**
-             * @description For CANCELLED, and only then.
-             * @example The kitchen is closed.
+             * @description Required for CANCELLED, not allowed otherwise.
+             * @example The kitchen had to close.
              */
             cancellationReason?: string;
             /**
-             * @description The status that it has already changes nothing.
-             * @enum {string}
+             * Format: date-time
+             * @description When the order will be ready. Not allowed for COMPLETED and CANCELLED.
              */
-            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+            promisedAt?: string;
+            /** @description The current status changes nothing. */
+            status: components["schemas"]["OrderStatus"];
+        };
+        ChangeOwnWebsiteRequest: {
+            /** @description Each list replaces the client ids at its provider. */
+            social?: components["schemas"]["ClientIDsRequest"];
+        };
+        ChangePasswordRequest: {
+            /**
+             * Format: password
+             * @description The current password.
+             */
+            currentPassword: string;
+            /**
+             * Format: password
+             * @description At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or of names, are refused.
+             * @example correct horse
+             */
+            newPassword: string;
         };
         ChangeProductRequest: {
+            /**
+             * @description The category on the menu.
+             * @example pizza
+             */
             category?: null | string;
-            /** @description Of priceMinor: an ISO 4217 code. */
+            /**
+             * @description The ISO 4217 code of priceMinor.
+             * @example EUR
+             */
             currency?: string;
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
             description?: null | string;
-            /** Format: uri */
+            /**
+             * @description The id of an integration's own record, unique among the store's products.
+             * @example POS-1042
+             */
+            externalId?: null | string;
+            /**
+             * Format: uri
+             * @description HTTPS address of a picture.
+             * @example https://cdn.example.com/margherita.jpg
+             */
             imageUrl?: null | string;
+            /** @description Whether it can be ordered. Staff sets it. */
             isAvailable?: boolean;
+            /**
+             * @description Strings of an integration. Members that are not named stay; null removes a member.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: null | string;
+            };
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name?: string;
+            /** @description Replaces all groups. A group or an option with the id of an existing one keeps this id. */
+            optionGroups?: components["schemas"]["OptionGroupRequest"][];
+            /** @description The place on the menu, within the category. */
+            position?: number;
             /** @description In minor units. */
             priceMinor?: number;
-            /** @description In minor units of other currencies. Those that are not named stay; null takes one out. */
+            /** @description In minor units of other currencies. Omitted currencies stay as they are; null removes a currency. */
             prices?: {
                 [key: string]: null | number;
             };
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
             sku?: null | string;
-            /** @description How many can still be ordered. null ends the counting. */
+            /**
+             * Format: date-time
+             * @description The product cannot be ordered before this time, which is at most 366 days ahead. Null makes it orderable again.
+             */
+            soldOutUntil?: string | null;
+            /** @description The number of units in stock. Null makes the stock unlimited. */
             stockQuantity?: null | number;
             /** @description Parts per million. */
             taxRatePpm?: null | number;
-            /** @description By BCP 47 locale. Those that are not named stay; null takes one out. */
+            /** @description By BCP 47 locale. Omitted locales stay as they are; null removes a locale. */
             translations?: {
                 [key: string]: null | components["schemas"]["ProductTextPatchRequest"];
             };
         };
+        ChangeReservationRequest: {
+            /** @description The duration in minutes. */
+            durationMinutes?: number;
+            /**
+             * @description The id of an integration's own record, unique among the store's reservations.
+             * @example POS-1042
+             */
+            externalId?: null | string;
+            /**
+             * @description Strings of an integration. Members that are not named stay; null removes a member.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: null | string;
+            };
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
+            notes?: null | string;
+            /**
+             * @description The number of guests.
+             * @example 5
+             */
+            partySize?: number;
+            /**
+             * Format: date-time
+             * @description With an offset, or in UTC. A new time must be within the store's booking window. The duration stays unless durationMinutes changes it.
+             * @example 2026-03-14T20:00:00+01:00
+             */
+            startAt?: string;
+            /**
+             * @description The table.
+             * @example Terrace 4
+             */
+            tableLabel?: null | string;
+        };
         ChangeReservationStatusRequest: {
-            /** @description For CANCELLED only. */
+            /**
+             * @description Only allowed for CANCELLED.
+             * @example The kitchen had to close.
+             */
             cancellationReason?: string;
-            /** @enum {string} */
-            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+            /** @description The status. */
+            status: components["schemas"]["ReservationStatus"];
         };
         ChangeRoleRequest: {
             /**
+             * @description The role in the store.
              * @example STAFF
-             * @enum {string}
              */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+            role: components["schemas"]["Role"];
         };
         ChangeSettingsRequest: {
-            /** @description How long before its start a reservation must be made. */
+            /** @description Deadlines for accepting an order of an API key. Omitted members stay as they are. */
+            acceptance?: components["schemas"]["AcceptanceRequest"];
+            /** @description The number of minutes before its start until which a reservation can be made. */
             bookingLeadMinutes?: number;
-            /** @description How many days before its start a reservation can be made. */
+            /** @description The number of days before its start from which a reservation can be made. */
             bookingMaxDays?: number;
-            /** @description What happens before this hour counts to the day before. */
+            /** @description Orders before this hour count toward the previous business day. */
             businessDayCutoffHour?: number;
-            /** @description In minor units, by currency. Those that are not named stay; null takes one out. */
+            /** @description Replaces all closures. A span that begins on a day of a closure does not take place. */
+            closures?: components["schemas"]["ClosureRequest"][];
+            /** @description In minor units, by currency. Omitted currencies stay as they are; null removes a currency. */
             deliveryFees?: {
                 [key: string]: null | number;
             };
-            /** @description How long a reservation lasts that does not say it. */
+            /** @description By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or no spans closes a weekday; null for a type removes its hours. A type without any span is always open. */
+            openingHours?: {
+                [key: string]: null | components["schemas"]["WeekRequest"];
+            };
+            /** @description The minimum number of minutes from an order to its requestedFor. */
+            orderLeadMinutes?: number;
+            /** @description The maximum number of days from an order to its requestedFor; 0 = no orders for later. */
+            orderMaxDays?: number;
+            /** @description The time from an order to its promised time. Omitted types stay as they are. */
+            prepMinutes?: components["schemas"]["PrepMinutesRequest"];
+            /** @description Members without one-time passwords are refused with OTP_SETUP_REQUIRED. Only an OWNER who has one-time passwords can change it, and only in the live store; it also applies to the sandbox. */
+            requireOtp?: boolean;
+            /** @description The duration of a reservation without durationMinutes. */
             reservationMinutes?: number;
-            /** @description How many guests can be reserved for at once. Reservations of before stand. */
+            /** @description The number of guests that reservations can have at the same time. Existing reservations stay. */
             seats?: number;
             /** @description The delivery fee is taxed at taxRatePpm. */
             taxDeliveryFee?: boolean;
             /** @description Prices contain the tax. */
             taxIncluded?: boolean;
             /**
-             * @description Parts per million, for products without a rate of their own.
+             * @description Parts per million, for products without their own rate.
              * @example 190000
              */
             taxRatePpm?: number;
             /**
-             * @description An IANA name. Business dates of before stay as they are.
+             * @description An IANA name. Earlier business dates do not change.
              * @example Europe/Berlin
              */
             timezone?: string;
         };
+        ChangeStockRequest: {
+            /**
+             * @description Units to add to the stock, or to take from it if negative. Give either adjust or set.
+             * @example -1
+             */
+            adjust?: number;
+            /** @description The new stock. Null makes the stock unlimited. Give either adjust or set. */
+            set?: null | number;
+        };
+        ChangeStoreRequest: {
+            /**
+             * @description ISO 3166-1 alpha-2.
+             * @example DE
+             */
+            countryCode?: string;
+            /**
+             * @description The name of a sandbox follows the name of its live store and cannot be changed.
+             * @example Trattoria Mitte
+             */
+            storeName?: string;
+        };
+        ChangeViewRequest: {
+            /**
+             * @description Language and country. Unique in the store.
+             * @example de_de
+             */
+            code?: string;
+            /**
+             * @description An ISO 4217 code. Earlier orders keep theirs.
+             * @example EUR
+             */
+            currency?: string;
+            /** @description true makes this view the default instead of the previous one. */
+            isDefault?: boolean;
+            /**
+             * @description A BCP 47 tag of language, script and region.
+             * @example de-DE
+             */
+            locale?: string;
+        };
         ChangeWebhookRequest: {
             /**
-             * @description Deliveries already made are not touched.
-             * @example [
-             *       "order.created"
-             *     ]
+             * @description Null clears it.
+             * @example Point of sale
              */
-            events?: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
-            /** @description Turned off, new events are not matched, and what waits becomes a dead letter at its next attempt. Turned on again, it starts without failures. */
+            description?: null | string;
+            /** @description Existing deliveries do not change. */
+            events?: components["schemas"]["SubscribableEventType"][];
+            /**
+             * @description As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the origin of url changes.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
+            headers?: null | {
+                [key: string]: string;
+            };
+            /** @description False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again: the webhook restarts without failures. */
             isActive?: boolean;
             /**
              * Format: uri
-             * @description As when creating a webhook. It counts from the next attempt of every delivery.
+             * @description As when creating a webhook. The new URL applies from the next attempt of every delivery.
              * @example https://example.com/hooks/orders
              */
             url?: string;
         };
         ChangeWebsiteRequest: {
-            /** @enum {string} */
-            plan?: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            /** @description As long as it is true, no user can log in to the website's stores, and tokens of users and customers as well as API keys are refused with TOKEN_REVOKED. Customers find its stores unknown, and its invitations wait. What has happened before is delivered to webhooks as ever. */
+            /**
+             * @description A host name, unique among all websites.
+             * @example trattoria.example
+             */
+            domain?: string;
+            /**
+             * @description The name.
+             * @example Trattoria
+             */
+            name?: string;
+            /** @description The plan. */
+            plan?: components["schemas"]["Plan"];
+            /** @description PLATFORM: the website's OWNERs cannot change the plan. */
+            planManagedBy?: components["schemas"]["PlanManager"];
+            /** @description Each list replaces the client ids at its provider. Client ids of other websites move to this one. */
+            social?: components["schemas"]["ClientIDsRequest"];
+            /** @description While true, logins, registrations, invitations, tokens and API keys of the website are refused with WEBSITE_SUSPENDED. Earlier events are still delivered to webhooks. */
             suspended?: boolean;
         };
-        CreateAPIKeyRequest: {
+        /** @description ClientIDs lists the client ids of a website at each provider of social logins. An ID token is valid for the website's stores only if it was issued for one of them. */
+        ClientIDs: {
             /**
-             * @description A test key sees the store's sandbox and nothing else; the first one makes it. By default live, and test in a sandbox.
-             * @enum {string}
+             * @description Client ids at Apple.
+             * @example [
+             *       "com.example.web"
+             *     ]
              */
-            mode?: "live" | "test";
-            /** @example Till at the counter */
+            apple: string[];
+            /**
+             * @description Client ids at Facebook.
+             * @example [
+             *       "1234567890"
+             *     ]
+             */
+            facebook: string[];
+            /**
+             * @description Client ids at Google.
+             * @example [
+             *       "123.apps.googleusercontent.com"
+             *     ]
+             */
+            google: string[];
+        };
+        ClientIDsRequest: {
+            /**
+             * @description The same at Apple.
+             * @example [
+             *       "com.example.web"
+             *     ]
+             */
+            apple?: string[];
+            /**
+             * @description The same at Facebook.
+             * @example [
+             *       "1234567890"
+             *     ]
+             */
+            facebook?: string[];
+            /**
+             * @description The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
+             * @example [
+             *       "web.example"
+             *     ]
+             */
+            google?: string[];
+        };
+        /** @description Closure is a period of days on which no span begins. A fulfillment type that is always open is closed from the beginning of the first day to the end of the last day. */
+        Closure: {
+            /**
+             * @description first day, YYYY-MM-DD
+             * @example 2026-03-14
+             */
+            from: string;
+            /**
+             * @description The reason.
+             * @example The dessert was missing.
+             */
+            reason?: string;
+            /**
+             * @description last day
+             * @example 2026-03-14
+             */
+            to: string;
+            /** @description absent = all types */
+            types?: components["schemas"]["FulfillmentType"][];
+        };
+        ClosureRequest: {
+            /**
+             * Format: date
+             * @description The first day.
+             * @example 2026-12-24
+             */
+            from: string;
+            /**
+             * @description The reason.
+             * @example Christmas
+             */
+            reason?: string;
+            /**
+             * Format: date
+             * @description The last day.
+             * @example 2026-12-26
+             */
+            to: string;
+            /** @description Default: all. */
+            types?: components["schemas"]["FulfillmentType"][];
+        };
+        ConfirmCustomerEmailRequest: {
+            /**
+             * Format: password
+             * @description The token of the link.
+             */
+            token: string;
+        };
+        ConfirmOTPRequest: {
+            /**
+             * Format: password
+             * @description The code that the authenticator shows.
+             * @example 123456
+             */
+            code: string;
+        };
+        CreateAPIKeyRequest: {
+            /** @description A test key accesses only the store's sandbox, which the first test key creates. Default: live; in a sandbox, test. */
+            mode?: components["schemas"]["KeyMode"];
+            /**
+             * @description The name.
+             * @example Till at the counter
+             */
             name: string;
             /**
              * @description write:… includes read:… of the same resource.
              * @example [
-             *       "read:products",
              *       "write:orders"
              *     ]
              */
-            scopes: ("read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage")[];
+            scopes: components["schemas"]["Scope"][];
         };
         CreateProductRequest: {
-            /** @example pizza */
+            /**
+             * @description The category on the menu.
+             * @example pizza
+             */
             category?: string;
             /**
-             * @description Of priceMinor: an ISO 4217 code.
+             * @description The ISO 4217 code of priceMinor.
              * @example EUR
              */
             currency: string;
-            /** @example Tomatoes, mozzarella, basil */
+            /**
+             * @description A description.
+             * @example Tomatoes, mozzarella, basil
+             */
             description?: string;
             /**
+             * @description The id of an integration's own record, unique among the store's products.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
              * Format: uri
-             * @example https://example.com/margherita.jpg
+             * @description HTTPS address of a picture.
+             * @example https://example.com/pizza.jpg
              */
             imageUrl?: string;
-            /** @description True by default. */
+            /** @description Default: true. */
             isAvailable?: boolean;
-            /** @example Pizza Margherita */
+            /**
+             * @description Strings of an integration.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
+            /** @description The choices for one unit, in the order of the menu. */
+            optionGroups?: components["schemas"]["OptionGroupRequest"][];
+            /**
+             * Format: int64
+             * @description The place on the menu, within the category. Default: 0.
+             */
+            position?: number;
             /**
              * @description In minor units.
              * @example 950
@@ -2404,227 +5113,929 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * @description No two products of the store have the same.
+             * @description Unique within the store.
              * @example PIZ-1
              */
             sku?: string;
-            /** @description How many can still be ordered. Not counted when absent. */
+            /**
+             * Format: date-time
+             * @description The product cannot be ordered before this time, which is at most 366 days ahead.
+             * @example 2026-03-15T08:00:00Z
+             */
+            soldOutUntil?: string;
+            /** @description The number of units in stock. Default: unlimited. */
             stockQuantity?: number;
-            /** @description If given, it must be the store of the token. */
+            /**
+             * @description Must be the store of the token.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId?: string;
             /**
-             * @description Parts per million. The store's when absent.
+             * @description Parts per million. Default: the store's taxRatePpm.
              * @example 70000
              */
             taxRatePpm?: number;
-            /** @description By BCP 47 locale. A view shows its locale's, else its language's, else the product's own texts. */
+            /** @description By BCP 47 locale. A view shows the texts of its locale, otherwise of its language, otherwise the product's own. */
             translations?: {
                 [key: string]: components["schemas"]["ProductTextRequest"];
             };
         };
         CreateReservationRequest: {
-            /** @description Somebody else. Either this or customerId is given. */
+            /** @description A guest. Give either customerId or customer. */
             customer?: components["schemas"]["GuestRequest"];
-            /** @description A customer of the store. Either this or customer is given. */
+            /**
+             * @description A customer of the store. Give either customerId or customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
             customerId?: string;
-            /** @description The store's reservationMinutes by default. */
+            /** @description Default: the store's reservationMinutes. */
             durationMinutes?: number;
-            /** @example A high chair, please. */
+            /**
+             * @description The id of an integration's own record, unique among the store's reservations.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description Strings of an integration.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
             notes?: string;
-            /** @example 4 */
+            /**
+             * @description The number of guests.
+             * @example 4
+             */
             partySize: number;
             /**
              * Format: date-time
-             * @description With an offset, or in UTC. Within the store's booking window, whoever reserves.
+             * @description With an offset, or in UTC. It must be within the store's booking window.
              * @example 2026-03-14T19:30:00+01:00
              */
             startAt: string;
-            /** @description If given, it must be the store of the token. */
+            /**
+             * @description Must be the store of the token.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId?: string;
+            /**
+             * @description The table.
+             * @example Terrace 4
+             */
+            tableLabel?: string;
         };
         CreateWebhookRequest: {
             /**
-             * @example [
-             *       "order.created",
-             *       "order.cancelled"
-             *     ]
+             * @description What the webhook is for. Staff sees it beside an order.
+             * @example Point of sale
              */
-            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled")[];
+            description?: string;
+            /** @description The event types that the webhook receives. */
+            events: components["schemas"]["SubscribableEventType"][];
+            /**
+             * @description Further headers of every request, such as Authorization. The response has their names only. Headers that the service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            };
             /**
              * Format: password
-             * @description Keys the signature of every delivery. It is never shown again.
-             * @example a shared secret of 32 characters or more
+             * @description The key of the signature of every delivery. It is never returned.
              */
             secret: string;
-            /** @description If given, it must be the store of the token. */
+            /**
+             * @description Must be the store of the token.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId?: string;
             /**
              * Format: uri
-             * @description Where events are posted to: https only, with a host, without user name, password and fragment.
-             * @example https://example.com/hooks/orders
+             * @description The URL that receives the events: https, with a host, without user name, password and fragment.
+             * @example https://example.com/hook
              */
             url: string;
         };
+        CurrentPasswordRequest: {
+            /**
+             * Format: password
+             * @description The current password of the user.
+             */
+            password: string;
+        };
         CursorMeta: {
+            /**
+             * @description The maximum number of rows on a page.
+             * @example 20
+             */
             limit: number;
-            /** @description where the next page begins; null at the end */
+            /**
+             * @description the cursor of the next page; null on the last page
+             * @example bWFjMTZieXRlcw
+             */
             nextCursor: null | string;
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
             requestId: string;
         };
-        /** @description Customer is a guest of one store: registered with a password or a social login, or remembered from a guest checkout. The two kinds never share a row. */
         Customer: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
+            /** @description Whether the account cannot be used. Absent if the caller is a customer. */
+            disabled?: boolean;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
             email: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description First name.
+             * @example Ada
+             */
             firstName: string;
+            /**
+             * @description Id of the customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** @enum {string} */
-            kind: "registered" | "guest";
+            /** @description The kind. */
+            kind: components["schemas"]["CustomerKind"];
+            /**
+             * @description Last name.
+             * @example Lovelace
+             */
             lastName: string;
             /**
              * Format: int64
-             * @description the sum of the ledger
+             * @description balance of the loyalty ledger
              */
             loyaltyPoints: number;
-            /** @description E.164 with a leading +, or "" */
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description E.164 with a leading +, or ""
+             * @example +4915112345678
+             */
             phone: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
             /**
              * Format: int64
-             * @description those not cancelled
+             * @description without cancelled orders
              */
             totalOrders: number;
             /**
              * Format: date-time
-             * @description when the profile or an address last changed
+             * @description last change of the profile or an address
              */
             updatedAt: string;
             /**
              * Format: int64
-             * @description of the profile and the addresses
+             * @description increases with every change of the profile or the addresses
              */
             version: number;
         };
-        /** @description CustomerCounts is who ordered in a period. */
+        /** @description CustomerCounts counts the customers and orders of a period. */
         CustomerCounts: {
             /**
              * Format: int64
-             * @description without those that were cancelled
+             * @description without cancelled orders
              */
             guestOrders: number;
             /**
              * Format: int64
-             * @description registered, or first ordered as a guest, in the period
+             * @description registered or first ordered as a guest in the period
              */
             newCustomers: number;
             /**
              * Format: int64
-             * @description without those that were cancelled
+             * @description without cancelled orders
              */
             registeredOrders: number;
             /**
              * Format: int64
-             * @description ordered in the period, and were no longer new
+             * @description ordered in the period and were known before it
              */
             returningCustomers: number;
         };
-        /** @description DeadLetters counts the dead letters of a subscription that have one reason. */
+        CustomerCountsResponse: {
+            /** @description The result. */
+            data: components["schemas"]["CustomerCounts"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description A customer registered, or a guest placed the first order. The data is the profile. */
+        CustomerCreatedEvent: {
+            data: components["schemas"]["CustomerData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "customer.created";
+        };
+        /** @description Customer is a customer of one store: a registered account (password or social login) or a guest remembered from a checkout. A guest and an account with the same email are separate customers. */
+        CustomerData: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description First name.
+             * @example Ada
+             */
+            firstName: string;
+            /**
+             * @description Id of the customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The kind. */
+            kind: components["schemas"]["CustomerKind"];
+            /**
+             * @description Last name.
+             * @example Lovelace
+             */
+            lastName: string;
+            /**
+             * Format: int64
+             * @description balance of the loyalty ledger
+             */
+            loyaltyPoints: number;
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description E.164 with a leading +, or ""
+             * @example +4915112345678
+             */
+            phone: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: int64
+             * @description without cancelled orders
+             */
+            totalOrders: number;
+            /**
+             * Format: date-time
+             * @description last change of the profile or an address
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description increases with every change of the profile or the addresses
+             */
+            version: number;
+        };
+        CustomerDataResponse: {
+            /** @description The result. */
+            data: components["schemas"]["CustomerData"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description CustomerExport is everything that is kept about a customer. Lists are ordered by time, oldest first. */
+        CustomerExport: {
+            /** @description of the account, from the audit trail */
+            activities: components["schemas"]["ExportedActivity"][];
+            /** @description The addresses of the customer. */
+            addresses: components["schemas"]["Address"][];
+            /** @description The customer. */
+            customer: components["schemas"]["CustomerData"];
+            /** @description the requested one */
+            emailChange?: components["schemas"]["EmailChange"];
+            /** @description for social logins */
+            identities: components["schemas"]["ExportedIdentity"][];
+            /** @description The entries of the loyalty ledger. */
+            loyaltyEntries: components["schemas"]["LoyaltyEntry"][];
+            /** @description The orders of the customer. */
+            orders: components["schemas"]["OrderData"][];
+            /** @description with their refunds */
+            payments: components["schemas"]["Payment"][];
+            /** @description The reservations of the customer. */
+            reservations: components["schemas"]["ReservationData"][];
+            /** @description The sessions of the customer. */
+            sessions: components["schemas"]["ExportedSession"][];
+        };
+        CustomerExportResponse: {
+            /** @description The result. */
+            data: components["schemas"]["CustomerExport"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description CustomerKind distinguishes registered accounts from guests.
+         * @enum {string}
+         */
+        CustomerKind: "registered" | "guest";
+        CustomerListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Customer"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        CustomerResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Customer"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description CustomerUpdated is the data of customer.updated. */
+        CustomerUpdated: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description First name.
+             * @example Ada
+             */
+            firstName: string;
+            /**
+             * @description Id of the customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The kind. */
+            kind: components["schemas"]["CustomerKind"];
+            /**
+             * @description Last name.
+             * @example Lovelace
+             */
+            lastName: string;
+            /**
+             * Format: int64
+             * @description balance of the loyalty ledger
+             */
+            loyaltyPoints: number;
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description E.164 with a leading +, or ""
+             * @example +4915112345678
+             */
+            phone: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: int64
+             * @description without cancelled orders
+             */
+            totalOrders: number;
+            /**
+             * Format: date-time
+             * @description last change of the profile or an address
+             */
+            updatedAt: string;
+            /** @description names of the changed members; "addresses" if an address changed */
+            updatedFields: string[];
+            /**
+             * Format: int64
+             * @description increases with every change of the profile or the addresses
+             */
+            version: number;
+        };
+        /** @description The profile of a customer changed. The data is the profile with updatedFields. */
+        CustomerUpdatedEvent: {
+            data: components["schemas"]["CustomerUpdated"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "customer.updated";
+        };
+        /** @description DeadLetters counts the dead letters of one subscription that have the same reason. */
         DeadLetters: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The number of dead letters.
+             */
             count: number;
             /**
              * Format: date-time
-             * @description when the last of them was
+             * @description creation time of the newest of these deliveries
              */
             newestAt: string;
             /**
              * Format: date-time
-             * @description when the first of these deliveries was made
+             * @description creation time of the oldest of these deliveries
              */
             oldestAt: string;
+            /**
+             * @description The reason.
+             * @example The dessert was missing.
+             */
             reason: string;
+            /**
+             * @description Id of the webhook.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             webhookId: string;
         };
-        /** @description Delivery is one event on its way to one subscription. */
+        DeadLettersListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["DeadLetters"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["TotalMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description Delivery is the delivery of one event to one subscription. */
         Delivery: {
-            /** @description made so far, replays included */
+            /** @description attempts made so far, including replays */
             attempts: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the end; null until then.
+             */
             endedAt?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
             eventId: string;
-            /** @enum {string} */
-            eventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description The type of the event. */
+            eventType: components["schemas"]["EventType"];
+            /**
+             * @description Id of the delivery.
+             * @example dlv_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the next attempt; null if none is planned.
+             */
             nextRetryAt?: string;
-            /** @description why it is a dead letter or cancelled; the last attempt's error when nothing else ended it */
+            /**
+             * @description why it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it
+             * @example The dessert was missing.
+             */
             reason?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description earliest start: the time of the event or of the replay; an estimate while the delivery is queued
+             */
             scheduledFor: string;
-            /** @enum {string} */
-            status: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+            /** @description The status. */
+            status: components["schemas"]["DeliveryStatus"];
+            /**
+             * @description Id of the webhook.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             webhookId: string;
-            /** @description id of the workflow that makes or made it; absent while it is queued */
+            /**
+             * @description id of its Temporal workflow; absent while it is queued
+             * @example delivery/evt_019ced814dfa7d1f/whk_019c5828e1fa7f88
+             */
             workflowId?: string;
-            /** @description page of that workflow in Temporal's UI; only of a single delivery, if the UI's address is set and Temporal keeps the workflow */
+            /**
+             * @description page of the workflow in Temporal's web UI; only in the response for a single delivery, if the UI's address is configured and Temporal still retains the workflow
+             * @example https://temporal.example.com/namespaces/comanda
+             */
             workflowUrl?: string;
         };
-        /** @description DeliveryAddress is where an order goes. */
+        /** @description DeliveryAddress is the address to which an order is delivered. */
         DeliveryAddress: {
+            /**
+             * @description City or town.
+             * @example Berlin
+             */
             city: string;
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
             country: string;
+            /**
+             * @description Street and number.
+             * @example Torstraße 1
+             */
             line1: string;
+            /**
+             * @description Further address line.
+             * @example 2nd floor
+             */
             line2?: string;
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
             notes?: string;
+            /**
+             * @description Postal code.
+             * @example 10119
+             */
             postalCode?: string;
+            /**
+             * @description State, province or region.
+             * @example Berlin
+             */
             region?: string;
         };
-        /** @description DeliveryStats counts a subscription's attempts in a span of time, tests left out. */
+        DeliveryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Delivery"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        DeliveryResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Delivery"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description DeliveryStats counts the attempts of a subscription in a period, without tests. */
         DeliveryStats: {
-            /** @description in the order of time, those without attempts too */
+            /** @description sorted by time, including buckets without attempts */
             buckets: components["schemas"]["StatsBucket"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The beginning.
+             */
             from: string;
-            /** @enum {string} */
-            granularity: "hour" | "day";
-            /** @description deliveries that wait for a retry */
+            /** @description The length of a bucket. */
+            granularity: components["schemas"]["Granularity"];
+            /** @description deliveries that currently wait for a retry */
             retryingNow: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The end.
+             */
             to: string;
+            /** @description The counts of the whole period. */
             totals: components["schemas"]["StatsCounts"];
         };
-        /** @description Detail points at one fault of a request: Path names the member as the client wrote it ("items[0].quantity"). */
+        DeliveryStatsResponse: {
+            /** @description The result. */
+            data: components["schemas"]["DeliveryStats"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description DeliveryStatus is the status of a delivery.
+         * @enum {string}
+         */
+        DeliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
+        /** @description Detail describes one fault of a request. Path is the member as the client wrote it, for example "items[0].quantity". */
         Detail: {
+            /**
+             * @description A sentence for people.
+             * @example must be at least 1
+             */
             message: string;
+            /**
+             * @description The place of the fault in the request.
+             * @example items[0].quantity
+             */
             path: string;
         };
+        /** @description EmailChange is a requested change of a customer's email, which is not confirmed. */
+        EmailChange: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description the new one
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: date-time
+             * @description The time of expiry.
+             */
+            expiresAt: string;
+        };
+        /** @enum {string} */
+        EndedStatus: "dead_letter" | "delivered" | "cancelled";
+        EraseCustomerRequest: {
+            /**
+             * Format: password
+             * @description The current password of a customer who erases the own account. Required if the account has a password, not allowed otherwise.
+             */
+            password?: string;
+        };
         Error: {
-            /** @description of INVALID_TRANSITION: what can be made of it instead */
+            /** @description For INVALID_TRANSITION: the statuses that are possible instead. */
             allowedTransitions?: string[];
-            code: string;
-            /** @description each fault of the request, where that helps */
+            /** @description The code of the error. */
+            code: components["schemas"]["ErrorCode"];
+            /** @description the faults of the request, if any */
             details?: components["schemas"]["Detail"][];
-            /** @description for people */
+            /**
+             * @description for developers; programs use the code
+             * @example must be at least 1
+             */
             message: string;
-            /** @description as in X-Request-Id */
+            /**
+             * @description as in X-Request-Id
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
             requestId: string;
-            /** @description the HTTP status */
+            /**
+             * @description the HTTP status
+             * @example 200
+             */
             statusCode: number;
         };
+        /**
+         * @description The code of an error. Later releases add codes: treat an unknown code by its HTTP status.
+         * @example ACCOUNT_LINK_REQUIRED
+         */
+        ErrorCode: string;
+        Event: {
+            /** @description the body as webhooks receive it; null if it is erased */
+            body: Record<string, never> | null;
+            /** @description whether the body is erased */
+            erased: boolean;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @example cG9zaXRpb24
+             */
+            position: null | string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            type: components["schemas"]["EventType"];
+        };
+        EventDetail: {
+            /** @description the body as webhooks receive it; null if it is erased */
+            body: Record<string, never> | null;
+            /** @description newest first */
+            deliveries: components["schemas"]["Delivery"][];
+            /** @description whether the body is erased */
+            erased: boolean;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @example cG9zaXRpb24
+             */
+            position: null | string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            type: components["schemas"]["EventType"];
+        };
+        EventDetailResponse: {
+            /** @description The result. */
+            data: components["schemas"]["EventDetail"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        EventListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Event"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description EventOrder is the order of a list of events.
+         * @enum {string}
+         */
+        EventOrder: "desc" | "asc";
+        /**
+         * @description EventType is the type of an event, for example "order.created".
+         * @enum {string}
+         */
+        EventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
         EventTypeEntry: {
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
             description: string;
-            /** @description such a body */
+            /** @description an example of the body */
             example: Record<string, never>;
-            /** @enum {string} */
-            name: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-            /** @description JSON Schema, draft 2020-12, of the body that is delivered; members may be added */
+            /** @description The name. */
+            name: components["schemas"]["EventType"];
+            /** @description JSON Schema (draft 2020-12) of the body. New members may be added. */
             schema: Record<string, never>;
-            /** @description whether a webhook can ask for it */
+            /** @description whether a webhook can select it */
             subscribable: boolean;
         };
+        EventTypeEntryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["EventTypeEntry"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["TotalMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description ExportedActivity is an audit entry in an export. */
+        ExportedActivity: {
+            /** @description The action. */
+            action: components["schemas"]["AuditAction"];
+            /**
+             * @description IP address of the client
+             * @example 203.0.113.7
+             */
+            address: string;
+            /**
+             * Format: date-time
+             * @description The time of the entry.
+             */
+            at: string;
+        };
+        /** @description ExportedIdentity is a social identity in an export. */
+        ExportedIdentity: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /** @description The provider. */
+            provider: components["schemas"]["Provider"];
+            /**
+             * @description the provider's id of the person
+             * @example 110169484474386276334
+             */
+            subject: string;
+        };
+        /** @description ExportedSession is a login in an export. */
+        ExportedSession: {
+            /**
+             * @description IP address of the client at login
+             * @example 203.0.113.7
+             */
+            address: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description null if the session has not ended, or expired
+             */
+            endedAt: string | null;
+            /**
+             * @description The User-Agent header of the client.
+             * @example Mozilla/5.0
+             */
+            userAgent: string;
+        };
         Failure: {
+            /** @description The error. */
             error: components["schemas"]["Error"];
             /**
              * @description always false
@@ -2632,152 +6043,705 @@ export interface components {
              */
             success: false;
         };
+        /**
+         * @description FulfillmentType is the way in which the customer receives the order.
+         * @enum {string}
+         */
+        FulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
+        /**
+         * @description Granularity is the length of a statistics bucket.
+         * @enum {string}
+         */
+        Granularity: "hour" | "day";
         GuestRequest: {
             /**
              * Format: email
+             * @description Email address.
              * @example ada@example.com
              */
             email?: string;
-            /** @example Ada Lovelace */
+            /**
+             * @description The name.
+             * @example Ada Lovelace
+             */
             name: string;
-            /** @example +4915112345678 */
+            /**
+             * @description Phone number in E.164.
+             * @example +4915112345678
+             */
             phone?: string;
         };
+        /**
+         * @description ImportAction is the effect of one row of an import on a product.
+         * @enum {string}
+         */
+        ImportAction: "CREATE" | "UPDATE" | "NONE";
+        ImportedProductRequest: {
+            /**
+             * @description The category on the menu.
+             * @example pizza
+             */
+            category?: null | string;
+            /**
+             * @description The ISO 4217 code of priceMinor. Required for a new product.
+             * @example EUR
+             */
+            currency?: string;
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
+            description?: null | string;
+            /**
+             * @description The id of an integration's own record, unique among the store's products.
+             * @example POS-1042
+             */
+            externalId?: null | string;
+            /**
+             * Format: uri
+             * @description HTTPS address of a picture.
+             * @example https://cdn.example.com/margherita.jpg
+             */
+            imageUrl?: null | string;
+            /** @description Whether it can be ordered. Staff sets it. */
+            isAvailable?: boolean;
+            /**
+             * @description Strings of an integration. Replaces all members.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Required for a new product.
+             * @example Pizza Margherita
+             */
+            name?: string;
+            /** @description Replaces all groups. A group or option keeps its id if the product has one of the same name. */
+            optionGroups?: components["schemas"]["OptionGroupRequest"][];
+            /** @description The place on the menu, within the category. */
+            position?: number;
+            /**
+             * @description In minor units. Required for a new product.
+             * @example 950
+             */
+            priceMinor?: number;
+            /** @description In minor units of other currencies. Replaces all prices. */
+            prices?: {
+                [key: string]: number;
+            };
+            /**
+             * @description Identifies the product; unique within the import.
+             * @example PIZ-1
+             */
+            sku: string;
+            /**
+             * Format: date-time
+             * @description The product cannot be ordered before this time, which is at most 366 days ahead.
+             */
+            soldOutUntil?: string | null;
+            /** @description The number of units in stock. Null makes the stock unlimited. */
+            stockQuantity?: null | number;
+            /**
+             * @description Must be the store of the token.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId?: string;
+            /** @description Parts per million. */
+            taxRatePpm?: null | number;
+            /** @description By BCP 47 locale. Replaces all translations. */
+            translations?: {
+                [key: string]: components["schemas"]["ProductTextRequest"];
+            };
+        };
+        /** @description ImportedRow is the result of one row of an import. */
+        ImportedRow: {
+            /** @description The action. */
+            action: components["schemas"]["ImportAction"];
+            /** @description of UPDATE; empty otherwise */
+            changedFields: string[];
+            /** @description from 0, without the header line of a CSV, as in the paths of errors */
+            row: number;
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
+            sku: string;
+        };
+        /**
+         * @description Interval is the length of the buckets of Period.Plot.
+         * @enum {string}
+         */
+        Interval: "hour" | "day" | "week" | "month";
+        /** @description Invitation is an invitation to join stores of one website with one role. */
         Invitation: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
             email: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of expiry.
+             */
             expiresAt: string;
+            /**
+             * @description Id of the invitation.
+             * @example inv_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            /** @description the same for people; the token is behind the #, which no server sees */
-            link?: string;
+            /** @description The user who sent the invitation. */
+            invitedBy: components["schemas"]["Inviter"];
             /** @description whether the link is also sent to the address */
             mailed: boolean;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
-            /** @enum {string} */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+            /** @description The role in the store. */
+            role: components["schemas"]["Role"];
+            /**
+             * @description live stores; the invitation also applies to their sandboxes
+             * @example [
+             *       "sto_019ced814dfa7d91a4e5f60718293a4b"
+             *     ]
+             */
             storeIds: string[];
-            /** @description for POST /auth/accept-invite; in the first answer and never again */
-            token?: string;
+        };
+        InvitationListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Invitation"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        InviteOwnerRequest: {
+            /**
+             * Format: email
+             * @description Email address.
+             * @example owner@trattoria.example
+             */
+            email: string;
+            /**
+             * @description The name.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * @description A store of the website. A sandbox means its live store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
         };
         InviteRequest: {
             /**
              * Format: email
+             * @description Email address.
              * @example grace@example.com
              */
             email: string;
-            /** @example Grace Hopper */
+            /**
+             * @description The name.
+             * @example Grace Hopper
+             */
             name: string;
             /**
+             * @description The role in the store.
              * @example MANAGER
-             * @enum {string}
              */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
-            /** @description Stores of this website in which the caller is OWNER. By default the store of the token. */
+            role: components["schemas"]["Role"];
+            /** @description Stores of this website in which the caller is OWNER. A sandbox means its live store. Default: the store of the token. */
             storeIds?: string[];
         };
+        /** @description Inviter is the OWNER or the platform administrator who sent an invitation. */
+        Inviter: {
+            /**
+             * @description Id of the user.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+        };
+        IssuedAPIKey: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description Id of the API key.
+             * @example key_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description the key itself, shown once
+             * @example svc_live_sk_Ep7bQ4xY9sR2mK6vW1nT8cZ5
+             */
+            key?: string;
+            /**
+             * @description the last four characters of the key
+             * @example 8cZ5
+             */
+            lastFour: string;
+            /**
+             * Format: date-time
+             * @description precise to the minute; null if the key was never used
+             */
+            lastUsedAt: string | null;
+            /** @description Whether it is for live or for test data. */
+            mode: components["schemas"]["KeyMode"];
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /**
+             * @description the first characters of the key
+             * @example svc_live_sk_
+             */
+            prefix: string;
+            /**
+             * Format: date-time
+             * @description null while the key is valid
+             */
+            revokedAt: string | null;
+            /** @description The scopes of the API key. */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * @description the only store that the key can access; for a test key the sandbox
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+        };
+        IssuedAPIKeyResponse: {
+            /** @description The result. */
+            data: components["schemas"]["IssuedAPIKey"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        IssuedInvitation: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: date-time
+             * @description The time of expiry.
+             */
+            expiresAt: string;
+            /**
+             * @description Id of the invitation.
+             * @example inv_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The user who sent the invitation. */
+            invitedBy: components["schemas"]["Inviter"];
+            /**
+             * @description a page that accepts the invitation; shown once
+             * @example https://localhost:8443/dashboard/invitation#token=inv_mS8xqP2vTz4wLk9c
+             */
+            link?: string;
+            /** @description whether the link is also sent to the address */
+            mailed: boolean;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description The role in the store. */
+            role: components["schemas"]["Role"];
+            /**
+             * @description live stores; the invitation also applies to their sandboxes
+             * @example [
+             *       "sto_019ced814dfa7d91a4e5f60718293a4b"
+             *     ]
+             */
+            storeIds: string[];
+            /**
+             * @description for POST /auth/accept-invite; shown once
+             * @example inv_mS8xqP2vTz4wLk9c
+             */
+            token?: string;
+        };
+        IssuedInvitationResponse: {
+            /** @description The result. */
+            data: components["schemas"]["IssuedInvitation"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description KeyMode is the mode of an API key: a live key belongs to a store, a test key to the store's sandbox.
+         * @enum {string}
+         */
+        KeyMode: "live" | "test";
+        LinkProviderRequest: {
+            /** @description The nonce of the request for the token. Required if the token has one, and the token must have the same. */
+            nonce?: string;
+            /**
+             * Format: password
+             * @description Required if the account has a password.
+             */
+            password?: string;
+            /** @description The provider. */
+            provider: components["schemas"]["Provider"];
+            /**
+             * Format: password
+             * @description The ID token that the provider issued.
+             */
+            token: string;
+        };
         Login: {
-            /** @description a JWT, for the Authorization header */
+            /**
+             * @description a JWT, for the Authorization header
+             * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
+             */
             accessToken: string;
+            /** @description The stores of the user. */
             stores: components["schemas"]["StoreEntry"][];
+            /** @description The user. */
             user: components["schemas"]["User"];
         };
         LoginCustomer: {
-            /** @description a JWT, for the Authorization header */
+            /**
+             * @description a JWT, for the Authorization header
+             * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
+             */
             accessToken: string;
-            customer: components["schemas"]["Customer"];
+            /** @description The customer. */
+            customer: components["schemas"]["CustomerData"];
         };
         LoginCustomerRequest: {
-            /** @example ada@example.com */
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
             email: string;
             /**
              * Format: password
-             * @example correct horse battery staple
+             * @description The password.
+             * @example correct horse
              */
             password: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
         };
+        LoginCustomerResponse: {
+            /** @description The result. */
+            data: components["schemas"]["LoginCustomer"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         LoginRequest: {
-            /** @example owner@example.com */
+            /**
+             * @description Email address.
+             * @example owner@example.com
+             */
             email: string;
             /**
              * Format: password
+             * @description If one-time passwords are on: the code of the authenticator, or a recovery code.
+             * @example 123456
+             */
+            otp?: string;
+            /**
+             * Format: password
+             * @description The password.
              * @example correct horse battery staple
              */
             password: string;
-            /** @description The store to work in. By default the one last used, else the first. */
+            /**
+             * @description The store to work in. Default: the last used store, otherwise the first.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId?: string;
         };
-        Logout: {
-            message: string;
-        };
-        LogoutCustomer: {
-            message: string;
-        };
-        /** @description LoyaltyEntry is a line of a customer's ledger of loyalty points. The points of all lines add up to the customer's. */
-        LoyaltyEntry: {
-            /** Format: date-time */
-            createdAt: string;
-            id: string;
-            /** @enum {string} */
-            kind: "EARNED" | "REVERSED" | "RESTORED";
-            /** @description as in the order */
-            orderId: string;
+        LoginResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Login"];
             /**
-             * Format: int64
-             * @description below 0 for REVERSED
+             * @description always true
+             * @constant
              */
-            points: number;
-            /** @description for REVERSED */
-            refundId?: string;
+            success: true;
         };
-        Me: {
-            /** @description the active store; absent for platform administrators */
-            store?: components["schemas"]["StoreContext"];
-            user: components["schemas"]["MeUser"];
-        };
-        MeUser: {
-            email: string;
-            id: string;
-            name: string;
-        };
-        /** @description Member is a user as the owner of a store sees it. */
-        Member: {
-            email: string;
+        /** @description LoginSession is a session that has not ended, as shown to its user. */
+        LoginSession: {
+            /**
+             * @description IP address of the client at login
+             * @example 203.0.113.7
+             */
+            address: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /** @description whether it is the session of the request */
+            current: boolean;
+            /**
+             * @description Id of the session.
+             * @example ses_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
             /**
              * Format: date-time
-             * @description this store
+             * @description login or last refresh
+             */
+            lastUsedAt: string;
+            /**
+             * @description User-Agent header at login, at most 256 characters
+             * @example Mozilla/5.0
+             */
+            userAgent: string;
+        };
+        LoginSessionListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["LoginSession"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        Logout: {
+            /**
+             * @description A sentence for people.
+             * @example must be at least 1
+             */
+            message: string;
+        };
+        LogoutCustomer: {
+            /**
+             * @description A sentence for people.
+             * @example must be at least 1
+             */
+            message: string;
+        };
+        LogoutCustomerResponse: {
+            /** @description The result. */
+            data: components["schemas"]["LogoutCustomer"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        LogoutResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Logout"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description LoyaltyEntry is an entry of a customer's loyalty ledger. The customer's balance is the sum of all entries. */
+        LoyaltyEntry: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description Id of the loyalty entry.
+             * @example loy_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The kind. */
+            kind: components["schemas"]["LoyaltyKind"];
+            /**
+             * @description human-readable order number
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description negative for REVERSED
+             */
+            points: number;
+            /**
+             * @description only for REVERSED
+             * @example ref_019ced814dfa7d91a4e5f60718293a4b
+             */
+            refundId?: string;
+        };
+        LoyaltyEntryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["LoyaltyEntry"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description LoyaltyKind is the reason for a change of a customer's loyalty points.
+         * @enum {string}
+         */
+        LoyaltyKind: "EARNED" | "REVERSED" | "RESTORED";
+        Me: {
+            /** @description the active store; absent for platform administrators */
+            store?: components["schemas"]["StoreContext"];
+            /** @description The user. */
+            user: components["schemas"]["MeUser"];
+        };
+        MeResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Me"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        MeUser: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description Id of the user.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description one-time passwords are on */
+            otpEnabled: boolean;
+        };
+        /** @description Member is a user with a membership in a store. */
+        Member: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description Id of the user.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description time at which the user joined this store
              */
             joinedAt: string;
-            name: string;
             /**
-             * @description in this store
-             * @enum {string}
+             * @description The name.
+             * @example Pizza Margherita
              */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+            name: string;
+            /** @description role in this store */
+            role: components["schemas"]["Role"];
+        };
+        MemberListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Member"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        MemberResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Member"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        Message: {
+            /**
+             * @description A sentence for people.
+             * @example must be at least 1
+             */
+            message: string;
+        };
+        MessageResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Message"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
         };
         NewMemberRequest: {
             /**
              * Format: email
+             * @description Email address.
              * @example owner@trattoria.example
              */
             email: string;
-            /** @example Ada Lovelace */
+            /**
+             * @description The name.
+             * @example Ada Lovelace
+             */
             name: string;
         };
         NewStoreRequest: {
-            /** @example DE */
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
             countryCode: string;
-            /** @example Trattoria Mitte */
+            /**
+             * @description The name.
+             * @example Trattoria Mitte
+             */
             name: string;
             /**
              * @description An IANA name.
              * @example Europe/Berlin
              */
             timezone: string;
-            /** @description The first is the default. */
+            /** @description The first view is the default. */
             views: components["schemas"]["NewViewRequest"][];
         };
         NewViewRequest: {
@@ -2792,935 +6756,3946 @@ export interface components {
              */
             locale: string;
         };
+        /** @description OpenState tells whether a store takes orders. */
+        OpenState: {
+            /**
+             * Format: date-time
+             * @description null if open now, or unknown within 366 days
+             */
+            nextOpenAt: string | null;
+            /** @description by the opening hours and closures, and ordering is not paused */
+            openNow: boolean;
+        };
+        OpenStoreRequest: {
+            /**
+             * @description ISO 3166-1 alpha-2.
+             * @example DE
+             */
+            countryCode: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
+            storeName: string;
+            /** @description Exactly one view is the default. */
+            storeViews: components["schemas"]["StoreViewRequest"][];
+            /**
+             * @description An IANA name.
+             * @example Europe/Berlin
+             */
+            timezone: string;
+        };
         OpenWebsite: {
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            invitation: components["schemas"]["Invitation"];
+            /** @description The invitation of the first owner. */
+            invitation: components["schemas"]["IssuedInvitation"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
         };
         OpenWebsiteRequest: {
             /**
-             * @description A host name that no other website has.
+             * @description A host name, unique among all websites.
              * @example trattoria.example
              */
             domain: string;
-            /** @example Trattoria */
+            /**
+             * @description The name.
+             * @example Trattoria
+             */
             name: string;
-            owner?: components["schemas"]["NewMemberRequest"];
+            /** @description The first owner. */
+            owner: components["schemas"]["NewMemberRequest"];
+            /** @description Default: STARTER. */
+            plan?: components["schemas"]["Plan"];
+            /** @description The store. */
+            store: components["schemas"]["NewStoreRequest"];
+        };
+        OpenWebsiteResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OpenWebsite"];
             /**
-             * @description STARTER by default.
-             * @enum {string}
+             * @description always true
+             * @constant
              */
-            plan?: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-            store?: components["schemas"]["NewStoreRequest"];
+            success: true;
         };
-        Order: {
-            /** @description what the caller can make of it next */
-            allowedTransitions: ("RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED")[];
-            /** @description YYYY-MM-DD in the store's zone */
-            businessDate: string;
-            cancellationReason?: string;
-            /** Format: date-time */
-            createdAt: string;
-            currency: string;
-            customer: components["schemas"]["OrderCustomer"];
-            deliveryAddress?: components["schemas"]["DeliveryAddress"];
-            /** Format: int64 */
-            deliveryFeeMinor: number;
-            /** Format: int64 */
-            discountMinor: number;
-            /** @enum {string} */
-            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
-            id: string;
-            items: components["schemas"]["OrderItem"][];
-            note?: string;
-            /** @description counts up per store, without gaps */
-            orderId: string;
-            /** Format: int64 */
-            paidMinor: number;
-            /** @enum {string} */
-            paymentStatus: "UNPAID" | "PARTIALLY_PAID" | "PAID" | "PARTIALLY_REFUNDED" | "REFUNDED";
+        OpeningHours: {
+            [key: string]: components["schemas"]["WeekHours"];
+        };
+        /** @description OpeningSpan is a period of the wall clock. It includes its start and excludes its end. It belongs to the day on which it begins, also after midnight. */
+        OpeningSpan: {
             /**
-             * @description null on creation
-             * @enum {null|string}
+             * @description HH:MM
+             * @example 2026-03-14
              */
-            previousStatus: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
-            /** Format: int64 */
-            refundedMinor: number;
-            /** @enum {string} */
-            source: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
-            /** @enum {string} */
-            status: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
-            storeId: string;
-            storeViewId: string;
-            /** Format: int64 */
-            subtotalMinor: number;
-            taxIncluded: boolean;
-            /** Format: int64 */
-            taxMinor: number;
-            /** Format: int64 */
-            totalMinor: number;
-            /** Format: date-time */
-            updatedAt: string;
-            /** Format: int64 */
-            version: number;
-        };
-        /** @description OrderActor is who changed an order. */
-        OrderActor: {
-            /** @description of the user or the API key; not shown to customers */
-            id?: string;
-            /** @description a user's, an API key's, as they are now; not shown to customers */
-            name?: string;
-            /** @description absent = the service itself */
-            realm?: string;
-        };
-        /** @description OrderChange is a line of an order's history. */
-        OrderChange: {
-            actor: components["schemas"]["OrderActor"];
-            /** Format: date-time */
-            at: string;
-            /** @description the event that told of it */
-            eventId: string;
-            /**
-             * @description null: the order was placed
-             * @enum {null|string}
-             */
-            from: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED" | null;
-            /** @description of a cancellation */
-            reason?: string;
-            /** @enum {string} */
-            to: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
-        };
-        /** @description OrderCustomer is who ordered, as given at the time. */
-        OrderCustomer: {
-            email: string;
-            id: string;
-            name: string;
-            phone: string;
-        };
-        /** @description OrderItem is one line of an order. */
-        OrderItem: {
-            productId: string;
-            productName: string;
-            /** Format: int64 */
-            quantity: number;
-            /**
-             * Format: int64
-             * @description unit price times quantity, before any discount
-             */
-            totalMinor: number;
-            /** Format: int64 */
-            unitPriceMinor: number;
-        };
-        OrderItemRequest: {
-            productId: string;
-            /**
-             * Format: int64
-             * @example 2
-             */
-            quantity: number;
-        };
-        /** @description OrderQuote is what an order would cost now. */
-        OrderQuote: {
-            /** @description YYYY-MM-DD in the store's zone */
-            businessDate: string;
-            currency: string;
-            /** Format: int64 */
-            deliveryFeeMinor: number;
-            /** Format: int64 */
-            discountMinor: number;
-            /** @enum {string} */
-            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
-            items: components["schemas"]["OrderItem"][];
-            storeId: string;
-            storeViewId: string;
-            /** Format: int64 */
-            subtotalMinor: number;
-            taxIncluded: boolean;
-            /** Format: int64 */
-            taxMinor: number;
-            /**
-             * Format: int64
-             * @description good as expectedTotalMinor of the order
-             */
-            totalMinor: number;
-        };
-        PageMeta: {
-            limit: number;
-            /** @description from 1 */
-            page: number;
-            requestId: string;
-            total: number;
-            totalPages: number;
-        };
-        /** @description Payment is what a provider did about an order, as we were told. */
-        Payment: {
-            /** Format: int64 */
-            amountMinor: number;
-            cardLast4?: string;
-            /** Format: date-time */
-            createdAt: string;
-            /** @description the order's */
-            currency: string;
-            /** @description the provider's, of a failed payment */
-            errorCode?: string;
-            id: string;
-            /** @description as in the order */
-            orderId: string;
-            paymentMethod: string;
-            /** @description in upper case */
-            provider: string;
-            /** Format: int64 */
-            refundedMinor: number;
-            /** @description the oldest first */
-            refunds: components["schemas"]["Refund"][];
-            /** @enum {string} */
-            status: "SUCCEEDED" | "FAILED";
-            storeId: string;
-            transactionId: string;
-        };
-        PeriodMeta: {
-            /** @description YYYY-MM-DD */
             from: string;
-            requestId: string;
-            /** @description IANA name of the store's */
-            timezone: string;
-            /** @description included */
+            /**
+             * @description HH:MM or 24:00; a time that is not after from is on the next day
+             * @example 2026-03-14
+             */
             to: string;
         };
-        PlaceOrderRequest: {
-            /** @description A guest. Either this or customerId is given. */
-            customer?: components["schemas"]["GuestRequest"];
-            /** @description A customer of the store. Either this or customer is given. */
-            customerId?: string;
-            /** @description For DELIVERY, and only then. */
-            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+        /** @description Option is one choice of an OptionGroup. Its prices are added to the price of one unit of the product. They have the same form as those of the product: priceMinor is in the product's currency. */
+        Option: {
+            /**
+             * @description Id of the option.
+             * @example opt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description Whether it can be ordered. Staff sets it. */
+            isAvailable: boolean;
             /**
              * Format: int64
-             * @description Off the subtotal, in minor units. For managers and above, and API keys.
+             * @description portions in one unit of the product
              */
-            discountMinor?: number;
-            /** @description The order is only placed if this is what it costs, in minor units. */
-            expectedTotalMinor?: number;
-            /** @enum {string} */
-            fulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
-            items: components["schemas"]["OrderItemRequest"][];
-            /** @example No onions, please. */
-            note?: string;
+            maxQuantity: number;
             /**
-             * @description Where the order was placed. By default API for an API key, POS for a user.
-             * @enum {string}
+             * @description The name.
+             * @example Pizza Margherita
              */
-            source?: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
-            /** @description If given, it must be the store of the token. */
-            storeId?: string;
-            /** @description The view that decides about language and currency. By default the caller's. */
-            storeViewId?: string;
-        };
-        PlanLimit: {
-            /** @description deliveries that may start in a window; null = as many as there are */
-            limit: null | number;
-            /** @enum {string} */
-            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
-        };
-        /** @description Product is something on a store's menu. Name, description, price and currency are the product's own, or those of the view in which it is shown; Translations and Prices hold the others. */
-        Product: {
-            category: string;
-            /** Format: date-time */
-            createdAt: string;
-            currency: string;
-            description: string;
-            id: string;
-            imageUrl?: string;
-            isAvailable: boolean;
             name: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description of one portion, in minor units
+             */
             priceMinor: number;
             /** @description minor units */
             prices: {
                 [key: string]: number;
             };
-            sku?: string;
-            /** @description not counted when absent */
-            stockQuantity?: number;
+            /** @description by BCP 47 locale */
+            translations: {
+                [key: string]: components["schemas"]["OptionText"];
+            };
+        };
+        /** @description OptionGroup is a group of options from which a customer chooses for one unit of a product, for example its sizes. The bounds count quantities: two portions of one option are two selections. */
+        OptionGroup: {
+            /**
+             * @description Id of the option group.
+             * @example opg_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * Format: int64
+             * @description The maximum number of selected options.
+             */
+            maxSelections: number;
+            /**
+             * Format: int64
+             * @description The minimum number of selected options.
+             */
+            minSelections: number;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description The options, in their order on the menu. */
+            options: components["schemas"]["Option"][];
+            /** @description by BCP 47 locale */
+            translations: {
+                [key: string]: components["schemas"]["OptionText"];
+            };
+        };
+        OptionGroupRequest: {
+            /**
+             * @description The id of one of the product's groups, to keep it.
+             * @example opg_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id?: string;
+            /**
+             * @description The largest sum of the quantities. Default: 1.
+             * @example 3
+             */
+            maxSelections?: number;
+            /**
+             * Format: int64
+             * @description The least sum of the quantities of the group's options in one unit of the product.
+             */
+            minSelections?: number;
+            /**
+             * @description The name.
+             * @example Extras
+             */
+            name: string;
+            /** @description In the order of the menu. */
+            options: components["schemas"]["ProductOptionRequest"][];
+            /** @description By BCP 47 locale, as the product's. */
+            translations?: {
+                [key: string]: components["schemas"]["OptionTextRequest"];
+            };
+        };
+        /** @description OptionSales is the sales of one option of a product in one currency. */
+        OptionSales: {
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description Id of the option group.
+             * @example opg_019ced814dfa7d91a4e5f60718293a4b
+             */
+            groupId: string;
+            /**
+             * @description in the default view, or as in the last order if it was removed
+             * @example Extras
+             */
+            groupName: string;
+            /**
+             * @description as groupName
+             * @example Pizza Margherita
+             */
+            name: string;
+            /**
+             * Format: int64
+             * @description after the share of the line's discount
+             */
+            netMinor: number;
+            /**
+             * @description Id of the option.
+             * @example opt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            optionId: string;
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            productId: string;
+            /**
+             * Format: int64
+             * @description in all units of the product
+             */
+            quantity: number;
+        };
+        OptionSalesListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OptionSales"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description OptionText is the name of an option or of a group in one locale. */
+        OptionText: {
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+        };
+        OptionTextRequest: {
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+        };
+        Order: {
+            /** @description the statuses to which the caller can change it */
+            allowedTransitions: components["schemas"]["OrderStatus"][];
+            /**
+             * @description YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description Why it was cancelled.
+             * @example The kitchen had to close.
+             */
+            cancellationReason?: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The customer. */
+            customer: components["schemas"]["OrderCustomer"];
+            /** @description The address for a delivery. */
+            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: date-time
+             * @description when to prepare it; null = as soon as possible
+             */
+            dueAt: string | null;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /**
+             * @description human-readable number, consecutive per store
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units.
+             */
+            paidMinor: number;
+            /** @description How much of the order is paid. */
+            paymentStatus: components["schemas"]["PaymentStatus"];
+            /** @description null on creation */
+            previousStatus: null | components["schemas"]["OrderStatus"];
+            /**
+             * Format: date-time
+             * @description null for orders of an earlier release
+             */
+            promisedAt: string | null;
+            /**
+             * Format: int64
+             * @description The refunds in minor units.
+             */
+            refundedMinor: number;
+            /**
+             * Format: date-time
+             * @description null = as soon as possible
+             */
+            requestedFor: string | null;
+            /** @description The origin of the order. */
+            source: components["schemas"]["OrderSource"];
+            /** @description The status. */
+            status: components["schemas"]["OrderStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
-            /** @description parts per million; the store's when absent */
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId: string;
+            /**
+             * Format: int64
+             * @description The sum of the items in minor units.
+             */
+            subtotalMinor: number;
+            /**
+             * @description only for DINE_IN
+             * @example Terrace 4
+             */
+            tableLabel?: string;
+            /** @description Whether prices include tax. */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+            /** @description by rate; the taxes add up to taxMinor */
+            taxes: components["schemas"]["Tax"][];
+            /**
+             * Format: int64
+             * @description The total in minor units.
+             */
+            totalMinor: number;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        /** @description OrderActor is the user, the API key or the service that changed an order. */
+        OrderActor: {
+            /**
+             * @description of the user or the API key, or "system"; omitted for customers
+             * @example 019ced814dfa7d91a4e5f60718293a4b
+             */
+            id?: string;
+            /**
+             * @description current name of the user or API key; omitted for customers
+             * @example Pizza Margherita
+             */
+            name?: string;
+            /** @description absent for changes by the service itself */
+            realm?: components["schemas"]["Realm"];
+        };
+        /** @description An order was cancelled; order.status_updated is emitted too. The data: the order with cancellationReason. */
+        OrderCancelledEvent: {
+            data: components["schemas"]["OrderData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "order.cancelled";
+        };
+        /** @description OrderChange is an entry of an order's status history. */
+        OrderChange: {
+            /** @description The author of the change. */
+            actor: components["schemas"]["OrderActor"];
+            /**
+             * Format: date-time
+             * @description The time of the entry.
+             */
+            at: string;
+            /**
+             * @description event that reported the change
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            eventId: string;
+            /** @description null for the creation of the order */
+            from: null | components["schemas"]["OrderStatus"];
+            /**
+             * @description only for a cancellation
+             * @example The dessert was missing.
+             */
+            reason?: string;
+            /** @description The end. */
+            to: components["schemas"]["OrderStatus"];
+        };
+        OrderChangeListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OrderChange"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["TotalMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description An order was completed. order.status_updated is emitted too. The data is the order. */
+        OrderCompletedEvent: {
+            data: components["schemas"]["OrderData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "order.completed";
+        };
+        /** @description An order was placed, from any source. The data is the order. */
+        OrderCreatedEvent: {
+            data: components["schemas"]["OrderData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "order.created";
+        };
+        /** @description OrderCustomer is a snapshot of the customer, taken when the order is placed. */
+        OrderCustomer: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description Id of the customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /**
+             * @description Phone number in E.164.
+             * @example +4915112345678
+             */
+            phone: string;
+        };
+        /** @description Order is an order as seen by clients and subscribers. Names and prices are snapshots taken when the order was placed. */
+        OrderData: {
+            /**
+             * @description YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description Why it was cancelled.
+             * @example The kitchen had to close.
+             */
+            cancellationReason?: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The customer. */
+            customer: components["schemas"]["OrderCustomer"];
+            /** @description The address for a delivery. */
+            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: date-time
+             * @description when to prepare it; null = as soon as possible
+             */
+            dueAt: string | null;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /**
+             * @description human-readable number, consecutive per store
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units.
+             */
+            paidMinor: number;
+            /** @description How much of the order is paid. */
+            paymentStatus: components["schemas"]["PaymentStatus"];
+            /** @description null on creation */
+            previousStatus: null | components["schemas"]["OrderStatus"];
+            /**
+             * Format: date-time
+             * @description null for orders of an earlier release
+             */
+            promisedAt: string | null;
+            /**
+             * Format: int64
+             * @description The refunds in minor units.
+             */
+            refundedMinor: number;
+            /**
+             * Format: date-time
+             * @description null = as soon as possible
+             */
+            requestedFor: string | null;
+            /** @description The origin of the order. */
+            source: components["schemas"]["OrderSource"];
+            /** @description The status. */
+            status: components["schemas"]["OrderStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId: string;
+            /**
+             * Format: int64
+             * @description The sum of the items in minor units.
+             */
+            subtotalMinor: number;
+            /**
+             * @description only for DINE_IN
+             * @example Terrace 4
+             */
+            tableLabel?: string;
+            /** @description Whether prices include tax. */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+            /** @description by rate; the taxes add up to taxMinor */
+            taxes: components["schemas"]["Tax"][];
+            /**
+             * Format: int64
+             * @description The total in minor units.
+             */
+            totalMinor: number;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        /** @description OrderDelivery is the delivery of an order's event to one webhook, as staff sees it: without the URL, headers and bodies. */
+        OrderDelivery: {
+            /** @description attempts made so far, including replays */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description only if it was delivered
+             */
+            deliveredAt?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            eventId: string;
+            /** @description The type of the event. */
+            eventType: components["schemas"]["EventType"];
+            /**
+             * Format: date-time
+             * @description only for a delivery that is retrying
+             */
+            nextRetryAt?: string;
+            /** @description The status. */
+            status: components["schemas"]["DeliveryStatus"];
+            /** @description The webhook. */
+            webhook: components["schemas"]["OrderDeliveryWebhook"];
+        };
+        OrderDeliveryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OrderDelivery"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description OrderDeliveryWebhook is the webhook of an OrderDelivery. */
+        OrderDeliveryWebhook: {
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
+            description: string;
+            /**
+             * @description Id of the webhook.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+        };
+        /** @description OrderItem is one line of an order. */
+        OrderItem: {
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /** @description in the order of the menu */
+            options: components["schemas"]["OrderOption"][];
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            productId: string;
+            /**
+             * @description The name of the product.
+             * @example Pizza Margherita
+             */
+            productName: string;
+            /**
+             * Format: int64
+             * @description The number of units.
+             */
+            quantity: number;
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
+            sku?: string;
+            /**
+             * Format: int64
+             * @description parts per million
+             */
+            taxRatePpm: number;
+            /**
+             * Format: int64
+             * @description unitPriceMinor × quantity, before discounts
+             */
+            totalMinor: number;
+            /**
+             * Format: int64
+             * @description with the options of one unit
+             */
+            unitPriceMinor: number;
+        };
+        OrderItemRequest: {
+            /**
+             * @description A note to the kitchen.
+             * @example Well done
+             */
+            note?: string;
+            /** @description The options of one unit, each once. */
+            options?: components["schemas"]["OrderOptionRequest"][];
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            productId: string;
+            /**
+             * Format: int64
+             * @description The number of units.
+             * @example 2
+             */
+            quantity: number;
+        };
+        OrderListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Order"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description OrderOption is a snapshot of an option of one unit of an ordered product. */
+        OrderOption: {
+            /**
+             * @description Id of the option group.
+             * @example opg_019ced814dfa7d91a4e5f60718293a4b
+             */
+            groupId: string;
+            /**
+             * @description The name of the option group.
+             * @example Extras
+             */
+            groupName: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /**
+             * @description Id of the option.
+             * @example opt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            optionId: string;
+            /**
+             * Format: int64
+             * @description of one portion
+             */
+            priceMinor: number;
+            /**
+             * Format: int64
+             * @description in one unit of the product
+             */
+            quantity: number;
+        };
+        OrderOptionRequest: {
+            /**
+             * @description Id of the option.
+             * @example opt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            optionId: string;
+            /**
+             * @description The quantity in one unit. Default: 1.
+             * @example 1
+             */
+            quantity?: number;
+        };
+        /** @description OrderQuote is the price of an order at the current prices. */
+        OrderQuote: {
+            /**
+             * @description YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId: string;
+            /**
+             * Format: int64
+             * @description The sum of the items in minor units.
+             */
+            subtotalMinor: number;
+            /** @description Whether prices include tax. */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+            /** @description by rate; the taxes add up to taxMinor */
+            taxes: components["schemas"]["Tax"][];
+            /**
+             * Format: int64
+             * @description can be sent as expectedTotalMinor when placing the order
+             */
+            totalMinor: number;
+        };
+        OrderQuoteResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OrderQuote"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        OrderResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Order"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description OrderSource is the channel through which an order was placed.
+         * @enum {string}
+         */
+        OrderSource: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
+        /**
+         * @description OrderStatus is the status of an order. The spec defines RECEIVED, CONFIRMED, COMPLETED and CANCELLED; contract §5 adds the others.
+         * @enum {string}
+         */
+        OrderStatus: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
+        /** @description OrderStatusUpdated is the data of order.status_updated. The order contains the previous status. */
+        OrderStatusUpdated: {
+            /**
+             * @description YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description Why it was cancelled.
+             * @example The kitchen had to close.
+             */
+            cancellationReason?: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The customer. */
+            customer: components["schemas"]["OrderCustomer"];
+            /** @description The address for a delivery. */
+            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: date-time
+             * @description when to prepare it; null = as soon as possible
+             */
+            dueAt: string | null;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            newStatus: components["schemas"]["OrderStatus"];
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /**
+             * @description human-readable number, consecutive per store
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units.
+             */
+            paidMinor: number;
+            /** @description How much of the order is paid. */
+            paymentStatus: components["schemas"]["PaymentStatus"];
+            /** @description null on creation */
+            previousStatus: null | components["schemas"]["OrderStatus"];
+            /**
+             * Format: date-time
+             * @description null for orders of an earlier release
+             */
+            promisedAt: string | null;
+            /**
+             * Format: int64
+             * @description The refunds in minor units.
+             */
+            refundedMinor: number;
+            /**
+             * Format: date-time
+             * @description null = as soon as possible
+             */
+            requestedFor: string | null;
+            /** @description The origin of the order. */
+            source: components["schemas"]["OrderSource"];
+            /** @description The status. */
+            status: components["schemas"]["OrderStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId: string;
+            /**
+             * Format: int64
+             * @description The sum of the items in minor units.
+             */
+            subtotalMinor: number;
+            /**
+             * @description only for DINE_IN
+             * @example Terrace 4
+             */
+            tableLabel?: string;
+            /** @description Whether prices include tax. */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+            /** @description by rate; the taxes add up to taxMinor */
+            taxes: components["schemas"]["Tax"][];
+            /**
+             * Format: int64
+             * @description The total in minor units.
+             */
+            totalMinor: number;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        /** @description The status of an order changed. The data is the order with previousStatus and newStatus. */
+        OrderStatusUpdatedEvent: {
+            data: components["schemas"]["OrderStatusUpdated"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "order.status_updated";
+        };
+        OwnWebsite: {
+            /**
+             * @description The domain of the website.
+             * @example trattoria.example
+             */
+            domain: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description client ids for social logins, sorted */
+            social: components["schemas"]["ClientIDs"];
+        };
+        OwnWebsiteResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OwnWebsite"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        PageMeta: {
+            /**
+             * @description The maximum number of rows on a page.
+             * @example 20
+             */
+            limit: number;
+            /** @description from 1 */
+            page: number;
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
+            requestId: string;
+            /** @description The number of all rows. */
+            total: number;
+            /** @description The number of pages. */
+            totalPages: number;
+        };
+        /** @description PaidOrder identifies the order of a payment. */
+        PaidOrder: {
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description human-readable order number
+             * @example 1042
+             */
+            orderId: string;
+        };
+        PauseOrderingRequest: {
+            /**
+             * @description Recorded in the audit trail.
+             * @example Kitchen overloaded
+             */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description In the future, at most seven days ahead.
+             */
+            until: string;
+        };
+        /** @description Payment is a payment for an order, as reported by the payment provider. */
+        Payment: {
+            /**
+             * Format: int64
+             * @description The amount in minor units of the currency.
+             */
+            amountMinor: number;
+            /**
+             * @description The last four digits of the card.
+             * @example 4242
+             */
+            cardLast4?: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description currency of the order
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description provider's error code; only for FAILED
+             * @example card_declined
+             */
+            errorCode?: string;
+            /**
+             * @description Id of the payment.
+             * @example pay_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The paid order. */
+            order: components["schemas"]["PaidOrder"];
+            /**
+             * @description human-readable order number
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * @description The payment method, as the provider names it.
+             * @example card
+             */
+            paymentMethod: string;
+            /**
+             * @description upper case
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * Format: int64
+             * @description The refunds in minor units.
+             */
+            refundedMinor: number;
+            /** @description oldest first */
+            refunds: components["schemas"]["Refund"][];
+            /** @description The status. */
+            status: components["schemas"]["PaymentResult"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description The id of the transaction at the provider.
+             * @example pi_3MtwBwLkdIwHu7ix
+             */
+            transactionId: string;
+        };
+        /** @description PaymentFailedData is the data of payment.failed. */
+        PaymentFailedData: {
+            /**
+             * @description The error code of the provider.
+             * @example card_declined
+             */
+            errorCode: string;
+            /** @description The paid order. */
+            order: components["schemas"]["PaidOrder"];
+            /**
+             * @description The human-readable number of the order, consecutive per store.
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * @description Id of the payment.
+             * @example pay_019ced814dfa7d91a4e5f60718293a4b
+             */
+            paymentId: string;
+            /**
+             * @description The provider.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description The id of the transaction at the provider.
+             * @example pi_3MtwBwLkdIwHu7ix
+             */
+            transactionId: string;
+        };
+        /** @description A payment failed. */
+        PaymentFailedEvent: {
+            data: components["schemas"]["PaymentFailedData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "payment.failed";
+        };
+        PaymentListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Payment"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description PaymentRefundedData is the data of payment.refunded. */
+        PaymentRefundedData: {
+            /**
+             * Format: int64
+             * @description The amount in minor units of the currency.
+             */
+            amountMinor: number;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The paid order. */
+            order: components["schemas"]["PaidOrder"];
+            /**
+             * @description The human-readable number of the order, consecutive per store.
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * @description Id of the payment.
+             * @example pay_019ced814dfa7d91a4e5f60718293a4b
+             */
+            paymentId: string;
+            /**
+             * @description The provider.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description The reason.
+             * @example The dessert was missing.
+             */
+            reason: string;
+            /**
+             * @description Id of the refund.
+             * @example ref_019ced814dfa7d91a4e5f60718293a4b
+             */
+            refundId: string;
+            /**
+             * Format: int64
+             * @description of the payment, including this refund
+             */
+            totalRefundedMinor: number;
+            /**
+             * @description The id of the transaction at the provider.
+             * @example pi_3MtwBwLkdIwHu7ix
+             */
+            transactionId: string;
+            type: components["schemas"]["RefundType"];
+        };
+        /** @description A payment was refunded, in full or in part. */
+        PaymentRefundedEvent: {
+            data: components["schemas"]["PaymentRefundedData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "payment.refunded";
+        };
+        PaymentResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Payment"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description PaymentResult is the result of a payment at its provider.
+         * @enum {string}
+         */
+        PaymentResult: "SUCCEEDED" | "FAILED";
+        /**
+         * @description PaymentStatus summarizes the payments and refunds of an order.
+         * @enum {string}
+         */
+        PaymentStatus: "UNPAID" | "PARTIALLY_PAID" | "PAID" | "PARTIALLY_REFUNDED" | "REFUNDED";
+        /** @description PaymentSucceededData is the data of payment.succeeded. */
+        PaymentSucceededData: {
+            /**
+             * Format: int64
+             * @description The amount in minor units of the currency.
+             */
+            amountMinor: number;
+            /**
+             * @description The last four digits of the card.
+             * @example 4242
+             */
+            cardLast4?: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The paid order. */
+            order: components["schemas"]["PaidOrder"];
+            /**
+             * @description The human-readable number of the order, consecutive per store.
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * @description Id of the payment.
+             * @example pay_019ced814dfa7d91a4e5f60718293a4b
+             */
+            paymentId: string;
+            /**
+             * @description The payment method, as the provider names it.
+             * @example card
+             */
+            paymentMethod: string;
+            /**
+             * @description The provider.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * @description The id of the transaction at the provider.
+             * @example pi_3MtwBwLkdIwHu7ix
+             */
+            transactionId: string;
+        };
+        /** @description A payment was captured. */
+        PaymentSucceededEvent: {
+            data: components["schemas"]["PaymentSucceededData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "payment.succeeded";
+        };
+        PeriodMeta: {
+            /**
+             * @description YYYY-MM-DD
+             * @example 2026-03-14
+             */
+            from: string;
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
+            requestId: string;
+            /**
+             * @description the store's IANA name
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * @description inclusive
+             * @example 2026-03-14
+             */
+            to: string;
+        };
+        PlaceOrderRequest: {
+            /** @description A guest. Give either customerId or customer. */
+            customer?: components["schemas"]["GuestRequest"];
+            /**
+             * @description A customer of the store. Give either customerId or customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            customerId?: string;
+            /** @description Required for DELIVERY, not allowed otherwise. */
+            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
+             */
+            discountMinor?: number;
+            /** @description In minor units. The order is refused if its total differs. */
+            expectedTotalMinor?: number;
+            /**
+             * @description The id of an integration's own record, unique among the store's orders.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItemRequest"][];
+            /**
+             * @description Strings of an integration.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /**
+             * Format: date-time
+             * @description When the guest wants the order. Default: as soon as possible.
+             */
+            requestedFor?: string;
+            /** @description Where the order was placed. Default: API for an API key, POS for a user. */
+            source?: components["schemas"]["OrderSource"];
+            /**
+             * @description Must be the store of the token.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId?: string;
+            /**
+             * @description The store view that determines language and currency. Default: the caller's.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId?: string;
+            /**
+             * @description Only allowed for DINE_IN.
+             * @example Terrace 4
+             */
+            tableLabel?: string;
+        };
+        /**
+         * @description Plan limits how many first attempts of a website start in one window, which is a clock hour. A delivery counts in the window in which it is claimed, and a replay counts as a first attempt. Deliveries beyond the limit stay queued for later windows. Retries do not count.
+         * @enum {string}
+         */
+        Plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        PlanLimit: {
+            /**
+             * @description deliveries that may start in a window; null = no limit
+             * @example 20
+             */
+            limit: null | number;
+            /** @description The plan. */
+            plan: components["schemas"]["Plan"];
+        };
+        /**
+         * @description PlanManager is the party that changes the plan of a website.
+         * @enum {string}
+         */
+        PlanManager: "OWNER" | "PLATFORM";
+        /** @description PlanUsage is the usage of a website's plan in the current window. A sandbox has its own plan and usage. */
+        PlanUsage: {
+            /**
+             * Format: date-time
+             * @description estimated start of the last one; null = all start in this window
+             */
+            lastScheduledFor: string | null;
+            /**
+             * @description deliveries that may start per window; null = unlimited
+             * @example 20
+             */
+            limit: null | number;
+            /** @description STARTER for a sandbox */
+            plan: components["schemas"]["Plan"];
+            /** @description deliveries that have not started; 0 if unlimited */
+            queued: number;
+            /** @description replays started */
+            replaysTaken: number;
+            /** @description deliveries started, including replays; 0 if unlimited */
+            taken: number;
+            /**
+             * Format: date-time
+             * @description exclusive
+             */
+            windowEnd: string;
+            /**
+             * Format: date-time
+             * @description The beginning of the current window of the plan.
+             */
+            windowStart: string;
+        };
+        PrepMinutesRequest: {
+            /** @description Minutes for deliveries. */
+            DELIVERY?: number;
+            /** @description Minutes for orders at a table. */
+            DINE_IN?: number;
+            /** @description Minutes for orders that customers collect. */
+            PICKUP?: number;
+        };
+        /** @description Product is an item on a store's menu. Name, description, price and currency are the product's defaults, or those of the store view in which it is requested. The members translations and prices contain the values for other locales and currencies. */
+        Product: {
+            /**
+             * @description The category on the menu.
+             * @example pizza
+             */
+            category: string;
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: date-time
+             * @description The time of deletion. Absent while the product exists.
+             */
+            deletedAt?: string;
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
+            description: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description HTTPS address of a picture.
+             * @example https://cdn.example.com/margherita.jpg
+             */
+            imageUrl?: string;
+            /** @description Whether it can be ordered. Staff sets it. */
+            isAvailable: boolean;
+            /**
+             * @description Values of the client.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description The groups of options, in their order on the menu. */
+            optionGroups: components["schemas"]["OptionGroup"][];
+            /** @description available, in stock and not sold out */
+            orderable: boolean;
+            /**
+             * Format: int64
+             * @description place on the menu, within the category
+             */
+            position: number;
+            /**
+             * Format: int64
+             * @description The price in minor units of the currency.
+             */
+            priceMinor: number;
+            /** @description minor units */
+            prices: {
+                [key: string]: number;
+            };
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
+            sku?: string;
+            /**
+             * Format: date-time
+             * @description not orderable before this time
+             */
+            soldOutUntil?: string;
+            /** @description absent if stock is not counted */
+            stockQuantity?: number;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /** @description parts per million; absent = store's rate */
             taxRatePpm?: number;
             /** @description by BCP 47 locale */
             translations: {
                 [key: string]: components["schemas"]["ProductText"];
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
             updatedAt: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description also increases with each change of stock
+             */
             version: number;
         };
-        /** @description ProductSales is what a store sold of one product in one currency. */
+        /** @description A product was created. The data is the product. */
+        ProductCreatedEvent: {
+            data: components["schemas"]["Product"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "product.created";
+        };
+        /** @description ProductImport is the result of an import of products, or of its dry run. */
+        ProductImport: {
+            /** @description The number of created products. */
+            created: number;
+            /** @description nothing was written */
+            dryRun: boolean;
+            /** @description in the order of the import */
+            rows: components["schemas"]["ImportedRow"][];
+            /** @description The number of products without a change. */
+            unchanged: number;
+            /** @description The number of changed products. */
+            updated: number;
+        };
+        ProductImportResponse: {
+            /** @description The result. */
+            data: components["schemas"]["ProductImport"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        ProductListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Product"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        ProductOptionRequest: {
+            /**
+             * @description The id of one of the product's options, to keep it.
+             * @example opt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id?: string;
+            /** @description Default: true. */
+            isAvailable?: boolean;
+            /**
+             * @description The largest quantity in one unit of the product. Default: 1.
+             * @example 2
+             */
+            maxQuantity?: number;
+            /**
+             * @description The name.
+             * @example Olives
+             */
+            name: string;
+            /**
+             * Format: int64
+             * @description In minor units of the product's currency, added to the price of one unit of the product. Default: 0.
+             * @example 150
+             */
+            priceMinor?: number;
+            /** @description In minor units of other currencies. */
+            prices?: {
+                [key: string]: number;
+            };
+            /** @description By BCP 47 locale, as the product's. */
+            translations?: {
+                [key: string]: components["schemas"]["OptionTextRequest"];
+            };
+        };
+        ProductResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Product"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description ProductSales is the sales of one product in one currency. */
         ProductSales: {
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
             currency: string;
             /**
              * Format: int64
              * @description after discounts
              */
             netMinor: number;
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
             productId: string;
-            /** @description the product's own, as it is now */
+            /**
+             * @description the current name in the store's default view
+             * @example Pizza Margherita
+             */
             productName: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The number of units.
+             */
             quantity: number;
         };
-        /** @description ProductText is what a product is called in one locale. */
+        ProductSalesListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["ProductSales"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description ProductSort is the order of a list of products.
+         * @enum {string}
+         */
+        ProductSort: "newest" | "position";
+        /** @description ProductText is the name and the description of a product in one locale. */
         ProductText: {
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
             description: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
         };
         ProductTextPatchRequest: {
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
             description?: null | string;
-            /** @description Needed for a locale that has no texts yet. */
+            /**
+             * @description Required for a locale that has no texts yet.
+             * @example Pizza Margherita
+             */
             name?: string;
         };
         ProductTextRequest: {
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
             description?: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
         };
-        /** @description ReceivedAnswer is what the receiver answered. */
+        /** @description ProductUpdated is the data of product.updated. */
+        ProductUpdated: {
+            /**
+             * @description The category on the menu.
+             * @example pizza
+             */
+            category: string;
+            /** @description names of the changed members; "deletedAt" after deletion */
+            changedFields: string[];
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: date-time
+             * @description The time of deletion. Absent while the product exists.
+             */
+            deletedAt?: string;
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
+            description: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description HTTPS address of a picture.
+             * @example https://cdn.example.com/margherita.jpg
+             */
+            imageUrl?: string;
+            /** @description Whether it can be ordered. Staff sets it. */
+            isAvailable: boolean;
+            /**
+             * @description Values of the client.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description The groups of options, in their order on the menu. */
+            optionGroups: components["schemas"]["OptionGroup"][];
+            /** @description available, in stock and not sold out */
+            orderable: boolean;
+            /**
+             * Format: int64
+             * @description place on the menu, within the category
+             */
+            position: number;
+            /**
+             * Format: int64
+             * @description The price in minor units of the currency.
+             */
+            priceMinor: number;
+            /** @description minor units */
+            prices: {
+                [key: string]: number;
+            };
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
+            sku?: string;
+            /**
+             * Format: date-time
+             * @description not orderable before this time
+             */
+            soldOutUntil?: string;
+            /** @description absent if stock is not counted */
+            stockQuantity?: number;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /** @description parts per million; absent = store's rate */
+            taxRatePpm?: number;
+            /** @description by BCP 47 locale */
+            translations: {
+                [key: string]: components["schemas"]["ProductText"];
+            };
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description also increases with each change of stock
+             */
+            version: number;
+        };
+        /** @description A product changed or was deleted (deletedAt in changedFields). The data is the product with changedFields. */
+        ProductUpdatedEvent: {
+            data: components["schemas"]["ProductUpdated"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "product.updated";
+        };
+        /**
+         * @description Provider configures the verification of a provider's ID tokens. Issuer and JWKSURL default to the provider's own.
+         * @enum {string}
+         */
+        Provider: "google" | "apple" | "facebook";
+        /**
+         * @description Realm is an isolated area of authentication. A credential of one realm is invalid in all others.
+         * @enum {string}
+         */
+        Realm: "tenant" | "customer" | "platform-admin" | "api-key";
+        /** @description ReceivedAnswer is the receiver's response to an attempt. */
         ReceivedAnswer: {
-            /** @description at most its first 16 KiB; null once it is no longer kept */
+            /**
+             * @description the first 16 KiB at most; null after it was erased
+             * @example ok
+             */
             body: null | string;
-            /** @enum {string} */
-            bodyEncoding: "utf-8" | "base64";
-            /** @description none once they are no longer kept */
+            /** @description How the body is encoded. */
+            bodyEncoding: components["schemas"]["BodyEncoding"];
+            /**
+             * @description empty after they were erased
+             * @example {
+             *       "Content-Type": [
+             *         "text/plain"
+             *       ]
+             *     }
+             */
             headers: {
                 [key: string]: string[];
             };
+            /**
+             * @description The HTTP status.
+             * @example 200
+             */
             statusCode: number;
         };
         RecordPaymentRequest: {
             /**
              * Format: int64
-             * @description In minor units. It may be less or more than what is left to pay.
+             * @description In minor units. It may differ from the open amount of the order.
              * @example 2150
              */
             amountMinor: number;
-            /** @example 4242 */
+            /**
+             * @description The last four digits of the card.
+             * @example 4242
+             */
             cardLast4?: string;
             /**
-             * @description The order's.
+             * @description The currency of the order.
              * @example EUR
              */
             currency: string;
             /**
-             * @description The provider's, for FAILED, and only then.
+             * @description The provider's code. Required for FAILED, not allowed otherwise.
              * @example card_declined
              */
             errorCode?: string;
-            /** @example card */
+            /**
+             * @description The payment method, as the provider names it.
+             * @example card
+             */
             paymentMethod: string;
             /**
-             * @description In any case; kept in upper case.
+             * @description In any case; stored in upper case.
              * @example STRIPE
              */
             provider: string;
+            /** @description FAILED payments do not count toward the order. */
+            status: components["schemas"]["PaymentResult"];
             /**
-             * @description What FAILED counts nothing.
-             * @enum {string}
-             */
-            status: "SUCCEEDED" | "FAILED";
-            /**
-             * @description The provider's. It is recorded once: the same payment again is answered with the first, another one refused.
-             * @example pi_3MtwBwLkdIwHu7ix28a3tqPa
+             * @description The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
+             * @example pi_3MtwBwLkdIwHu7ix
              */
             transactionId: string;
         };
+        RecoveryCodes: {
+            /** @description Each can be used once instead of a code. They are shown once. */
+            recoveryCodes: string[];
+        };
+        RecoveryCodesResponse: {
+            /** @description The result. */
+            data: components["schemas"]["RecoveryCodes"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         Refresh: {
-            /** @description a JWT, for the Authorization header */
+            /**
+             * @description a JWT, for the Authorization header
+             * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
+             */
             accessToken: string;
         };
-        /** @description Refund is money of a payment that a provider gave back. */
+        RefreshResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Refresh"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description Refund is a refund of a payment, as reported by the payment provider. */
         Refund: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The amount in minor units of the currency.
+             */
             amountMinor: number;
-            /** @description YYYY-MM-DD in the store's zone: the day in whose books it counts */
+            /**
+             * @description business day on which the refund counts, YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
             businessDate: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
-            /** @description the payment's */
+            /**
+             * @description currency of the payment
+             * @example EUR
+             */
             currency: string;
+            /**
+             * @description Id of the refund.
+             * @example ref_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /**
+             * @description Id of the payment.
+             * @example pay_019ced814dfa7d91a4e5f60718293a4b
+             */
             paymentId: string;
+            /**
+             * @description The id of the refund at the provider.
+             * @example re_3MtwBwLkdIwHu7ix
+             */
             providerRefundId: string;
+            /**
+             * @description The reason.
+             * @example The dessert was missing.
+             */
             reason: string;
         };
         RefundPaymentRequest: {
             /**
              * Format: int64
-             * @description In minor units of the payment's currency: at most what is left of the payment.
+             * @description In minor units of the payment's currency. At most the refundable amount of the payment.
              * @example 950
              */
             amountMinor: number;
             /**
-             * @description It is recorded once for a payment: the same refund again is answered with the first, another one refused.
-             * @example re_3MtwBwLkdIwHu7ix0fc0a6Nn
+             * @description The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
+             * @example re_3MtwBwLk
              */
             providerRefundId: string;
-            /** @example The pizza was cold. */
+            /**
+             * @description The reason.
+             * @example The pizza was cold.
+             */
             reason: string;
         };
+        RefundResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Refund"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description RefundType tells whether a refund leaves a refundable amount (PARTIAL) or not (FULL).
+         * @enum {string}
+         */
+        RefundType: "FULL" | "PARTIAL";
         RegisterCustomerRequest: {
             /**
              * Format: email
+             * @description Email address.
              * @example ada@example.com
              */
             email: string;
-            /** @example Ada */
+            /**
+             * @description First name.
+             * @example Ada
+             */
             firstName: string;
-            /** @example Lovelace */
+            /**
+             * @description Last name.
+             * @example Lovelace
+             */
             lastName: string;
             /**
              * Format: password
-             * @description 8 to 1024 bytes, taken as they are. Passwords that everybody tries first are refused.
-             * @example correct horse battery staple
+             * @description At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or of names, are refused.
+             * @example correct horse
              */
             password: string;
-            /** @example +4915112345678 */
+            /**
+             * @description Phone number in E.164.
+             * @example +4915112345678
+             */
             phone?: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
         };
+        /** @description ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay has replayed counts there. */
+        ReplayOutcomes: {
+            /**
+             * Format: int64
+             * @description the webhook was deleted, or an operator cancelled the delivery
+             */
+            cancelled: number;
+            /**
+             * Format: int64
+             * @description dead letters again, for example because the webhook is switched off
+             */
+            deadLetters: number;
+            /**
+             * Format: int64
+             * @description Whether the receiver accepted the event.
+             */
+            delivered: number;
+            /**
+             * Format: int64
+             * @description the first attempt failed, and a retry is scheduled
+             */
+            retrying: number;
+        };
+        /**
+         * @description ReplayStatus is the status of a bulk replay.
+         * @enum {string}
+         */
+        ReplayStatus: "dry_run" | "running" | "completed" | "cancelled";
         ReplayStoreRequest: {
-            /** @description Count and do nothing. */
+            /** @description Count the deliveries without replaying them. */
             dryRun?: boolean;
-            /** @enum {string} */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description The type of the event. */
+            eventType?: components["schemas"]["EventType"];
             /**
              * Format: date-time
-             * @description Deliveries made at that time or later.
+             * @description Only deliveries created at or after this time.
              */
             from: string;
-            /** @description And why: exactly that reason, as a delivery has it. */
+            /**
+             * @description Only deliveries with exactly this reason.
+             * @example The dessert was missing.
+             */
             reason?: string;
             /**
-             * @description How they have ended.
+             * @description Only deliveries with this status.
              * @default dead_letter
-             * @enum {string}
              */
-            status: "dead_letter" | "delivered" | "cancelled";
+            status: components["schemas"]["EndedStatus"];
             /**
              * Format: date-time
-             * @description And before that time; if not given, now.
+             * @description Only deliveries created before this time. Default: now.
              */
             to?: string;
-            /** @description If not given, of all webhooks of the store. */
+            /**
+             * @description Default: all webhooks of the store.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             webhookId?: string;
         };
         ReplayWebhookRequest: {
-            /** @description Count and do nothing. */
+            /** @description Count the deliveries without replaying them. */
             dryRun?: boolean;
-            /** @enum {string} */
-            eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+            /** @description The type of the event. */
+            eventType?: components["schemas"]["EventType"];
             /**
              * Format: date-time
-             * @description Deliveries made at that time or later.
+             * @description Only deliveries created at or after this time.
              */
             from: string;
-            /** @description And why: exactly that reason, as a delivery has it. */
+            /**
+             * @description Only deliveries with exactly this reason. Not allowed for missed.
+             * @example The dessert was missing.
+             */
             reason?: string;
             /**
-             * @description How they have ended.
+             * @description Only deliveries with this status. missed: events of the period that match the webhook's current events and have no delivery to it, for example because the webhook did not exist. The period then applies to the events.
              * @default dead_letter
-             * @enum {string}
              */
-            status: "dead_letter" | "delivered" | "cancelled";
+            status: components["schemas"]["ReplayedStatus"];
             /**
              * Format: date-time
-             * @description And before that time; if not given, now.
+             * @description Only deliveries created before this time. Default: now.
              */
             to?: string;
         };
+        /**
+         * @description ReplayedStatus is the status of the deliveries that a bulk replay selects.
+         * @enum {string}
+         */
+        ReplayedStatus: "dead_letter" | "delivered" | "cancelled" | "missed";
+        RequestCustomerResetRequest: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+        };
+        RequestResetRequest: {
+            /**
+             * @description Email address.
+             * @example owner@example.com
+             */
+            email: string;
+        };
         Reservation: {
-            /** @description what the caller can make of it next */
-            allowedTransitions: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
-            /** @description of a cancelled one; "" = none was given */
+            /** @description The statuses to which the caller can change it. */
+            allowedTransitions: components["schemas"]["ReservationStatus"][];
+            /**
+             * @description only for a cancelled reservation; empty if no reason was given
+             * @example The kitchen had to close.
+             */
             cancellationReason?: string;
-            /** Format: date-time */
-            confirmedAt?: string;
-            /** @description once it was confirmed */
-            confirmedBy?: components["schemas"]["ReservationActor"];
-            /** Format: date-time */
-            createdAt: string;
-            customer: components["schemas"]["ReservationCustomer"];
             /**
              * Format: date-time
-             * @description not included
+             * @description The time of the confirmation.
+             */
+            confirmedAt?: string;
+            /** @description absent until the reservation is confirmed */
+            confirmedBy?: components["schemas"]["ReservationActor"];
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /** @description The customer. */
+            customer: components["schemas"]["ReservationCustomer"];
+            /** @description The duration in minutes. */
+            durationMinutes: number;
+            /**
+             * Format: date-time
+             * @description exclusive
              */
             endAt: string;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /**
+             * @description Id of the reservation.
+             * @example res_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /**
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description Notes to the staff.
+             * @example A high chair, please.
+             */
             notes: string;
+            /** @description The number of guests. */
             partySize: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The beginning.
+             */
             startAt: string;
-            /** @enum {string} */
-            status: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+            /** @description The status. */
+            status: components["schemas"]["ReservationStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
-            /** @description IANA name of the store's */
+            /**
+             * @description empty until a table is assigned
+             * @example Terrace 4
+             */
+            tableLabel: string;
+            /**
+             * @description IANA name of the store's time zone
+             * @example Europe/Berlin
+             */
             timezone: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
             updatedAt: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
             version: number;
         };
-        /** @description ReservationActor is who confirmed a reservation. */
+        /** @description ReservationActor is the user or API key that confirmed a reservation. */
         ReservationActor: {
-            /** @description of the user or the API key */
+            /**
+             * @description of the user or the API key
+             * @example 019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
-            realm: string;
+            /** @description The realm of the caller. */
+            realm: components["schemas"]["Realm"];
         };
-        /** @description ReservationCustomer is who comes, as given at the time. */
+        /** @description A reservation was cancelled. The data is the reservation with cancellationReason, which can be empty. */
+        ReservationCancelledEvent: {
+            data: components["schemas"]["ReservationData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "reservation.cancelled";
+        };
+        /** @description A reservation was confirmed. The data is the reservation with confirmedBy and confirmedAt. */
+        ReservationConfirmedEvent: {
+            data: components["schemas"]["ReservationData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "reservation.confirmed";
+        };
+        /** @description A reservation was created. The data is the reservation. */
+        ReservationCreatedEvent: {
+            data: components["schemas"]["ReservationData"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "reservation.created";
+        };
+        /** @description ReservationCustomer is a snapshot of the guest, taken when the reservation is made. */
         ReservationCustomer: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
             email: string;
-            /** @description null for whoever is no customer of the store */
+            /**
+             * @description null if the guest is not a customer of the store
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: null | string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
+            /**
+             * @description Phone number in E.164.
+             * @example +4915112345678
+             */
             phone: string;
         };
-        RotateSecretRequest: {
-            /** @description For how long webhook-signature carries a signature with the old secret as well; by default not at all. */
-            overlapSeconds?: number;
+        /** @description Reservation is a table reservation as seen by clients and subscribers. */
+        ReservationData: {
             /**
-             * Format: password
-             * @description Keys X-Webhook-Signature from now on. The secret that the webhook has already changes nothing.
-             * @example another secret of 32 characters or more
+             * @description only for a cancelled reservation; empty if no reason was given
+             * @example The kitchen had to close.
              */
-            secret: string;
-        };
-        /** @description Sales is what a store sold in one currency. Orders that were cancelled count as such and nowhere else. Amounts are in minor units. */
-        Sales: {
+            cancellationReason?: string;
             /**
-             * Format: int64
-             * @description net by orders, rounded half up; 0 without orders
+             * Format: date-time
+             * @description The time of the confirmation.
              */
-            averageOrderMinor: number;
-            /** Format: int64 */
-            cancelledOrders: number;
-            currency: string;
-            /** Format: int64 */
-            deliveryFeeMinor: number;
-            /** Format: int64 */
-            discountMinor: number;
+            confirmedAt?: string;
+            /** @description absent until the reservation is confirmed */
+            confirmedBy?: components["schemas"]["ReservationActor"];
             /**
-             * Format: int64
-             * @description of all items, before discounts
+             * Format: date-time
+             * @description The time of creation.
              */
-            grossMinor: number;
-            /** Format: int64 */
-            itemsSold: number;
+            createdAt: string;
+            /** @description The customer. */
+            customer: components["schemas"]["ReservationCustomer"];
+            /** @description The duration in minutes. */
+            durationMinutes: number;
             /**
-             * Format: int64
-             * @description gross less discount
+             * Format: date-time
+             * @description exclusive
              */
-            netMinor: number;
+            endAt: string;
             /**
-             * Format: int64
-             * @description without those that were cancelled
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
              */
-            orders: number;
+            externalId?: string;
             /**
-             * Format: int64
-             * @description on the day of the refund, whenever the order was
+             * @description Id of the reservation.
+             * @example res_019ced814dfa7d91a4e5f60718293a4b
              */
-            refundedMinor: number;
-            /** Format: int64 */
-            taxMinor: number;
-        };
-        /** @description SalesBucket is the sales of one bucket of time. */
-        SalesBucket: {
+            id: string;
             /**
-             * Format: int64
-             * @description net by orders, rounded half up; 0 without orders
+             * @description Customers do not see it.
+             * @example {
+             *       "terminal": "2"
+             *     }
              */
-            averageOrderMinor: number;
-            /** @description the first day, YYYY-MM-DD; of an hour its start, in the store's zone with its offset */
-            bucket: string;
-            /** Format: int64 */
-            cancelledOrders: number;
-            currency: string;
-            /** Format: int64 */
-            deliveryFeeMinor: number;
-            /** Format: int64 */
-            discountMinor: number;
-            /**
-             * Format: int64
-             * @description of all items, before discounts
-             */
-            grossMinor: number;
-            /** Format: int64 */
-            itemsSold: number;
-            /**
-             * Format: int64
-             * @description gross less discount
-             */
-            netMinor: number;
-            /**
-             * Format: int64
-             * @description without those that were cancelled
-             */
-            orders: number;
-            /**
-             * Format: int64
-             * @description on the day of the refund, whenever the order was
-             */
-            refundedMinor: number;
-            /** Format: int64 */
-            taxMinor: number;
-        };
-        /** @description SeatsOfDay is how many of a store's seats are taken over a day. */
-        SeatsOfDay: {
-            /** @description YYYY-MM-DD in the store's zone */
-            date: string;
-            /** @description the most that are taken at once */
-            peak: number;
-            seats: number;
-            /** @description the first is at the day's beginning, then each change */
-            taken: components["schemas"]["SeatsTaken"][];
-            /** @description IANA name of the store's */
-            timezone: string;
-        };
-        /** @description SeatsTaken is how many seats are taken from a time on, until the next. */
-        SeatsTaken: {
-            /** Format: date-time */
-            from: string;
-            seats: number;
-        };
-        /** @description SentRequest is what was sent. */
-        SentRequest: {
-            /** @description null once it is no longer kept */
-            body: null | string;
-            headers: {
-                [key: string]: string[];
+            metadata?: {
+                [key: string]: string;
             };
-            method: string;
-            url: string;
-        };
-        /** @description Settings is what a store decides about itself. What was stamped or priced before a change stays as it was. */
-        Settings: {
-            /** @description how long before its start a reservation must be made */
-            bookingLeadMinutes: number;
-            /** @description how many days before its start a reservation can be made */
-            bookingMaxDays: number;
-            /** @description 0 to 23; what happens before this hour counts to the day before */
-            businessDayCutoffHour: number;
-            /** @description in minor units, by currency; none where there is none */
-            deliveryFees: {
-                [key: string]: number;
-            };
-            /** @description how long a reservation lasts that does not say it */
-            reservationMinutes: number;
-            /** @description how many guests can be reserved for at once */
-            seats: number;
-            /** @description the fee is taxed at taxRatePpm */
-            taxDeliveryFee: boolean;
-            /** @description prices contain the tax */
-            taxIncluded: boolean;
             /**
-             * Format: int64
-             * @description parts per million, for products without a rate of their own
+             * @description Notes to the staff.
+             * @example A high chair, please.
              */
-            taxRatePpm: number;
-            /** @description IANA name */
-            timezone: string;
-            /** Format: int64 */
-            version: number;
-        };
-        SocialLoginRequest: {
-            /** @description The nonce for which the token was asked; if given, the token must have it. */
-            nonce?: string;
-            /** @enum {string} */
-            provider: "google" | "apple" | "facebook";
+            notes: string;
+            /** @description The number of guests. */
+            partySize: number;
+            /**
+             * Format: date-time
+             * @description The beginning.
+             */
+            startAt: string;
+            /** @description The status. */
+            status: components["schemas"]["ReservationStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
             /**
+             * @description empty until a table is assigned
+             * @example Terrace 4
+             */
+            tableLabel: string;
+            /**
+             * @description IANA name of the store's time zone
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        ReservationListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Reservation"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        ReservationResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Reservation"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description ReservationStatus is the status of a reservation.
+         * @enum {string}
+         */
+        ReservationStatus: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
+        ResetPasswordRequest: {
+            /**
              * Format: password
-             * @description The ID token that the provider gave out.
+             * @description At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or of names, are refused.
+             * @example correct horse
+             */
+            password: string;
+            /**
+             * Format: password
+             * @description The token of the link.
              */
             token: string;
         };
-        /** @description StatsBucket is one hour or one day (UTC), as far as the span covers it. */
+        /**
+         * @description Role is the role of a tenant user in one store.
+         * @enum {string}
+         */
+        Role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+        RotateSecretRequest: {
+            /** @description The number of seconds for which webhook-signature also has a signature with the previous secret. Default: 0. */
+            overlapSeconds?: number;
+            /**
+             * Format: password
+             * @description The new key of X-Webhook-Signature. The current secret changes nothing.
+             */
+            secret: string;
+        };
+        /** @description Sales is the sales of a store in one currency. Cancelled orders count in cancelledOrders only. Amounts are in minor units. */
+        Sales: {
+            /**
+             * Format: int64
+             * @description netMinor / orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /**
+             * Format: int64
+             * @description The number of cancelled orders.
+             */
+            cancelledOrders: number;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description sum of all items before discounts
+             */
+            grossMinor: number;
+            /**
+             * Format: int64
+             * @description The number of sold units.
+             */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description grossMinor − discountMinor
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without cancelled orders
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description counted on the day of the refund
+             */
+            refundedMinor: number;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+        };
+        /** @description SalesBucket is the sales of one bucket (hour, day, week or month) in one currency. */
+        SalesBucket: {
+            /**
+             * Format: int64
+             * @description netMinor / orders, rounded half up; 0 without orders
+             */
+            averageOrderMinor: number;
+            /**
+             * @description first day of the bucket, YYYY-MM-DD; for an hour its start in the store's time zone, with offset
+             * @example 2026-03-14
+             */
+            bucket: string;
+            /**
+             * Format: int64
+             * @description The number of cancelled orders.
+             */
+            cancelledOrders: number;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: int64
+             * @description sum of all items before discounts
+             */
+            grossMinor: number;
+            /**
+             * Format: int64
+             * @description The number of sold units.
+             */
+            itemsSold: number;
+            /**
+             * Format: int64
+             * @description grossMinor − discountMinor
+             */
+            netMinor: number;
+            /**
+             * Format: int64
+             * @description without cancelled orders
+             */
+            orders: number;
+            /**
+             * Format: int64
+             * @description counted on the day of the refund
+             */
+            refundedMinor: number;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+        };
+        SalesBucketListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["SalesBucket"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["PeriodMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        SalesListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Sales"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["PeriodMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description Scope is a permission that can be granted to an API key.
+         * @enum {string}
+         */
+        Scope: "read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage";
+        /** @description SeatsOfDay is the occupancy of a store's seats over one day. */
+        SeatsOfDay: {
+            /**
+             * @description YYYY-MM-DD in the store's time zone
+             * @example 2026-03-14
+             */
+            date: string;
+            /** @description maximum number of seats taken at the same time */
+            peak: number;
+            /** @description The number of seats. */
+            seats: number;
+            /** @description the first entry is the start of the day; the others are changes */
+            taken: components["schemas"]["SeatsTaken"][];
+            /**
+             * @description IANA name of the store's time zone
+             * @example Europe/Berlin
+             */
+            timezone: string;
+        };
+        SeatsOfDayResponse: {
+            /** @description The result. */
+            data: components["schemas"]["SeatsOfDay"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description SeatsTaken is the number of seats that are taken from a time until the next entry. */
+        SeatsTaken: {
+            /**
+             * Format: date-time
+             * @description The beginning.
+             */
+            from: string;
+            /** @description The number of seats. */
+            seats: number;
+        };
+        /** @description SentRequest is the request of an attempt. */
+        SentRequest: {
+            /**
+             * @description null after it was erased
+             * @example ok
+             */
+            body: null | string;
+            /**
+             * @description The headers.
+             * @example {
+             *       "Content-Type": [
+             *         "application/json"
+             *       ]
+             *     }
+             */
+            headers: {
+                [key: string]: string[];
+            };
+            /**
+             * @description The HTTP method.
+             * @example POST
+             */
+            method: string;
+            /**
+             * @description The HTTPS address.
+             * @example https://example.com/hook
+             */
+            url: string;
+        };
+        SetUpOTP: {
+            /**
+             * @description for a QR code; contains the secret
+             * @example otpauth://totp/Comanda:ada@example.com?secret=JBSWY3DP
+             */
+            otpauthUrl: string;
+            /**
+             * @description base32, for manual entry
+             * @example JBSWY3DPEHPK3PXP
+             */
+            secret: string;
+        };
+        SetUpOTPResponse: {
+            /** @description The result. */
+            data: components["schemas"]["SetUpOTP"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description Settings is the configuration of a store. A change does not affect dates and prices that were recorded before it. */
+        Settings: {
+            /** @description When to remind of and to cancel orders that nobody confirms. */
+            acceptance: components["schemas"]["Acceptance"];
+            /** @description minimum time from booking to start */
+            bookingLeadMinutes: number;
+            /** @description maximum number of days from booking to start */
+            bookingMaxDays: number;
+            /** @description hour at which a business day begins, 0 to 23; orders before this hour count toward the previous business day */
+            businessDayCutoffHour: number;
+            /** @description days without opening hours */
+            closures: components["schemas"]["Closure"][];
+            /** @description minor units by currency; currencies that are not listed have no delivery fee */
+            deliveryFees: {
+                [key: string]: number;
+            };
+            /** @description weekly hours by fulfillment type; a type without spans is always open */
+            openingHours: null | components["schemas"]["OpeningHours"];
+            /** @description minimum time from order to requestedFor */
+            orderLeadMinutes: number;
+            /** @description maximum number of days from order to requestedFor */
+            orderMaxDays: number;
+            /** @description from an order to its promised time */
+            prepMinutes: {
+                [key: string]: number;
+            };
+            /** @description members need one-time passwords */
+            requireOtp: boolean;
+            /** @description default duration of a reservation */
+            reservationMinutes: number;
+            /** @description maximum number of simultaneous guests */
+            seats: number;
+            /** @description the delivery fee is taxed at taxRatePpm */
+            taxDeliveryFee: boolean;
+            /** @description prices include tax */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description default for products without a tax rate; parts per million
+             */
+            taxRatePpm: number;
+            /**
+             * @description IANA name
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        SettingsResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Settings"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        SocialLoginRequest: {
+            /** @description The nonce of the request for the token. Required if the token has one, and the token must have the same. */
+            nonce?: string;
+            /** @description The provider. */
+            provider: components["schemas"]["Provider"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: password
+             * @description The ID token that the provider issued.
+             */
+            token: string;
+        };
+        SpanRequest: {
+            /**
+             * @description The beginning.
+             * @example 11:30
+             */
+            from: string;
+            /**
+             * @description 24:00 is the end of the day. A time that is not after from is on the next day.
+             * @example 22:00
+             */
+            to: string;
+        };
+        /** @description StatsBucket is one hour or day in UTC, cut to the requested period. */
         StatsBucket: {
-            /** @description of these, the last of their schedules */
+            /** @description failed attempts that were the last of their schedule */
             deadLetter: number;
+            /** @description Whether the receiver accepted the event. */
             delivered: number;
-            /** @description all that were not delivered */
+            /** @description attempts that were not delivered */
             failed: number;
+            /** @description The median of the response times in milliseconds. */
             p50Ms: null | number;
+            /** @description The 99th percentile of the response times in milliseconds. */
             p99Ms: null | number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The beginning of the bucket.
+             */
             start: string;
         };
-        /** @description StatsCounts counts attempts by their outcome. The response times are those of which half, and 99 of 100, were no longer; null when there was no attempt. */
+        /** @description StatsCounts counts attempts by outcome. p50Ms and p99Ms are percentiles of the response time; they are null if there was no attempt. */
         StatsCounts: {
-            /** @description of these, the last of their schedules */
+            /** @description failed attempts that were the last of their schedule */
             deadLetter: number;
+            /** @description Whether the receiver accepted the event. */
             delivered: number;
-            /** @description all that were not delivered */
+            /** @description attempts that were not delivered */
             failed: number;
+            /** @description The median of the response times in milliseconds. */
             p50Ms: null | number;
+            /** @description The 99th percentile of the response times in milliseconds. */
             p99Ms: null | number;
         };
-        /** @description StoreContext is the active store of a session. */
-        StoreContext: {
+        /** @description Store is the active store of a principal. */
+        Store: {
+            /** @description local hour at which a business day begins */
+            businessDayCutoffHour: number;
+            /**
+             * @description ISO 3166-1 alpha-2
+             * @example DE
+             */
             countryCode: string;
-            currency: string;
-            locale: string;
-            /** @enum {string} */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+            /** @description by fulfillment type; a type without opening hours is always open */
+            hours: {
+                [key: string]: components["schemas"]["OpenState"];
+            };
+            /** @description test for a sandbox */
+            mode: components["schemas"]["KeyMode"];
+            /**
+             * Format: date-time
+             * @description null if open now, or unknown within 366 days
+             */
+            nextOpenAt: string | null;
+            /** @description for at least one fulfillment type */
+            openNow: boolean;
+            /**
+             * Format: date-time
+             * @description null unless ordering is paused
+             */
+            orderingPausedUntil: string | null;
+            /** @description of the user; absent for API keys */
+            role?: components["schemas"]["Role"];
+            /**
+             * @description the live store of a sandbox; null for a live store
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            sandboxOf: string | null;
+            /** @description of the API key; absent for users */
+            scopes?: components["schemas"]["Scope"][];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
             storeName: string;
-            /** @description IANA name */
-            timezone: string;
-            websiteId: string;
-        };
-        /** @description StoreEntry is a store in which a user works, as login returns it. */
-        StoreEntry: {
-            /** @description ISO 3166-1 alpha-2 */
-            countryCode: string;
-            /** @enum {string} */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
-            storeId: string;
-            storeName: string;
+            /** @description The views of the store. */
             storeViews: components["schemas"]["StoreView"][];
+            /**
+             * @description IANA name
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * @description The domain of the website.
+             * @example trattoria.example
+             */
             websiteDomain: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
             websiteId: string;
+            /**
+             * @description The name of the website.
+             * @example Trattoria
+             */
             websiteName: string;
         };
-        /** @description StoreView is a language and a currency in which a store shows itself. */
-        StoreView: {
-            /** @description language_country, "en_us" */
-            code: string;
+        /** @description StoreContext is the active store of a session, with its default view or the view that the session selected. */
+        StoreContext: {
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
+            countryCode: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
             currency: string;
+            /**
+             * @description BCP 47 tag of the language.
+             * @example de-DE
+             */
+            locale: string;
+            /** @description The role in the store. */
+            role: components["schemas"]["Role"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
+            storeName: string;
+            /**
+             * @description IANA name
+             * @example Europe/Berlin
+             */
+            timezone: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
+            websiteId: string;
+        };
+        /** @description StoreEntry is a store of which a user is a member, as returned at login. */
+        StoreEntry: {
+            /**
+             * @description ISO 3166-1 alpha-2
+             * @example DE
+             */
+            countryCode: string;
+            /** @description The role in the store. */
+            role: components["schemas"]["Role"];
+            /**
+             * @description the live store of a sandbox; null for a live store
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            sandboxOf: string | null;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
+            storeName: string;
+            /** @description The views of the store. */
+            storeViews: components["schemas"]["StoreView"][];
+            /**
+             * @description The domain of the website.
+             * @example trattoria.example
+             */
+            websiteDomain: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
+            websiteId: string;
+            /**
+             * @description The name of the website.
+             * @example Trattoria
+             */
+            websiteName: string;
+        };
+        StoreEntryListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["StoreEntry"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["TotalMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        StoreResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Store"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description StoreView is a combination of a locale and a currency in which a store offers its products. */
+        StoreView: {
+            /**
+             * @description language_country, for example "en_us"
+             * @example NOT_FOUND
+             */
+            code: string;
+            /**
+             * @description ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /** @description Whether it is the default. */
             isDefault: boolean;
-            /** @description BCP 47 */
+            /**
+             * @description BCP 47 tag
+             * @example de-DE
+             */
             locale: string;
         };
+        StoreViewRequest: {
+            /**
+             * @description Language and country. Unique in the store.
+             * @example de_de
+             */
+            code: string;
+            /**
+             * @description An ISO 4217 code.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The view of callers and orders that name none. The previous default view stays as an ordinary view. */
+            isDefault?: boolean;
+            /**
+             * @description A BCP 47 tag of language, script and region.
+             * @example de-DE
+             */
+            locale: string;
+        };
+        StoreViewResponse: {
+            /** @description The result. */
+            data: components["schemas"]["StoreView"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /**
+         * @description The type of an event that a webhook can select.
+         * @example order.created
+         * @enum {string}
+         */
+        SubscribableEventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
         SwitchStore: {
-            /** @description a JWT for the store */
+            /**
+             * @description a JWT for the store
+             * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
+             */
             accessToken: string;
+            /** @description The store. */
             store: components["schemas"]["SwitchedStore"];
         };
         SwitchStoreRequest: {
-            /** @description A store of the same website to which the user belongs. */
+            /**
+             * @description A store of the same website in which the user is a member.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
-            /** @description The view to work in. By default the store's default view. */
+            /**
+             * @description The store view to work in. Default: the store's default view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeViewId?: string;
         };
+        SwitchStoreResponse: {
+            /** @description The result. */
+            data: components["schemas"]["SwitchStore"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         SwitchedStore: {
-            /** @enum {string} */
-            role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
+            /** @description The role in the store. */
+            role: components["schemas"]["Role"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
             storeId: string;
+            /**
+             * @description The name of the store.
+             * @example Trattoria Mitte
+             */
             storeName: string;
         };
+        /** @description Tax is the tax of all parts of an order with one rate. */
+        Tax: {
+            /**
+             * Format: int64
+             * @description net amount: after discounts, without the tax
+             */
+            baseMinor: number;
+            /**
+             * Format: int64
+             * @description parts per million
+             */
+            ratePpm: number;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+        };
+        /** @description TestPing is the data of test.ping. */
+        TestPing: {
+            /**
+             * @description A sentence for people.
+             * @example must be at least 1
+             */
+            message: string;
+            /**
+             * @description Id of the webhook.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
+            webhookId: string;
+        };
+        /** @description A test of the webhook. It is sent once, to this webhook only, and cannot be selected. */
+        TestPingEvent: {
+            data: components["schemas"]["TestPing"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "test.ping";
+        };
         TotalMeta: {
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
             requestId: string;
+            /** @description The number of all rows. */
             total: number;
         };
-        /** @description User is somebody of the tenant realm or of the platform. */
+        /** @description User is a user of the tenant realm or a platform administrator. */
         User: {
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
             email: string;
+            /**
+             * @description Id of the user.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
             name: string;
-            /** @description null for ordinary tenant users */
+            /**
+             * @description null for ordinary tenant users
+             * @example PLATFORM_ADMIN
+             */
             platformRole: null | string;
         };
-        /** @description Subscription is a receiver of a store's events. Its secret is never part of it. */
+        /** @description Subscription is a webhook: a URL to which events of a store are delivered. It never contains the secret. */
         Webhook: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
             createdAt: string;
-            events: ("order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping")[];
-            /** @description days with failed attempts since then that have ended; after too many it is deactivated */
+            /**
+             * @description A description.
+             * @example Tomato, mozzarella, basil
+             */
+            description: string;
+            /** @description The event types that the webhook receives. */
+            events: components["schemas"]["EventType"][];
+            /** @description days with failed attempts since failingSince; after too many of them, the webhook is deactivated */
             failingDays: number;
             /**
              * Format: date-time
-             * @description the first of them
+             * @description time of the first of these attempts
              */
             failingSince?: string;
             /**
              * Format: int64
-             * @description failed attempts in a row
+             * @description consecutive failed attempts
              */
             failureCount: number;
+            /** @description names of the further request headers, in alphabetical order */
+            headerNames: string[];
+            /**
+             * @description Id of the webhook.
+             * @example whk_019ced814dfa7d91a4e5f60718293a4b
+             */
             id: string;
+            /** @description Whether the webhook receives new events. */
             isActive: boolean;
             /**
              * Format: date-time
-             * @description the last attempt
+             * @description time of the last attempt
              */
             lastDeliveryAt: string | null;
             /**
              * Format: date-time
-             * @description Until then deliveries are signed with the secret before the present one as well.
+             * @description end of the overlap during which deliveries are also signed with the previous secret
              */
             previousSecretExpiresAt?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
             updatedAt: string;
+            /**
+             * @description The HTTPS address.
+             * @example https://example.com/hook
+             */
             url: string;
             /**
              * Format: int64
-             * @description counts its changes; for If-Match
+             * @description increases with every change; for If-Match
              */
             version: number;
         };
-        /** @description WebhookTestResult is what became of a test. */
+        WebhookListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Webhook"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["WebhooksMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        WebhookResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Webhook"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description WebhookTestResult is the result of a test. */
         WebhookTestResult: {
+            /** @description Whether the receiver accepted the event. */
             delivered: boolean;
-            /** @description why it was not delivered */
+            /**
+             * @description why the test was not delivered
+             * @example connection refused
+             */
             error?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
             eventId: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description The response time in milliseconds; null without a response.
+             */
             responseTimeMs: number;
-            /** @description 0 = no response */
+            /**
+             * @description 0 = no response
+             * @example 200
+             */
             statusCode: number;
         };
+        WebhookTestResultResponse: {
+            /** @description The result. */
+            data: components["schemas"]["WebhookTestResult"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
         WebhooksMeta: {
+            /**
+             * @description Id of the request.
+             * @example req_019ced814dfa7d91a4e5f60718293a4b
+             */
             requestId: string;
+            /** @description The number of all rows. */
             total: number;
-            /** @description how many failingDays it takes for a webhook to be deactivated */
+            /** @description the number of failingDays after which a webhook is deactivated */
             watchdogDays: number;
         };
-        /** @description Website is a tenant: stores under one name, with one plan. */
+        /** @description Website is a tenant: a group of stores with one name and one plan. */
         Website: {
-            /** Format: date-time */
-            createdAt: string;
-            domain: string;
-            id: string;
-            name: string;
-            /** @enum {string} */
-            plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
             /**
              * Format: date-time
-             * @description null unless suspended
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description The domain of the website.
+             * @example trattoria.example
+             */
+            domain: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description The plan. */
+            plan: components["schemas"]["Plan"];
+            /** @description OWNER, or PLATFORM: its OWNERs cannot change the plan */
+            planManagedBy: components["schemas"]["PlanManager"];
+            /** @description client ids for social logins, sorted */
+            social: components["schemas"]["ClientIDs"];
+            /**
+             * Format: date-time
+             * @description null if the website is not suspended
              */
             suspendedAt: string | null;
+        };
+        /** @description WebsiteDetails is a website as platform administrators see it. */
+        WebsiteDetails: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description The domain of the website.
+             * @example trattoria.example
+             */
+            domain: string;
+            /**
+             * @description Id of the website.
+             * @example web_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description pending ones of OWNERs, newest first */
+            invitations: components["schemas"]["Invitation"][];
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /** @description of live stores */
+            owners: components["schemas"]["WebsiteOwner"][];
+            /** @description The plan. */
+            plan: components["schemas"]["Plan"];
+            /** @description OWNER, or PLATFORM: its OWNERs cannot change the plan */
+            planManagedBy: components["schemas"]["PlanManager"];
+            /** @description The usage of the plan. */
+            planUsage: components["schemas"]["PlanUsage"];
+            /** @description client ids for social logins, sorted */
+            social: components["schemas"]["ClientIDs"];
+            /** @description oldest first, with sandboxes */
+            stores: components["schemas"]["Store"][];
+            /**
+             * Format: date-time
+             * @description null if the website is not suspended
+             */
+            suspendedAt: string | null;
+        };
+        WebsiteDetailsResponse: {
+            /** @description The result. */
+            data: components["schemas"]["WebsiteDetails"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        WebsiteListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Website"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["CursorMeta"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        /** @description WebsiteOwner is a user who is OWNER of stores of a website. */
+        WebsiteOwner: {
+            /** @description Whether the account cannot be used. */
+            disabled: boolean;
+            /**
+             * @description Email address.
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * @description Id of the user.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description The name.
+             * @example Pizza Margherita
+             */
+            name: string;
+            /**
+             * @description live stores of which the user is OWNER
+             * @example [
+             *       "sto_019ced814dfa7d91a4e5f60718293a4b"
+             *     ]
+             */
+            storeIds: string[];
+        };
+        WebsiteResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Website"];
+            /**
+             * @description always true
+             * @constant
+             */
+            success: true;
+        };
+        WeekHours: {
+            [key: string]: components["schemas"]["OpeningSpan"][];
+        };
+        WeekRequest: {
+            /** @description Spans on Friday. */
+            fri?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Monday. */
+            mon?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Saturday. */
+            sat?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Sunday. */
+            sun?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Thursday. */
+            thu?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Tuesday. */
+            tue?: null | components["schemas"]["SpanRequest"][];
+            /** @description Spans on Wednesday. */
+            wed?: null | components["schemas"]["SpanRequest"][];
         };
     };
     responses: {
         /** @description Bad Request */
-        400: {
+        BadRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "VALIDATION_FAILED",
+                 *         "details": [
+                 *           {
+                 *             "message": "must be at least 1",
+                 *             "path": "items[0].quantity"
+                 *           }
+                 *         ],
+                 *         "message": "the request is invalid; details lists the faults",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 400
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Conflict */
+        Conflict: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "ACCOUNT_LINK_REQUIRED",
+                 *         "message": "an account with this email exists: log in with its password",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 409
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Forbidden */
+        Forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "CROSS_ORIGIN",
+                 *         "message": "the request was sent by a page of another site",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 403
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Internal Server Error */
+        InternalServerError: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "INTERNAL",
+                 *         "message": "an internal error, which is logged with the request id",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 500
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Not Found */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "NOT_FOUND",
+                 *         "message": "the resource does not exist",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 404
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Request Entity Too Large */
+        RequestEntityTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "PAYLOAD_TOO_LARGE",
+                 *         "message": "the body has more than 1 MiB, or 8 MiB for POST /products/import",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 413
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Service Unavailable */
+        ServiceUnavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "UNAVAILABLE",
+                 *         "message": "a required service cannot be reached: repeat the request after Retry-After seconds",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 503
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["Failure"];
+            };
+        };
+        /** @description Too Many Requests */
+        TooManyRequests: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "RATE_LIMITED",
+                 *         "message": "too many requests: repeat the request after Retry-After seconds",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 429
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["Failure"];
             };
         };
         /** @description Unauthorized */
-        401: {
+        Unauthorized: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Forbidden */
-        403: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Not Found */
-        404: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Method Not Allowed */
-        405: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Conflict */
-        409: {
-            headers: {
-                "Retry-After": components["headers"]["Retry-After"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Request Entity Too Large */
-        413: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Unsupported Media Type */
-        415: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "API_KEY_REVOKED",
+                 *         "message": "the API key was revoked: create a new one",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 401
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["Failure"];
             };
         };
         /** @description Unprocessable Entity */
-        422: {
+        UnprocessableEntity: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "AMOUNT_TOO_LARGE",
+                 *         "message": "an amount exceeds 2^53-1",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 422
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["Failure"];
             };
         };
-        /** @description Too Many Requests */
-        429: {
-            headers: {
-                "Retry-After": components["headers"]["Retry-After"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Internal Server Error */
-        500: {
+        /** @description Unsupported Media Type */
+        UnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Failure"];
-            };
-        };
-        /** @description Service Unavailable */
-        503: {
-            headers: {
-                "Retry-After": components["headers"]["Retry-After"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": "UNSUPPORTED_MEDIA_TYPE",
+                 *         "message": "the body is not application/json in UTF-8, nor text/csv for POST /products/import",
+                 *         "requestId": "req_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "statusCode": 415
+                 *       },
+                 *       "success": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["Failure"];
             };
         };
@@ -3728,25 +10703,29 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description Whole seconds, where waiting helps. */
+        /** @description The state of that limit: r requests remain, and after t seconds all are available again. */
+        RateLimit: string;
+        /** @description The limit of the credential: q requests, of which all are available again after w seconds (draft-ietf-httpapi-ratelimit-headers-10). */
+        "RateLimit-Policy": string;
+        /** @description Whole seconds, if the request can be repeated. */
         "Retry-After": string;
         /** @description Bearer */
         "WWW-Authenticate": string;
-        /** @description Names this request in our log. */
+        /** @description Identifies this request in the log of the service. */
         "X-Request-Id": string;
     };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    customerCounts: {
+    countCustomers: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The first business day, in the store's zone. */
+                /** @description The first business day, in the store's time zone. */
                 from?: string;
-                /** @description The last business day, at most 366 in all. */
+                /** @description The last business day. A period has at most 366 days. */
                 to?: string;
             };
             header?: never;
@@ -3755,41 +10734,38 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["CustomerCounts"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["CustomerCountsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    productSales: {
+    listOptionSales: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The first business day, in the store's zone. */
+                /** @description The first business day, in the store's time zone. */
                 from?: string;
-                /** @description The last business day, at most 366 in all. */
+                /** @description The last business day. A period has at most 366 days. */
                 to?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -3798,125 +10774,39 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["ProductSales"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OptionSalesListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    salesPlot: {
+    listProductSales: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The first business day, in the store's zone. */
+                /** @description The first business day, in the store's time zone. */
                 from?: string;
-                /** @description The last business day, at most 366 in all. */
+                /** @description The last business day. A period has at most 366 days. */
                 to?: string;
-                /** @description Hours are those of the store's clock, weeks begin on Monday. */
-                granularity?: "hour" | "day" | "week" | "month";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["SalesBucket"][];
-                        meta: components["schemas"]["PeriodMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    salesSummary: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description The first business day, in the store's zone. */
-                from?: string;
-                /** @description The last business day, at most 366 in all. */
-                to?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Sales"][];
-                        meta: components["schemas"]["PeriodMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    apiKeys: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -3925,36 +10815,144 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["APIKey"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ProductSalesListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    plotSales: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's time zone. */
+                from?: string;
+                /** @description The last business day. A period has at most 366 days. */
+                to?: string;
+                /** @description Hours are in the store's time zone. Weeks begin on Monday. */
+                granularity?: components["schemas"]["Interval"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SalesBucketListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    summarizeSales: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's time zone. */
+                from?: string;
+                /** @description The last business day. A period has at most 366 days. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SalesListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listAPIKeys: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["APIKeyListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     createAPIKey: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3966,32 +10964,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["ApiKey"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["IssuedAPIKeyResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     revokeAPIKey: {
@@ -3999,55 +10993,56 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API key. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["APIKey"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["APIKeyResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    auditTrail: {
+    listAuditEntries: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                action?: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "user.invited" | "invitation.accepted" | "user.role_changed" | "user.removed" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "settings.changed" | "plan.changed" | "website.opened" | "website.suspended" | "website.resumed" | "refund.issued";
-                /** @description Of a user or an API key. */
+                /** @description Only entries of actors of this realm. Default: all realms except customer. */
+                realm?: components["schemas"]["Realm"];
+                /** @description The action. */
+                action?: components["schemas"]["AuditAction"];
+                /** @description Only entries of this user, customer or API key. */
                 actorId?: string;
-                /** @description The id of what something was done to. */
+                /** @description The id of the changed object. */
                 target?: string;
-                /** @description Done at that time or later. */
+                /** @description Only entries at or after this time. */
                 from?: string;
-                /** @description Done before that time. */
+                /** @description Only entries before this time. */
                 to?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -4056,32 +11051,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["AuditEntry"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AuditEntryListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    acceptInvite: {
+    acceptInvitation: {
         parameters: {
             query?: never;
             header?: never;
@@ -4094,7 +11084,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4103,25 +11093,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Login"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LoginResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     login: {
@@ -4137,7 +11120,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4146,24 +11129,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Login"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LoginResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     logout: {
@@ -4175,7 +11151,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description refreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0 */
@@ -4184,27 +11160,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Logout"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LogoutResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    me: {
+    getCurrentUser: {
         parameters: {
             query?: never;
             header?: never;
@@ -4213,28 +11182,256 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MeResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setUpOTP: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CurrentPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SetUpOTPResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    disableOTP: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CurrentPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    confirmOTP: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmOTPRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Me"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["RecoveryCodesResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replaceRecoveryCodes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CurrentPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changePassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    requestPasswordReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RequestResetRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resetPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     refresh: {
@@ -4246,7 +11443,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description refreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4255,27 +11452,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Refresh"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["RefreshResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    stores: {
+    listSessions: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginSessionListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    endOtherSessions: {
         parameters: {
             query?: never;
             header?: never;
@@ -4284,28 +11506,82 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
-            200: {
+            /** @description Success. */
+            204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the session. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listStores: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["StoreEntry"][];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["StoreEntryListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     switchStore: {
@@ -4321,37 +11597,30 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["SwitchStore"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["SwitchStoreResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    billing: {
+    getBilling: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
             };
             header?: never;
@@ -4360,31 +11629,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Billing"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BillingResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeBilling: {
+    updateBilling: {
         parameters: {
             query?: never;
             header?: never;
@@ -4397,31 +11662,95 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeCustomerEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeCustomerEmailRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    confirmCustomerEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmCustomerEmailRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Billing"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["MessageResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     loginCustomer: {
@@ -4437,7 +11766,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4446,24 +11775,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["LoginCustomer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LoginCustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     logoutCustomer: {
@@ -4475,7 +11797,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description customerRefreshToken=; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=0 */
@@ -4484,24 +11806,115 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["LogoutCustomer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LogoutCustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    changeCustomerPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    requestCustomerPasswordReset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RequestCustomerResetRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resetCustomerPassword: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     refreshCustomer: {
@@ -4513,7 +11926,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4522,24 +11935,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Refresh"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["RefreshResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     registerCustomer: {
@@ -4555,7 +11961,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
                     /** @description customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4564,28 +11970,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["LoginCustomer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LoginCustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    socialLogin: {
+    listCustomerSessions: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginSessionListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    endOtherCustomerSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    endCustomerSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the session. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    loginWithProvider: {
         parameters: {
             query?: never;
             header?: never;
@@ -4598,7 +12087,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description customerRefreshToken=…; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=604800 */
@@ -4607,40 +12096,73 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["LoginCustomer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["LoginCustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            429: components["responses"]["429"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    customers: {
+    linkProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LinkProviderRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomerDataResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCustomers: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                kind?: "registered" | "guest";
-                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
+                /** @description The kind. */
+                kind?: components["schemas"]["CustomerKind"];
+                /** @description A prefix of the name, last name, email or phone number, in any case. */
                 q?: string;
-                /** @description Profile or addresses changed at that time or later. */
+                /** @description Not for customers. */
+                externalId?: string;
+                /** @description Only customers whose profile or addresses changed at or after this time. */
                 updatedSince?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -4649,68 +12171,98 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Customer"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["CustomerListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    customer: {
+    getCustomer: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the customer. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Customer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["CustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeCustomer: {
+    eraseCustomer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the customer. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EraseCustomerRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateCustomer: {
         parameters: {
             query?: never;
             header?: {
@@ -4718,6 +12270,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the customer. */
                 id: string;
             };
             cookie?: never;
@@ -4728,83 +12281,77 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Customer"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["CustomerResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    addresses: {
+    listAddresses: {
         parameters: {
             query?: {
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before. */
+                /** @description nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the customer. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AddressListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    addAddress: {
+    createAddress: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the customer. */
                 id: string;
             };
             cookie?: never;
@@ -4815,33 +12362,29 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AddressResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     deleteAddress: {
@@ -4852,33 +12395,38 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the customer. */
                 id: string;
+                /** @description Id of the address. */
                 addressId: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeAddress: {
+    updateAddress: {
         parameters: {
             query?: never;
             header?: {
@@ -4886,7 +12434,9 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the customer. */
                 id: string;
+                /** @description Id of the address. */
                 addressId: string;
             };
             cookie?: never;
@@ -4897,200 +12447,218 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Address"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AddressResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    loyalty: {
-        parameters: {
-            query?: {
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["LoyaltyEntry"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    deadLetters: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                /** @description Deliveries made at that time or later. */
-                from?: string;
-                /** @description Deliveries made before that time. */
-                to?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["DeadLetters"][];
-                        meta: components["schemas"]["TotalMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    deliveries: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                webhookId?: string;
-                eventId?: string;
-                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
-                status?: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
-                /** @description Exactly that one. */
-                reason?: string;
-                /** @description Made at that time or later. */
-                from?: string;
-                /** @description Made before that time. */
-                to?: string;
-                limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Delivery"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    delivery: {
+    exportCustomer: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the customer. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Delivery"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["CustomerExportResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listLoyaltyEntries: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the customer. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoyaltyEntryListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listDeadLetters: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description Only deliveries created at or after this time. */
+                from?: string;
+                /** @description Only deliveries created before this time. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeadLettersListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description Id of the webhook. */
+                webhookId?: string;
+                /** @description Id of the event. */
+                eventId?: string;
+                /** @description The type of the event. */
+                eventType?: components["schemas"]["EventType"];
+                /** @description The status. */
+                status?: components["schemas"]["DeliveryStatus"];
+                /** @description Only deliveries with exactly this reason. */
+                reason?: string;
+                /** @description Only deliveries created at or after this time. */
+                from?: string;
+                /** @description Only deliveries created before this time. */
+                to?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the delivery. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     replayDelivery: {
@@ -5098,66 +12666,89 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the delivery. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Delivery"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    orders: {
+    retryDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the delivery. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttemptResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listEvents: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description Given several times: any of them. */
-                status?: ("RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED")[];
-                fulfillmentType?: "DELIVERY" | "PICKUP" | "DINE_IN";
-                source?: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
-                customerId?: string;
-                /** @description The number for people, orderId of the order. */
-                orderId?: number;
-                /** @description Placed at that time or later. */
-                createdFrom?: string;
-                /** @description Placed before that time. */
-                createdTo?: string;
-                /** @description A day in the store's books. */
-                businessDate?: string;
-                /** @description Changed at that time or later. */
-                updatedSince?: string;
-                /** @description Whether the order is cancelled and more has been paid than refunded. */
-                needsRefund?: boolean;
-                /** @description The number, or the beginning of the customer's name, last name, e-mail address or phone number, in any case. */
-                q?: string;
+                /** @description Only events of these types. Repeat the parameter for several types. */
+                type?: components["schemas"]["SubscribableEventType"][];
+                /** @description Only events at or after this time. */
+                from?: string;
+                /** @description Only events before this time. */
+                to?: string;
+                /** @description The paid order. */
+                order?: components["schemas"]["EventOrder"];
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, or the position of an event. */
                 cursor?: string;
             };
             header?: never;
@@ -5166,36 +12757,270 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Order"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["EventListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the event. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventDetailResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    streamEvents: {
+        parameters: {
+            query?: {
+                /** @description Only events of these types. Repeat the parameter for several types. */
+                type?: components["schemas"]["SubscribableEventType"][];
+            };
+            header?: {
+                /** @description The position of the last received event. The stream continues after it. */
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example id: cG9zaXRpb24
+                     *     event: order.cancelled
+                     *     data: {"id":"evt_019ced814dfa7d1fa2b3c4d5e6f70000","type":"order.cancelled","storeId":"sto_1","timestamp":"2026-03-14T18:00:00.250Z","data":{}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listInvitations: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the invitation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resendInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the invitation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedInvitationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOrders: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description Can be given several times: any of these statuses. */
+                status?: components["schemas"]["OrderStatus"][];
+                /** @description How the customer receives the order. */
+                fulfillmentType?: components["schemas"]["FulfillmentType"];
+                /** @description The origin of the order. */
+                source?: components["schemas"]["OrderSource"];
+                /** @description Id of the customer. */
+                customerId?: string;
+                /** @description The order number, as in orderId of the order. */
+                orderId?: number;
+                /** @description Only orders placed at or after this time. */
+                createdFrom?: string;
+                /** @description Only orders placed before this time. */
+                createdTo?: string;
+                /** @description A business date of the store. */
+                businessDate?: string;
+                /** @description Only orders changed at or after this time. */
+                updatedSince?: string;
+                /** @description Only orders to be prepared now (true), or only orders for later whose dueAt is in the future (false). */
+                due?: boolean;
+                /** @description Not for customers. */
+                externalId?: string;
+                /** @description Only orders that are cancelled and have payments to refund (true), or only others (false). */
+                needsRefund?: boolean;
+                /** @description The order number, or a prefix of the customer's name, last name, email or phone number, in any case. */
+                q?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     placeOrder: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5207,156 +13032,181 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Order"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OrderResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    order: {
+    getOrder: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the order. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Order"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OrderResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    orderHistory: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["OrderChange"][];
-                        meta: components["schemas"]["TotalMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    payments: {
+    listOrderDeliveries: {
         parameters: {
             query?: {
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before. */
+                /** @description nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the order. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OrderDeliveryListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOrderChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the order. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderChangeListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOrderPayments: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the order. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     recordPayment: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the order. */
                 id: string;
             };
             cookie?: never;
@@ -5367,53 +13217,44 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there already, exactly so: this is it. */
+            /** @description The same object existed before the request. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["PaymentResponse"];
                 };
             };
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Payment"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["PaymentResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeOrderStatus: {
+    updateOrderStatus: {
         parameters: {
             query?: never;
             header?: {
@@ -5421,6 +13262,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the order. */
                 id: string;
             };
             cookie?: never;
@@ -5431,32 +13273,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Order"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OrderResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     quoteOrder: {
@@ -5472,35 +13310,31 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["OrderQuote"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OrderQuoteResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    watchOrders: {
+    streamOrders: {
         parameters: {
             query?: never;
             header?: never;
@@ -5509,32 +13343,85 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example event: order
+                     *     data: {"id":"ord_019ced814dfa7d91a4e5f60718293a4b","orderId":"1042","status":"RECEIVED","version":1}
+                     */
                     "text/event-stream": string;
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    refundPayment: {
+    listPayments: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The order number, as in orderId of the order, or the id of the order. */
+                orderId?: string;
+                /** @description The status. */
+                status?: components["schemas"]["PaymentResult"];
+                /** @description In any case. */
+                provider?: string;
+                /** @description Only payments recorded at or after this time. */
+                from?: string;
+                /** @description Only payments recorded before this time. */
+                to?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    recordRefund: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the payment. */
                 id: string;
             };
             cookie?: never;
@@ -5545,57 +13432,61 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there already, exactly so: this is it. */
+            /** @description The same object existed before the request. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Refund"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["RefundResponse"];
                 };
             };
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Refund"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["RefundResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    websites: {
+    listPlatformAuditEntries: {
         parameters: {
             query?: {
+                /** @description Only entries of actors of this realm. */
+                realm?: components["schemas"]["Realm"];
+                /** @description The action. */
+                action?: components["schemas"]["AuditAction"];
+                /** @description Only entries of this user. */
+                actorId?: string;
+                /** @description The id of the changed object, for example of a website. */
+                target?: string;
+                /** @description Only entries at or after this time. */
+                from?: string;
+                /** @description Only entries before this time. */
+                to?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -5604,35 +13495,67 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Website"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AuditEntryListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    openWebsite: {
+    listWebsites: {
+        parameters: {
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebsiteListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createWebsite: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5642,38 +13565,69 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["OpenWebsite"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["OpenWebsiteResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeWebsite: {
+    getWebsiteDetails: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the website. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebsiteDetailsResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateWebsite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the website. */
                 id: string;
             };
             cookie?: never;
@@ -5684,48 +13638,181 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Website"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebsiteResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    products: {
+    withdrawOwnerInvitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the website. */
+                id: string;
+                /** @description Id of the invitation. */
+                invitationId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    inviteOwner: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the website. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InviteOwnerRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedInvitationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    openStore: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the website. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenStoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listProducts: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
+                /** @description The category on the menu. */
                 category?: string;
+                /** @description Whether it can be ordered. Staff sets it. */
                 isAvailable?: boolean;
-                /** @description Found in the name, the SKU or a translated name, in any case. */
+                /** @description Only products that can be ordered now (true), or only others (false). */
+                orderable?: boolean;
+                /** @description The id in another system, unique per store and resource. */
+                externalId?: string;
+                /** @description A part of the name, the SKU or a translated name, in any case. */
                 q?: string;
-                /** @description Changed at that time or later. */
+                /** @description Only products changed at or after this time. */
                 updatedSince?: string;
-                /** @description Shows the products' own texts and prices instead of the view's, as for editing them. */
+                /** @description Also deleted products, with deletedAt. Requires updatedSince. */
+                includeDeleted?: boolean;
+                /** @description Returns the products' own texts and prices instead of those of the view, for editing. */
                 own?: boolean;
+                /** @description The store view that determines language and currency. Default: the caller's. */
+                storeViewId?: string;
+                /** @description Newest first, or as on the menu: by category, then by position. */
+                sort?: components["schemas"]["ProductSort"];
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -5734,36 +13821,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Product"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ProductListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     createProduct: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -5775,71 +13857,64 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Product"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ProductResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    product: {
+    getProduct: {
         parameters: {
             query?: {
-                /** @description Shows the product's own texts and price instead of the view's, as for editing it. */
+                /** @description Returns the product's own texts and price instead of those of the view, for editing. */
                 own?: boolean;
             };
             header?: never;
             path: {
+                /** @description Id of the product. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Product"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ProductResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     deleteProduct: {
@@ -5850,32 +13925,36 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the product. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeProduct: {
+    updateProduct: {
         parameters: {
             query?: never;
             header?: {
@@ -5883,6 +13962,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the product. */
                 id: string;
             };
             cookie?: never;
@@ -5893,119 +13973,202 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Product"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ProductResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    categories: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["Category"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    storeReplays: {
-        parameters: {
-            query?: {
-                /** @description If given, it must be the store of the token. */
-                storeId?: string;
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    replayStore: {
+    changeStock: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description The version, in double quotes, that the product must still have. */
+                "If-Match"?: string;
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the product. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeStockRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listCategories: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CategoryListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    importProducts: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description True checks the rows and reports the changes without making them. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportedProductRequest"][];
+                "text/csv": string;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductImportResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listReplays: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description Only bulk replays of this webhook. */
+                webhookId?: string;
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page, with the same filters. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkReplayListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replayDeliveries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6017,69 +14180,62 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BulkReplayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    storeReplay: {
+    getReplay: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the bulk replay. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BulkReplayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     cancelReplay: {
@@ -6087,60 +14243,63 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the bulk replay. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BulkReplayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    reservations: {
+    listReservations: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description Any of those given. */
-                status?: ("PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW")[];
-                /** @description Begins at that time or later. */
+                /** @description Can be given several times: any of these statuses. */
+                status?: components["schemas"]["ReservationStatus"][];
+                /** @description Only reservations that start at or after this time. */
                 from?: string;
-                /** @description Begins before that time. */
+                /** @description Only reservations that start before this time. */
                 to?: string;
-                /** @description Begins on that day in the store's time zone. */
+                /** @description Only reservations changed at or after this time. */
+                updatedSince?: string;
+                /** @description Only reservations that start on this day in the store's time zone. */
                 date?: string;
-                /** @description Begins on that day in the store's time zone, or the day before and goes on. */
+                /** @description Only reservations that start on this day in the store's time zone, or on the day before and last into it. */
                 overlapsDate?: string;
+                /** @description Id of the customer. */
                 customerId?: string;
-                /** @description The beginning of the name, the last name, the e-mail address or the phone number, in any case. */
+                /** @description The id in another system, unique per store and resource. */
+                externalId?: string;
+                /** @description A prefix of the name, last name, email or phone number, in any case. */
                 q?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before, with the same filters. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -6149,36 +14308,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ReservationListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     createReservation: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6190,71 +14344,98 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ReservationResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    reservation: {
+    getReservation: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the reservation. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ReservationResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeReservationStatus: {
+    eraseReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the reservation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateReservation: {
         parameters: {
             query?: never;
             header?: {
@@ -6262,6 +14443,51 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the reservation. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateReservationStatus: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the reservation must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the reservation. */
                 id: string;
             };
             cookie?: never;
@@ -6272,38 +14498,34 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Reservation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["ReservationResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    seatsOfDay: {
+    getSeats: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
                 /** @description A day in the store's time zone. */
                 date?: string;
@@ -6314,34 +14536,30 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["SeatsOfDay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["SeatsOfDayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    settings: {
+    getSettings: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
             };
             header?: never;
@@ -6350,31 +14568,27 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Settings"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["SettingsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeSettings: {
+    updateSettings: {
         parameters: {
             query?: never;
             header?: {
@@ -6390,40 +14604,325 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Settings"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["SettingsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    users: {
+    getStore: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateStore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeStoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pauseOrdering: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PauseOrderingRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    resumeOrdering: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createStoreView: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StoreViewRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreViewResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteStoreView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the store view. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateStoreView: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the store view. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeViewRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreViewResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createStore: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddStoreRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoreResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the page before. */
+                /** @description nextCursor of the previous page. */
                 cursor?: string;
             };
             header?: never;
@@ -6432,36 +14931,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Member"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["MemberListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    invite: {
+    inviteUser: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6473,32 +14967,28 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Invitation"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["IssuedInvitationResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     removeUser: {
@@ -6506,36 +14996,41 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeRole: {
+    updateUser: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -6546,38 +15041,34 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Member"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["MemberResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    webhooks: {
+    listWebhooks: {
         parameters: {
             query?: {
-                /** @description If given, it must be the store of the token. */
+                /** @description Must be the store of the token. */
                 storeId?: string;
             };
             header?: never;
@@ -6586,36 +15077,31 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Webhook"][];
-                        meta: components["schemas"]["WebhooksMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     createWebhook: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6627,68 +15113,61 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             201: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Webhook"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    webhook: {
+    getWebhook: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Webhook"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     deleteWebhook: {
@@ -6699,32 +15178,36 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             204: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    changeWebhook: {
+    updateWebhook: {
         parameters: {
             query?: never;
             header?: {
@@ -6732,6 +15215,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -6742,126 +15226,122 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Webhook"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    attempts: {
+    listDeliveryAttempts: {
         parameters: {
             query?: {
-                status?: "delivered" | "failed" | "retrying" | "dead_letter";
-                eventType?: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+                /** @description The status. */
+                status?: components["schemas"]["AttemptStatus"];
+                /** @description The type of the event. */
+                eventType?: components["schemas"]["EventType"];
+                /** @description Id of the event. */
                 eventId?: string;
-                /** @description Made at that time or later. */
+                /** @description Only attempts made at or after this time. */
                 from?: string;
-                /** @description Made before that time. */
+                /** @description Only attempts made before this time. */
                 to?: string;
+                /** @description The number of the page, from 1. */
                 page?: number;
+                /** @description The maximum number of rows on a page. */
                 limit?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Attempt"][];
-                        meta: components["schemas"]["PageMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AttemptListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    attempt: {
+    getDeliveryAttempt: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
+                /** @description Id of the attempt. */
                 attemptId: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["AttemptDetail"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["AttemptDetailResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     replayWebhook: {
         parameters: {
             query?: never;
             header?: {
-                /** @description Repeating a request with its key and body within 24 hours has the first one's answer and no further effect. */
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -6872,114 +15352,67 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             202: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BulkReplayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            422: components["responses"]["422"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    webhookReplays: {
-        parameters: {
-            query?: {
-                limit?: number;
-                /** @description nextCursor of the page before. */
-                cursor?: string;
-            };
-            header?: never;
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"][];
-                        meta: components["schemas"]["CursorMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
-                };
-            };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
-        };
-    };
-    webhookReplay: {
+    getWebhookReplay: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
+                /** @description Id of the bulk replay. */
                 replayId: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["BulkReplay"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["BulkReplayResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    rotateSecret: {
+    rotateWebhookSecret: {
         parameters: {
             query?: never;
             header?: {
@@ -6987,6 +15420,7 @@ export interface operations {
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -6997,75 +15431,68 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["Webhook"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            409: components["responses"]["409"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    webhookStats: {
+    getWebhookStats: {
         parameters: {
             query?: {
-                /** @description Attempts at that time or later; by default a day before to. */
+                /** @description Only attempts at or after this time. Default: one day before to. */
                 from?: string;
-                /** @description Attempts before that time, at most 90 days after from; by default now. */
+                /** @description Only attempts before this time, at most 90 days after from. Default: now. */
                 to?: string;
-                /** @description By default hours for up to three days, else days. */
-                granularity?: "hour" | "day";
+                /** @description Default: hour for up to three days, otherwise day. */
+                granularity?: components["schemas"]["Granularity"];
             };
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["DeliveryStats"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["DeliveryStatsResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
     testWebhook: {
@@ -7073,40 +15500,37 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["WebhookTestResult"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["WebhookTestResultResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            404: components["responses"]["404"];
-            413: components["responses"]["413"];
-            415: components["responses"]["415"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
         };
     };
-    eventTypes: {
+    listEventTypes: {
         parameters: {
             query?: never;
             header?: never;
@@ -7115,29 +15539,1250 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        data: components["schemas"]["EventTypeEntry"][];
-                        meta: components["schemas"]["TotalMeta"];
-                        /**
-                         * @description always true
-                         * @constant
-                         */
-                        success: true;
-                    };
+                    "application/json": components["schemas"]["EventTypeEntryListResponse"];
                 };
             };
-            400: components["responses"]["400"];
-            401: components["responses"]["401"];
-            403: components["responses"]["403"];
-            500: components["responses"]["500"];
-            503: components["responses"]["503"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebsite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnWebsiteResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    updateOwnWebsite: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeOwnWebsiteRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnWebsiteResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    onCustomerCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "createdAt": "2026-03-14T17:50:00.250Z",
+                 *         "email": "ada@example.com",
+                 *         "firstName": "Ada",
+                 *         "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *         "kind": "registered",
+                 *         "lastName": "Lovelace",
+                 *         "loyaltyPoints": 0,
+                 *         "metadata": {},
+                 *         "phone": "+4915112345678",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "totalOrders": 0,
+                 *         "updatedAt": "2026-03-14T17:50:00.250Z",
+                 *         "version": 1
+                 *       },
+                 *       "id": "evt_019ced78263a7d1fa2b3c4d5e6f70007",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T17:50:00.250Z",
+                 *       "type": "customer.created"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CustomerCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onCustomerUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "createdAt": "2026-03-14T17:50:00.250Z",
+                 *         "email": "ada@example.com",
+                 *         "firstName": "Ada",
+                 *         "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *         "kind": "registered",
+                 *         "lastName": "Lovelace",
+                 *         "loyaltyPoints": 26,
+                 *         "metadata": {},
+                 *         "phone": "+4915187654321",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "totalOrders": 1,
+                 *         "updatedAt": "2026-03-14T19:20:00.250Z",
+                 *         "updatedFields": [
+                 *           "phone"
+                 *         ],
+                 *         "version": 2
+                 *       },
+                 *       "id": "evt_019cedca8bfa7d1fa2b3c4d5e6f70008",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:20:00.250Z",
+                 *       "type": "customer.updated"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CustomerUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrderCancelled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "businessDate": "2026-03-14",
+                 *         "cancellationReason": "The kitchen had to close.",
+                 *         "createdAt": "2026-03-14T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "deliveryAddress": {
+                 *           "city": "Berlin",
+                 *           "country": "DE",
+                 *           "line1": "Torstraße 1",
+                 *           "postalCode": "10119"
+                 *         },
+                 *         "deliveryFeeMinor": 250,
+                 *         "discountMinor": 200,
+                 *         "dueAt": null,
+                 *         "externalId": "POS-1042",
+                 *         "fulfillmentType": "DELIVERY",
+                 *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "items": [
+                 *           {
+                 *             "note": "Cut into slices.",
+                 *             "options": [
+                 *               {
+                 *                 "groupId": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *                 "groupName": "Extras",
+                 *                 "name": "Oliven",
+                 *                 "optionId": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "priceMinor": 150,
+                 *                 "quantity": 1
+                 *               }
+                 *             ],
+                 *             "productId": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *             "productName": "Pizza Margherita",
+                 *             "quantity": 2,
+                 *             "sku": "PZ-01",
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 2200,
+                 *             "unitPriceMinor": 1100
+                 *           },
+                 *           {
+                 *             "options": [],
+                 *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *             "productName": "Tiramisù",
+                 *             "quantity": 1,
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 650,
+                 *             "unitPriceMinor": 650
+                 *           }
+                 *         ],
+                 *         "metadata": {
+                 *           "terminal": "2"
+                 *         },
+                 *         "note": "No onions, please.",
+                 *         "orderId": "1042",
+                 *         "paidMinor": 2900,
+                 *         "paymentStatus": "PAID",
+                 *         "previousStatus": "CONFIRMED",
+                 *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundedMinor": 0,
+                 *         "requestedFor": null,
+                 *         "source": "WEB",
+                 *         "status": "CANCELLED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "storeViewId": "view_019c530263367a22b3c4d5e6f7081920",
+                 *         "subtotalMinor": 2850,
+                 *         "taxIncluded": true,
+                 *         "taxMinor": 173,
+                 *         "taxes": [
+                 *           {
+                 *             "baseMinor": 2477,
+                 *             "ratePpm": 70000,
+                 *             "taxMinor": 173
+                 *           }
+                 *         ],
+                 *         "totalMinor": 2900,
+                 *         "updatedAt": "2026-03-14T18:05:00.250Z",
+                 *         "version": 4
+                 *       },
+                 *       "id": "evt_019ced85e1da7d1fa2b3c4d5e6f70003",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:05:00.250Z",
+                 *       "type": "order.cancelled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderCancelledEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrderCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "businessDate": "2026-03-14",
+                 *         "createdAt": "2026-03-14T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "deliveryAddress": {
+                 *           "city": "Berlin",
+                 *           "country": "DE",
+                 *           "line1": "Torstraße 1",
+                 *           "postalCode": "10119"
+                 *         },
+                 *         "deliveryFeeMinor": 250,
+                 *         "discountMinor": 200,
+                 *         "dueAt": null,
+                 *         "externalId": "POS-1042",
+                 *         "fulfillmentType": "DELIVERY",
+                 *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "items": [
+                 *           {
+                 *             "note": "Cut into slices.",
+                 *             "options": [
+                 *               {
+                 *                 "groupId": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *                 "groupName": "Extras",
+                 *                 "name": "Oliven",
+                 *                 "optionId": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "priceMinor": 150,
+                 *                 "quantity": 1
+                 *               }
+                 *             ],
+                 *             "productId": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *             "productName": "Pizza Margherita",
+                 *             "quantity": 2,
+                 *             "sku": "PZ-01",
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 2200,
+                 *             "unitPriceMinor": 1100
+                 *           },
+                 *           {
+                 *             "options": [],
+                 *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *             "productName": "Tiramisù",
+                 *             "quantity": 1,
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 650,
+                 *             "unitPriceMinor": 650
+                 *           }
+                 *         ],
+                 *         "metadata": {
+                 *           "terminal": "2"
+                 *         },
+                 *         "note": "No onions, please.",
+                 *         "orderId": "1042",
+                 *         "paidMinor": 2900,
+                 *         "paymentStatus": "PAID",
+                 *         "previousStatus": "OUT_FOR_DELIVERY",
+                 *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundedMinor": 0,
+                 *         "requestedFor": null,
+                 *         "source": "WEB",
+                 *         "status": "COMPLETED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "storeViewId": "view_019c530263367a22b3c4d5e6f7081920",
+                 *         "subtotalMinor": 2850,
+                 *         "taxIncluded": true,
+                 *         "taxMinor": 173,
+                 *         "taxes": [
+                 *           {
+                 *             "baseMinor": 2477,
+                 *             "ratePpm": 70000,
+                 *             "taxMinor": 173
+                 *           }
+                 *         ],
+                 *         "totalMinor": 2900,
+                 *         "updatedAt": "2026-03-14T18:48:00.250Z",
+                 *         "version": 6
+                 *       },
+                 *       "id": "evt_019cedad3ffa7d1fa2b3c4d5e6f70002",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:48:00.250Z",
+                 *       "type": "order.completed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderCompletedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrderCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "businessDate": "2026-03-14",
+                 *         "createdAt": "2026-03-14T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "deliveryAddress": {
+                 *           "city": "Berlin",
+                 *           "country": "DE",
+                 *           "line1": "Torstraße 1",
+                 *           "postalCode": "10119"
+                 *         },
+                 *         "deliveryFeeMinor": 250,
+                 *         "discountMinor": 200,
+                 *         "dueAt": null,
+                 *         "externalId": "POS-1042",
+                 *         "fulfillmentType": "DELIVERY",
+                 *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "items": [
+                 *           {
+                 *             "note": "Cut into slices.",
+                 *             "options": [
+                 *               {
+                 *                 "groupId": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *                 "groupName": "Extras",
+                 *                 "name": "Oliven",
+                 *                 "optionId": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "priceMinor": 150,
+                 *                 "quantity": 1
+                 *               }
+                 *             ],
+                 *             "productId": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *             "productName": "Pizza Margherita",
+                 *             "quantity": 2,
+                 *             "sku": "PZ-01",
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 2200,
+                 *             "unitPriceMinor": 1100
+                 *           },
+                 *           {
+                 *             "options": [],
+                 *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *             "productName": "Tiramisù",
+                 *             "quantity": 1,
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 650,
+                 *             "unitPriceMinor": 650
+                 *           }
+                 *         ],
+                 *         "metadata": {
+                 *           "terminal": "2"
+                 *         },
+                 *         "note": "No onions, please.",
+                 *         "orderId": "1042",
+                 *         "paidMinor": 0,
+                 *         "paymentStatus": "UNPAID",
+                 *         "previousStatus": null,
+                 *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundedMinor": 0,
+                 *         "requestedFor": null,
+                 *         "source": "WEB",
+                 *         "status": "RECEIVED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "storeViewId": "view_019c530263367a22b3c4d5e6f7081920",
+                 *         "subtotalMinor": 2850,
+                 *         "taxIncluded": true,
+                 *         "taxMinor": 173,
+                 *         "taxes": [
+                 *           {
+                 *             "baseMinor": 2477,
+                 *             "ratePpm": 70000,
+                 *             "taxMinor": 173
+                 *           }
+                 *         ],
+                 *         "totalMinor": 2900,
+                 *         "updatedAt": "2026-03-14T18:00:00.250Z",
+                 *         "version": 1
+                 *       },
+                 *       "id": "evt_019ced814dfa7d1fa2b3c4d5e6f70000",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:00:00.250Z",
+                 *       "type": "order.created"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrderStatusUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "businessDate": "2026-03-14",
+                 *         "createdAt": "2026-03-14T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "deliveryAddress": {
+                 *           "city": "Berlin",
+                 *           "country": "DE",
+                 *           "line1": "Torstraße 1",
+                 *           "postalCode": "10119"
+                 *         },
+                 *         "deliveryFeeMinor": 250,
+                 *         "discountMinor": 200,
+                 *         "dueAt": null,
+                 *         "externalId": "POS-1042",
+                 *         "fulfillmentType": "DELIVERY",
+                 *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "items": [
+                 *           {
+                 *             "note": "Cut into slices.",
+                 *             "options": [
+                 *               {
+                 *                 "groupId": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *                 "groupName": "Extras",
+                 *                 "name": "Oliven",
+                 *                 "optionId": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "priceMinor": 150,
+                 *                 "quantity": 1
+                 *               }
+                 *             ],
+                 *             "productId": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *             "productName": "Pizza Margherita",
+                 *             "quantity": 2,
+                 *             "sku": "PZ-01",
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 2200,
+                 *             "unitPriceMinor": 1100
+                 *           },
+                 *           {
+                 *             "options": [],
+                 *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *             "productName": "Tiramisù",
+                 *             "quantity": 1,
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 650,
+                 *             "unitPriceMinor": 650
+                 *           }
+                 *         ],
+                 *         "metadata": {
+                 *           "terminal": "2"
+                 *         },
+                 *         "newStatus": "CONFIRMED",
+                 *         "note": "No onions, please.",
+                 *         "orderId": "1042",
+                 *         "paidMinor": 2900,
+                 *         "paymentStatus": "PAID",
+                 *         "previousStatus": "RECEIVED",
+                 *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundedMinor": 0,
+                 *         "requestedFor": null,
+                 *         "source": "WEB",
+                 *         "status": "CONFIRMED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "storeViewId": "view_019c530263367a22b3c4d5e6f7081920",
+                 *         "subtotalMinor": 2850,
+                 *         "taxIncluded": true,
+                 *         "taxMinor": 173,
+                 *         "taxes": [
+                 *           {
+                 *             "baseMinor": 2477,
+                 *             "ratePpm": 70000,
+                 *             "taxMinor": 173
+                 *           }
+                 *         ],
+                 *         "totalMinor": 2900,
+                 *         "updatedAt": "2026-03-14T18:02:00.250Z",
+                 *         "version": 3
+                 *       },
+                 *       "id": "evt_019ced8322ba7d1fa2b3c4d5e6f70001",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:02:00.250Z",
+                 *       "type": "order.status_updated"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderStatusUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPaymentFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "errorCode": "card_declined",
+                 *         "order": {
+                 *           "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *           "orderId": "1042"
+                 *         },
+                 *         "orderId": "1042",
+                 *         "paymentId": "pay_019ced823c7a7e66a3d4e5f607182930",
+                 *         "provider": "STRIPE",
+                 *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa"
+                 *       },
+                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70005",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:01:00.250Z",
+                 *       "type": "payment.failed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentFailedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPaymentRefunded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "amountMinor": 650,
+                 *         "currency": "EUR",
+                 *         "order": {
+                 *           "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *           "orderId": "1042"
+                 *         },
+                 *         "orderId": "1042",
+                 *         "paymentId": "pay_019ced823c7a7e66a3d4e5f607182930",
+                 *         "provider": "STRIPE",
+                 *         "reason": "The dessert was missing.",
+                 *         "refundId": "ref_019cedc61a3b7f01b2c3d4e5f6071829",
+                 *         "totalRefundedMinor": 650,
+                 *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa",
+                 *         "type": "PARTIAL"
+                 *       },
+                 *       "id": "evt_019cedc5f81a7d1fa2b3c4d5e6f70006",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:15:00.250Z",
+                 *       "type": "payment.refunded"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentRefundedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPaymentSucceeded: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "amountMinor": 2900,
+                 *         "cardLast4": "4242",
+                 *         "currency": "EUR",
+                 *         "order": {
+                 *           "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *           "orderId": "1042"
+                 *         },
+                 *         "orderId": "1042",
+                 *         "paymentId": "pay_019ced823c7a7e66a3d4e5f607182930",
+                 *         "paymentMethod": "card",
+                 *         "provider": "STRIPE",
+                 *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa"
+                 *       },
+                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70004",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:01:00.250Z",
+                 *       "type": "payment.succeeded"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentSucceededEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProductCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "category": "pizza",
+                 *         "createdAt": "2026-02-12T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "description": "Tomate, Mozzarella, Basilikum",
+                 *         "externalId": "POS-17",
+                 *         "id": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *         "imageUrl": "https://cdn.example.com/margherita.jpg",
+                 *         "isAvailable": true,
+                 *         "metadata": {
+                 *           "station": "oven"
+                 *         },
+                 *         "name": "Pizza Margherita",
+                 *         "optionGroups": [
+                 *           {
+                 *             "id": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *             "maxSelections": 3,
+                 *             "minSelections": 0,
+                 *             "name": "Extras",
+                 *             "options": [
+                 *               {
+                 *                 "id": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "isAvailable": true,
+                 *                 "maxQuantity": 2,
+                 *                 "name": "Oliven",
+                 *                 "priceMinor": 150,
+                 *                 "prices": {
+                 *                   "USD": 175
+                 *                 },
+                 *                 "translations": {
+                 *                   "en": {
+                 *                     "name": "Olives"
+                 *                   }
+                 *                 }
+                 *               }
+                 *             ],
+                 *             "translations": {}
+                 *           }
+                 *         ],
+                 *         "orderable": true,
+                 *         "position": 10,
+                 *         "priceMinor": 950,
+                 *         "prices": {
+                 *           "USD": 1100
+                 *         },
+                 *         "sku": "PZ-01",
+                 *         "stockQuantity": 40,
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "taxRatePpm": 70000,
+                 *         "translations": {
+                 *           "en": {
+                 *             "description": "Tomato, mozzarella, basil",
+                 *             "name": "Pizza Margherita"
+                 *           }
+                 *         },
+                 *         "updatedAt": "2026-02-12T18:00:00.250Z",
+                 *         "version": 1
+                 *       },
+                 *       "id": "evt_019c530285fa7d1fa2b3c4d5e6f70009",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-02-12T18:00:00.250Z",
+                 *       "type": "product.created"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProductCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProductUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "category": "pizza",
+                 *         "changedFields": [
+                 *           "priceMinor",
+                 *           "isAvailable",
+                 *           "orderable"
+                 *         ],
+                 *         "createdAt": "2026-02-12T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "description": "Tomate, Mozzarella, Basilikum",
+                 *         "externalId": "POS-17",
+                 *         "id": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *         "imageUrl": "https://cdn.example.com/margherita.jpg",
+                 *         "isAvailable": false,
+                 *         "metadata": {
+                 *           "station": "oven"
+                 *         },
+                 *         "name": "Pizza Margherita",
+                 *         "optionGroups": [
+                 *           {
+                 *             "id": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *             "maxSelections": 3,
+                 *             "minSelections": 0,
+                 *             "name": "Extras",
+                 *             "options": [
+                 *               {
+                 *                 "id": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "isAvailable": true,
+                 *                 "maxQuantity": 2,
+                 *                 "name": "Oliven",
+                 *                 "priceMinor": 150,
+                 *                 "prices": {
+                 *                   "USD": 175
+                 *                 },
+                 *                 "translations": {
+                 *                   "en": {
+                 *                     "name": "Olives"
+                 *                   }
+                 *                 }
+                 *               }
+                 *             ],
+                 *             "translations": {}
+                 *           }
+                 *         ],
+                 *         "orderable": false,
+                 *         "position": 10,
+                 *         "priceMinor": 990,
+                 *         "prices": {
+                 *           "USD": 1100
+                 *         },
+                 *         "sku": "PZ-01",
+                 *         "stockQuantity": 40,
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "taxRatePpm": 70000,
+                 *         "translations": {
+                 *           "en": {
+                 *             "description": "Tomato, mozzarella, basil",
+                 *             "name": "Pizza Margherita"
+                 *           }
+                 *         },
+                 *         "updatedAt": "2026-03-14T19:30:00.250Z",
+                 *         "version": 2
+                 *       },
+                 *       "id": "evt_019cedd3b3ba7d1fa2b3c4d5e6f7000a",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:30:00.250Z",
+                 *       "type": "product.updated"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProductUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onReservationCancelled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "cancellationReason": "A guest is ill.",
+                 *         "confirmedAt": "2026-03-14T19:05:00.250Z",
+                 *         "confirmedBy": {
+                 *           "id": "usr_019c53019b9a7b31a0b1c2d3e4f50617",
+                 *           "realm": "tenant"
+                 *         },
+                 *         "createdAt": "2026-03-14T19:00:00.250Z",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "durationMinutes": 120,
+                 *         "endAt": "2026-03-21T20:30:00.000Z",
+                 *         "id": "res_019cedb83c7a7c13a2b3c4d5e6f70819",
+                 *         "metadata": {},
+                 *         "notes": "A high chair, please.",
+                 *         "partySize": 4,
+                 *         "startAt": "2026-03-21T18:30:00.000Z",
+                 *         "status": "CANCELLED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "tableLabel": "Terrace 4",
+                 *         "timezone": "Europe/Berlin",
+                 *         "updatedAt": "2026-03-14T19:10:00.250Z",
+                 *         "version": 3
+                 *       },
+                 *       "id": "evt_019cedc1643a7d1fa2b3c4d5e6f7000d",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:10:00.250Z",
+                 *       "type": "reservation.cancelled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReservationCancelledEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onReservationConfirmed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "confirmedAt": "2026-03-14T19:05:00.250Z",
+                 *         "confirmedBy": {
+                 *           "id": "usr_019c53019b9a7b31a0b1c2d3e4f50617",
+                 *           "realm": "tenant"
+                 *         },
+                 *         "createdAt": "2026-03-14T19:00:00.250Z",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "durationMinutes": 120,
+                 *         "endAt": "2026-03-21T20:30:00.000Z",
+                 *         "id": "res_019cedb83c7a7c13a2b3c4d5e6f70819",
+                 *         "metadata": {},
+                 *         "notes": "A high chair, please.",
+                 *         "partySize": 4,
+                 *         "startAt": "2026-03-21T18:30:00.000Z",
+                 *         "status": "CONFIRMED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "tableLabel": "Terrace 4",
+                 *         "timezone": "Europe/Berlin",
+                 *         "updatedAt": "2026-03-14T19:05:00.250Z",
+                 *         "version": 2
+                 *       },
+                 *       "id": "evt_019cedbcd05a7d1fa2b3c4d5e6f7000c",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:05:00.250Z",
+                 *       "type": "reservation.confirmed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReservationConfirmedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onReservationCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "createdAt": "2026-03-14T19:00:00.250Z",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "durationMinutes": 120,
+                 *         "endAt": "2026-03-21T20:30:00.000Z",
+                 *         "id": "res_019cedb83c7a7c13a2b3c4d5e6f70819",
+                 *         "metadata": {},
+                 *         "notes": "A high chair, please.",
+                 *         "partySize": 4,
+                 *         "startAt": "2026-03-21T18:30:00.000Z",
+                 *         "status": "PENDING",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "tableLabel": "Terrace 4",
+                 *         "timezone": "Europe/Berlin",
+                 *         "updatedAt": "2026-03-14T19:00:00.250Z",
+                 *         "version": 1
+                 *       },
+                 *       "id": "evt_019cedb83c7a7d1fa2b3c4d5e6f7000b",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:00:00.250Z",
+                 *       "type": "reservation.created"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReservationCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTestPing: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "message": "This is a test.",
+                 *         "webhookId": "whk_019c5828e1fa7f88b5e6f70819203142"
+                 *       },
+                 *       "id": "evt_019cedd8479a7d1fa2b3c4d5e6f7000e",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T19:35:00.250Z",
+                 *       "type": "test.ping"
+                 *     }
+                 */
+                "application/json": components["schemas"]["TestPingEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

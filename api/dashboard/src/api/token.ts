@@ -1,10 +1,9 @@
-// The access token lives in this module and nowhere else: not in storage, not in a
-// cookie. The refresh token is a cookie that no script sees.
+// The access token is kept in memory only, not in storage or a cookie. The refresh token is an HttpOnly cookie.
 
 let token: string | null = null;
 const listeners = new Set<() => void>();
 
-/** The access token of this tab, null when nobody is logged in as far as it knows. */
+/** Returns the access token of this tab, or null if it has none. */
 export const accessToken = () => token;
 
 export function setAccessToken(next: string | null) {
@@ -17,51 +16,99 @@ export function onTokenChange(listener: () => void) {
   return () => void listeners.delete(listener);
 }
 
-/** How a refresh ended: with a token, without a session, or without an answer. */
-export type Refreshed = "renewed" | "ended" | "unreachable";
+/**
+ * The result of a refresh: a new token, no session, a session of a suspended website, a refusal for another reason
+ * (such as CROSS_ORIGIN), too many requests (with the seconds until the next one is permitted), or no usable response.
+ */
+export type Refreshed =
+  { result: "renewed" | "ended" | "suspended" | "refused" | "unreachable" } | { result: "limited"; retryAfter: number };
 
-/** What the tabs tell each other: the newest access token, so that each cookie is used once. */
+type Message = { token: string | null } | { wanted: true };
+
+/** Shares the newest access token between tabs, so that each refresh cookie is used once. */
 const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("comanda.session");
 
-channel?.addEventListener("message", (event: MessageEvent<{ token: string | null }>) => setAccessToken(event.data.token));
+channel?.addEventListener("message", (event: MessageEvent<Message>) => {
+  if ("token" in event.data) setAccessToken(event.data.token);
+  else if (token !== null) channel.postMessage({ token });
+});
 
-/** Tells the other tabs about a login, a switch of store or a logout. */
+/** Sets the access token in all tabs, after a login, a store switch or a logout. */
 export function shareAccessToken(next: string | null) {
   setAccessToken(next);
   channel?.postMessage({ token: next });
 }
 
-let running: Promise<Refreshed> | null = null;
+/** A shared lock that each open tab holds, so that a new tab can tell whether to wait for the token of another. */
+const tabLock = "comanda.tab";
+if (typeof navigator !== "undefined" && navigator.locks)
+  void navigator.locks.request(tabLock, { mode: "shared" }, () => new Promise(() => {}));
+
+/** The time in milliseconds for which a new tab waits for the token of another tab. */
+const tokenPatience = 300;
+
+/** Asks the other tabs for their access token. Returns whether this tab has one afterwards. */
+async function askOtherTabs(): Promise<boolean> {
+  const { held = [] } = await navigator.locks.query();
+  if (held.filter(({ name }) => name === tabLock).length < 2) return false;
+  channel?.postMessage({ wanted: true });
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(done, tokenPatience);
+    const forget = onTokenChange(done);
+    function done() {
+      clearTimeout(timer);
+      forget();
+      resolve();
+    }
+  });
+  return token !== null;
+}
+
+let pendingRefresh: Promise<Refreshed> | null = null;
 
 /**
- * Gets a new access token for one that is no longer good. Only one tab at a time does so: two
- * that used the same refresh cookie would set off its reuse detection. Whoever waited for
- * the lock finds the token renewed and uses that.
+ * Replaces a stale access token. A lock lets one tab at a time refresh, because two requests with
+ * the same refresh cookie would trigger reuse detection. A tab that waited for the lock uses the
+ * token that the other tab received, and a new tab uses the token of any other tab.
  */
 export function refresh(stale: string | null): Promise<Refreshed> {
-  running ??= withLock(() => refreshOnce(stale)).finally(() => {
-    running = null;
+  pendingRefresh ??= withLock(() => refreshOnce(stale)).finally(() => {
+    pendingRefresh = null;
   });
-  return running;
+  return pendingRefresh;
 }
 
 const withLock = <T>(work: () => Promise<T>): Promise<T> =>
   navigator.locks ? (navigator.locks.request("comanda.refresh", work) as Promise<T>) : work();
 
+/** Returns the code of an error response, undefined if it is not the API's. */
+export async function codeOf(response: Response): Promise<string | undefined> {
+  try {
+    return ((await response.json()) as { error?: { code?: string } }).error?.code;
+  } catch {
+    return undefined;
+  }
+}
+
 async function refreshOnce(stale: string | null): Promise<Refreshed> {
-  if (token !== null && token !== stale) return "renewed";
+  if (token !== null && token !== stale) return { result: "renewed" };
+  if (stale === null && channel && navigator.locks && (await askOtherTabs())) return { result: "renewed" };
   let response: Response;
   try {
     response = await fetch("/auth/refresh", { method: "POST" });
   } catch {
-    return "unreachable";
+    return { result: "unreachable" };
   }
   if (response.ok) {
     const { data } = (await response.json()) as { data: { accessToken: string } };
     shareAccessToken(data.accessToken);
-    return "renewed";
+    return { result: "renewed" };
   }
-  if (response.status !== 401) return "unreachable";
+  if (response.status === 403)
+    return { result: (await codeOf(response)) === "WEBSITE_SUSPENDED" ? "suspended" : "refused" };
+  if (response.status === 429)
+    return { result: "limited", retryAfter: Number(response.headers.get("Retry-After")) || 10 };
+  if (response.status !== 401) return { result: "unreachable" };
   shareAccessToken(null);
-  return "ended";
+  return { result: "ended" };
 }

@@ -1,30 +1,25 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api } from "@/api/client";
 import type { components } from "@/api/schema";
-import { useReplay } from "@/pages/webhooks/attempt";
-import { type Delivery, useWebhooks, webhooksKey } from "@/pages/webhooks/data";
+import { type Delivery, useDeadLetters, useWebhooks, webhooksKey } from "@/pages/webhooks/data";
 import { ReplayDialog, Replays } from "@/pages/webhooks/replay";
+import { ReplayButton } from "@/pages/webhooks/replay-button";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 
 type Group = components["schemas"]["DeadLetters"];
 
 const route = getRouteApi("/inside/dead-letters");
 
-/** What could not be delivered, of all webhooks of the store. */
+/** The dead letters of all webhooks of the store. */
 export function DeadLettersPage() {
   const search = route.useSearch();
   const webhooks = useWebhooks();
-  const groups = useQuery({
-    queryKey: [...webhooksKey, "dead-letters"],
-    queryFn: () => data(api.GET("/dead-letters")),
-    refetchInterval: 10_000,
-  });
+  const groups = useDeadLetters({ refetchInterval: 10_000 });
   const [replaying, setReplaying] = useState<{ webhookId?: string; reason?: string } | null>(null);
   const all = webhooks.data?.data ?? [];
   const urlOf = (id: string) => all.find((webhook) => webhook.id === id)?.url ?? id;
@@ -34,7 +29,7 @@ export function DeadLettersPage() {
       <div className="-mb-5">
         <PageHeader
           title="Dead letters"
-          about="Deliveries that have used up their retries, or met a webhook that was switched off. Repair the receiver, then replay them."
+          about="Deliveries that failed their last retry. Fix the receiver, then replay them."
           actions={total > 0 && <Button onClick={() => setReplaying({})}>Replay…</Button>}
         />
       </div>
@@ -42,27 +37,39 @@ export function DeadLettersPage() {
       {groups.isPending && <Loading />}
       {groups.data && total === 0 && (
         <Empty title="No dead letters">
-          <p>Everything has been delivered or is still being tried. A delivery ends up here when its last retry has failed as well, and waits to be replayed.</p>
+          <p>
+            A delivery appears here when its last retry fails, or when its webhook is turned off. You can then replay
+            it.
+          </p>
         </Empty>
       )}
       {groups.data && total > 0 && <Groups groups={groups.data} urlOf={urlOf} total={total} onReplay={setReplaying} />}
       <Replays urlOf={urlOf} />
-      {total > 0 && <Letters key={`${search.webhookId} ${search.reason}`} urlOf={urlOf} />}
-      {replaying && (
-        <ReplayDialog webhooks={all} {...replaying} onClose={() => setReplaying(null)} />
+      {total > 0 && (
+        <DeadLetterList
+          key={`${search.webhookId} ${search.reason}`}
+          urlOf={urlOf}
+          isOff={(id) => all.some((webhook) => webhook.id === id && !webhook.isActive)}
+        />
       )}
+      {replaying && <ReplayDialog webhooks={all} {...replaying} onClose={() => setReplaying(null)} />}
     </div>
   );
 }
 
-type GroupsProps = { groups: Group[]; total: number; urlOf: (id: string) => string; onReplay: (group: { webhookId: string; reason?: string }) => void };
+type GroupsProps = {
+  groups: Group[];
+  total: number;
+  urlOf: (id: string) => string;
+  onReplay: (group: { webhookId: string; reason?: string }) => void;
+};
 
 function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
   const { webhookId, reason } = route.useSearch();
   return (
-    <Card title={`${total.toLocaleString("en")} by receiver and reason`}>
-      <Table label="Dead letters by receiver and reason">
-        <Columns names={["Receiver", "Reason", { right: "Count" }, "Oldest", "Newest", { hidden: "Actions" }]} />
+    <Card title={`${total.toLocaleString()} by webhook and reason`}>
+      <Table label="Dead letters by webhook and reason" stacked>
+        <Columns names={["Webhook", "Reason", { right: "Count" }, "Oldest", "Newest", { hidden: "Actions" }]} />
         <tbody>
           {groups.map((group) => {
             const chosen = group.webhookId === webhookId && group.reason === reason;
@@ -70,12 +77,16 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
             return (
               <tr key={`${group.webhookId} ${group.reason}`} className={chosen ? "bg-muted" : undefined}>
                 <td className="min-w-48 break-all">
-                  <Link to="/webhooks/$id" params={{ id: group.webhookId }} className="text-primary underline-offset-4 hover:underline">
+                  <Link
+                    to="/webhooks/$id"
+                    params={{ id: group.webhookId }}
+                    className="text-primary underline-offset-4 hover:underline"
+                  >
                     {urlOf(group.webhookId)}
                   </Link>
                 </td>
                 <td className="min-w-40 break-words">{group.reason || "unknown"}</td>
-                <td className="text-right tabular-nums">{group.count.toLocaleString("en")}</td>
+                <td className="text-right tabular-nums">{group.count.toLocaleString()}</td>
                 <td>
                   <Time at={group.oldestAt} />
                 </td>
@@ -99,9 +110,9 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
                       variant="outline"
                       size="small"
                       onClick={() => onReplay(search)}
-                      aria-label={`Replay these ${group.count.toLocaleString("en")}: ${group.reason || "unknown"}, ${urlOf(group.webhookId)}`}
+                      aria-label={`Replay all ${group.count}: ${group.reason || "unknown"}, ${urlOf(group.webhookId)}`}
                     >
-                      Replay these…
+                      Replay all…
                     </Button>
                   </span>
                 </td>
@@ -114,22 +125,22 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
   );
 }
 
-function Letters({ urlOf }: { urlOf: (id: string) => string }) {
+function DeadLetterList({ urlOf, isOff }: { urlOf: (id: string) => string; isOff: (id: string) => boolean }) {
   const { webhookId, reason } = route.useSearch();
-  const replay = useReplay();
   const letters = useList<Delivery>(
     [...webhooksKey, "dead-letters", webhookId, reason],
-    (cursor) => api.GET("/deliveries", { params: { query: { status: "dead_letter", webhookId, reason, cursor, limit: 20 } } }),
+    (cursor) =>
+      api.GET("/deliveries", { params: { query: { status: "dead_letter", webhookId, reason, cursor, limit: 20 } } }),
     { refetchInterval: 10_000 },
   );
-  const title = webhookId ? `${reason ?? "Dead letters"} · ${urlOf(webhookId)}` : "The newest";
+  const title = webhookId ? `${reason ?? "Dead letters"} · ${urlOf(webhookId)}` : "Newest";
   return (
     <Card title={<span className="break-all">{title}</span>}>
       <QueryState of={letters} />
-      {letters.data && letters.rows.length === 0 && <Empty title="None are left of this kind" />}
+      {letters.data && letters.rows.length === 0 && <Empty title="No dead letters match these filters" />}
       {letters.rows.length > 0 && (
-        <Table label="Dead letters">
-          <Columns names={["Ended", "Event", "Receiver and reason", { right: "Attempts" }, { hidden: "Actions" }]} />
+        <Table label="Dead letters" stacked>
+          <Columns names={["Ended", "Event", "Webhook and reason", { right: "Attempts" }, { hidden: "Actions" }]} />
           <tbody>
             {letters.rows.map((letter) => (
               <tr key={letter.id}>
@@ -155,15 +166,12 @@ function Letters({ urlOf }: { urlOf: (id: string) => string }) {
                         Attempts
                       </Link>
                     </Button>
-                    <Button
+                    <ReplayButton
                       variant="outline"
-                      size="small"
-                      busy={replay.isPending && replay.variables === letter.id}
-                      onClick={() => replay.mutate(letter.id)}
+                      deliveryId={letter.id}
+                      off={isOff(letter.webhookId)}
                       aria-label={`Replay ${letter.eventType} of ${letter.endedAt}`}
-                    >
-                      Replay
-                    </Button>
+                    />
                   </span>
                 </td>
               </tr>
@@ -171,7 +179,7 @@ function Letters({ urlOf }: { urlOf: (id: string) => string }) {
           </tbody>
         </Table>
       )}
-      <More list={letters} />
+      <ShowMore list={letters} />
     </Card>
   );
 }

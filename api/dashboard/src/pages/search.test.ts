@@ -2,8 +2,17 @@ import { expect, test } from "vitest";
 
 import { dayOf, oneOf, textOf } from "./search";
 
-test("addresses are read, nonsense is left out", () => {
-  const search = { q: 12, empty: "", status: "READY", other: "constructor", day: "2028-02-29", none: "2026-02-29", form: "1.1.2026", list: ["a"] };
+test("search parameters are parsed and invalid values are dropped", () => {
+  const search = {
+    q: 12,
+    empty: "",
+    status: "READY",
+    other: "constructor",
+    day: "2028-02-29",
+    none: "2026-02-29",
+    form: "1.1.2026",
+    list: ["a"],
+  };
   expect(textOf(search, "q")).toBe("12");
   expect(textOf(search, "empty")).toBeUndefined();
   expect(textOf(search, "list")).toBeUndefined();

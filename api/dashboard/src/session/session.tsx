@@ -1,125 +1,115 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
 import { api, data } from "@/api/client";
 import type { components } from "@/api/schema";
-import { accessToken, onTokenChange, refresh, shareAccessToken } from "@/api/token";
+import { refresh, shareAccessToken } from "@/api/token";
+
+import { type ProviderProps, useAccessToken, useAccount } from "./account";
+import { sendUnsent } from "./unsent";
 
 export type Role = "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
 
 type StoreEntry = components["schemas"]["StoreEntry"];
 
 type Session = {
-  user: { id: string; email: string; name: string };
+  user: components["schemas"]["MeUser"];
   storeId: string;
   storeName: string;
   role: Role;
+  /** The locale of dates, numbers and names: that of the browser. */
   locale: string;
+  /** The locale of the active view, that of product names. */
+  viewLocale: string;
   currency: string;
   timezone: string;
   stores: StoreEntry[];
-  /** Whether the role of the active store is this one or a higher one. */
+  /** Reports whether the user's role in the active store is at least the given role. */
   atLeast: (role: Role) => boolean;
   switchStore: (storeId: string, storeViewId?: string) => Promise<void>;
-  logOut: () => Promise<void>;
 };
 
 const Context = createContext<Session | null>(null);
 
-/** Who is logged in, and where. Only below SessionProvider. */
+/** Returns the logged-in user's work in a store. Must be called below SessionProvider. */
 export function useSession(): Session {
   const session = use(Context);
-  if (!session) throw new Error("nobody is logged in");
+  if (!session) throw new Error("useSession requires a SessionProvider");
   return session;
 }
 
 const ranks: Record<Role, number> = { STAFF: 1, MANAGER: 2, ADMIN: 3, OWNER: 4 };
 
-export const useAccessToken = () => useSyncExternalStore(onTokenChange, accessToken);
+type SessionState = "checking" | "loggedIn" | "loggedOut" | "suspended" | "refused" | "unreachable" | "limited";
 
-type Start = "asking" | "in" | "out" | "unreachable";
+/** The interval in milliseconds of the checks while the service cannot be reached. */
+const recheckInterval = 10_000;
 
 /**
- * Finds out whether the browser has a session, from the cookie that only the server reads,
- * and follows it: whoever logs in, switches or logs out in another tab does so here.
+ * Returns whether the browser has a session. It checks the refresh cookie with the server, and then follows logins,
+ * store switches and logouts in all tabs. A check that the server did not permit or that did not reach it is repeated;
+ * `retryAt` is the time of the next check.
  */
-export function useStart(): { state: Start; again: () => void } {
+export function useSessionState(): { state: SessionState; retry: () => void; retryAt?: number } {
   const token = useAccessToken();
-  const [start, setStart] = useState<Start>("asking");
-  const ask = useCallback(() => {
-    setStart("asking");
-    void refresh(null).then((result) => setStart(result === "renewed" ? "in" : result === "ended" ? "out" : "unreachable"));
+  const [{ state, retryAt }, setInitial] = useState<{ state: SessionState; retryAt?: number }>({ state: "checking" });
+  const check = useCallback(() => {
+    void refresh(null).then((refreshed) => {
+      const { result } = refreshed;
+      if (result === "limited")
+        setInitial({ state: "limited", retryAt: Date.now() + (refreshed.retryAfter + Math.random()) * 1000 });
+      else if (result === "unreachable") setInitial({ state: "unreachable", retryAt: Date.now() + recheckInterval });
+      else setInitial({ state: result === "renewed" ? "loggedIn" : result === "ended" ? "loggedOut" : result });
+    });
   }, []);
-  useEffect(ask, [ask]);
-  if (token) return { state: "in", again: ask };
-  return { state: start === "in" ? "out" : start, again: ask };
+  useEffect(check, [check]);
+  useEffect(() => {
+    if (retryAt === undefined || token) return;
+    const timer = setTimeout(check, Math.max(0, retryAt - Date.now()));
+    return () => clearTimeout(timer);
+  }, [retryAt, token, check]);
+  const retry = () => {
+    setInitial({ state: "checking" });
+    check();
+  };
+  if (token) return { state: "loggedIn", retry };
+  return { state: state === "loggedIn" ? "loggedOut" : state, retry, retryAt };
 }
 
-export function SessionProvider({ children, fallback }: { children: ReactNode; fallback: (error: unknown, retry: () => void) => ReactNode }) {
+/** Loads the session for the components below it, which must be below AccountProvider. */
+export function SessionProvider({ children, fallback }: ProviderProps) {
   const queries = useQueryClient();
-  const me = useQuery({ queryKey: ["me"], queryFn: () => data(api.GET("/auth/me")), staleTime: 60_000 });
+  const { user, store, locale } = useAccount();
   const stores = useQuery({ queryKey: ["stores"], queryFn: () => data(api.GET("/auth/stores")), staleTime: 60_000 });
-
-  // Another tab has switched: everything that is shown belongs to another store.
-  const token = useAccessToken();
-  const active = token ? storeOf(token) : undefined;
-  const shown = me.data?.store?.storeId;
-  useEffect(() => {
-    if (active && shown && active !== shown) void queries.resetQueries();
-  }, [active, shown, queries]);
 
   const switchStore = useCallback(
     async (storeId: string, storeViewId?: string) => {
+      await sendUnsent(); // it belongs to the store that is left
       const { accessToken } = await data(api.POST("/auth/switch-store", { body: { storeId, storeViewId } }));
       shareAccessToken(accessToken);
       await queries.resetQueries();
     },
     [queries],
   );
-  const logOut = useCallback(async () => {
-    try {
-      await api.POST("/auth/logout");
-    } finally {
-      queries.clear();
-      shareAccessToken(null);
-    }
-  }, [queries]);
 
   const session = useMemo<Session | null>(() => {
-    const store = me.data?.store;
-    if (!me.data || !store || !stores.data) return null;
+    if (!store || !stores.data) return null;
     const role = store.role as Role;
     return {
-      user: me.data.user,
+      user,
       storeId: store.storeId,
       storeName: store.storeName,
       role,
-      locale: store.locale,
+      locale,
+      viewLocale: store.locale,
       currency: store.currency,
       timezone: store.timezone,
       stores: stores.data,
       atLeast: (least) => ranks[role] >= ranks[least],
       switchStore,
-      logOut,
     };
-  }, [me.data, stores.data, switchStore, logOut]);
+  }, [user, store, locale, stores.data, switchStore]);
 
-  const error = me.error ?? stores.error;
-  if (!session) {
-    return fallback(error, () => {
-      void me.refetch();
-      void stores.refetch();
-    });
-  }
+  if (!session) return fallback(stores.error, () => void stores.refetch());
   return <Context value={session}>{children}</Context>;
-}
-
-/** The store of an access token. It is read to notice a switch, never trusted. */
-function storeOf(token: string): string | undefined {
-  try {
-    const payload = token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/");
-    return (JSON.parse(atob(payload)) as { storeId?: string }).storeId;
-  } catch {
-    return undefined;
-  }
 }

@@ -5,11 +5,15 @@ import type { ComponentProps } from "react";
 import { cn } from "./cn";
 
 const variants = cva(
-  "inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap transition-colors disabled:pointer-events-none disabled:opacity-50 aria-disabled:pointer-events-none aria-disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0",
+  [
+    "inline-flex items-center justify-center gap-2 rounded-md text-sm font-medium whitespace-nowrap transition-colors",
+    "disabled:pointer-events-none disabled:opacity-50 aria-disabled:pointer-events-none aria-disabled:opacity-50",
+    "[&_svg]:size-4 [&_svg]:shrink-0 pointer-coarse:min-h-11 pointer-coarse:min-w-11",
+  ],
   {
     variants: {
       variant: {
-        primary: "bg-primary text-primary-foreground hover:opacity-90",
+        primary: "bg-primary text-primary-foreground hover:brightness-90",
         outline: "border bg-surface hover:bg-muted",
         ghost: "hover:bg-muted",
         danger: "border border-danger text-danger hover:bg-danger hover:text-background",
@@ -23,7 +27,7 @@ const variants = cva(
 
 type Props = ComponentProps<"button"> & VariantProps<typeof variants> & { asChild?: boolean; busy?: boolean };
 
-/** A button. While busy it can be seen and not pressed; it keeps the focus, which a disabled one would lose. */
+/** A button. While busy it ignores clicks but keeps the focus, which a disabled button would lose. */
 export function Button({ className, variant, size, asChild, busy, onClick, type = "button", ...props }: Props) {
   const Component = asChild ? Slot.Root : "button";
   return (

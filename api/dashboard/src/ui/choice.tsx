@@ -1,8 +1,10 @@
 import { ToggleGroup } from "radix-ui";
 
+import { cn } from "./cn";
+
 type Props<T extends string> = { label: string; value: T; options: Record<T, string>; onChange: (value: T) => void };
 
-/** One of a few, all of them in sight. */
+/** A selection of one option, with all options visible. */
 export const Choice = <T extends string>({ label, value, options, onChange }: Props<T>) => (
   <ToggleGroup.Root
     type="single"
@@ -15,7 +17,10 @@ export const Choice = <T extends string>({ label, value, options, onChange }: Pr
       <ToggleGroup.Item
         key={option}
         value={option}
-        className="h-7 rounded px-2.5 text-xs font-medium text-muted-foreground hover:text-foreground data-[state=on]:bg-muted data-[state=on]:text-foreground"
+        className={cn(
+          "h-7 rounded px-2.5 text-xs font-medium pointer-coarse:h-11 text-muted-foreground hover:text-foreground",
+          "data-[state=on]:bg-muted data-[state=on]:text-foreground",
+        )}
       >
         {text}
       </ToggleGroup.Item>

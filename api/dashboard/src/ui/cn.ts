@@ -1,5 +1,5 @@
 import { type ClassValue, clsx } from "clsx";
 import { twMerge } from "tailwind-merge";
 
-/** Joins class names; of two that say the same thing the later counts. */
+/** Joins class names. Of two conflicting Tailwind classes, the later wins. */
 export const cn = (...classes: ClassValue[]) => twMerge(clsx(classes));

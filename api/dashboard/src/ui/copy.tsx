@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { Button } from "./button";
 
-/** Copies a text. */
+/** Copies a text to the clipboard. */
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [copied, setCopied] = useState(false);
   return (

@@ -10,8 +10,15 @@ test.each([
   [3_600_000, "1 h"],
   [7_499_000, "2 h 4 min"],
   [90_061_000, "1 d 1 h"],
-])("%d ms is %s", (ms, text) => expect(formatDuration(ms)).toBe(text));
+])("formatDuration(%d) is %s", (ms, text) => expect(formatDuration(ms)).toBe(text));
 
-test("response times", () => {
-  expect([null, undefined, 0, 999, 1_000, 12_345].map(formatMs)).toEqual(["–", "–", "0\u00a0ms", "999\u00a0ms", "1.00\u00a0s", "12.3\u00a0s"]);
+test("formatMs switches from milliseconds to seconds at 1 s", () => {
+  expect([null, undefined, 0, 999, 1_000, 12_345].map(formatMs)).toEqual([
+    "–",
+    "–",
+    "0\u00a0ms",
+    "999\u00a0ms",
+    "1.00\u00a0s",
+    "12.3\u00a0s",
+  ]);
 });

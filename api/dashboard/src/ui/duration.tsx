@@ -1,6 +1,6 @@
-import { useEffect, useState } from "react";
+import { useNow } from "./now";
 
-/** A span of time in its two largest units, as "2 h 5 min"; what is less than a second is "0 s". */
+/** Formats a duration in milliseconds with its two largest units, for example "2 h 5 min"; "0 s" below a second. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   const parts = [
@@ -18,21 +18,12 @@ export function formatDuration(ms: number): string {
     .join(" ");
 }
 
-/** How long something takes that is measured in milliseconds. */
-export const formatMs = (ms: number | null | undefined) => (ms == null ? "–" : ms < 1000 ? `${ms}\u00a0ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)}\u00a0s`);
+/** Formats a response time in milliseconds, for example "12 ms" or "1.20 s"; "–" for null. */
+export const formatMs = (ms: number | null | undefined) =>
+  ms == null ? "–" : ms < 1000 ? `${ms}\u00a0ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)}\u00a0s`;
 
-/** The time, every second. */
-function useNow() {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
-}
-
-/** How long it is until a time. */
+/** The remaining time until an instant. */
 export function Countdown({ to }: { to: string }) {
-  const left = Date.parse(to) - useNow();
-  return <span className="whitespace-nowrap tabular-nums">{left > 0 ? `in ${formatDuration(left)}` : "any moment now"}</span>;
+  const left = Date.parse(to) - useNow(1_000);
+  return <span className="whitespace-nowrap tabular-nums">{left > 0 ? `in ${formatDuration(left)}` : "now"}</span>;
 }

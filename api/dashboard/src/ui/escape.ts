@@ -1,8 +1,8 @@
 import { useEffect } from "react";
 
 /**
- * Closes a dialog with Escape while a message is shown over it: the key reaches that alone
- * then, as it would a dialog on top.
+ * Calls onClose when Escape is pressed. Radix sends Escape only to the topmost layer, which is a
+ * toast while one is shown, so a dialog below it would stay open.
  */
 export function useEscape(onClose: () => void) {
   useEffect(() => {

@@ -2,12 +2,15 @@ import { type ComponentProps, type ReactNode, useId } from "react";
 
 import { cn } from "./cn";
 
-const control =
-  "w-full rounded-md border bg-surface px-3 text-sm text-foreground placeholder:text-muted-foreground disabled:opacity-60 aria-invalid:border-danger";
+const control = cn(
+  "w-full rounded-md border bg-surface px-3 text-sm text-foreground placeholder:text-muted-foreground",
+  "pointer-coarse:min-h-11",
+  "disabled:opacity-60 aria-invalid:border-danger",
+);
 
 type FormProps = { onSubmit: (form: FormData) => void; className?: string; children: ReactNode };
 
-/** A form that this page sees to, not the browser. */
+/** A form that passes its data to onSubmit instead of navigating. */
 export const Form = ({ onSubmit, className, children }: FormProps) => (
   <form
     className={cn("grid gap-4", className)}
@@ -22,24 +25,26 @@ export const Form = ({ onSubmit, className, children }: FormProps) => (
 
 type FieldProps = { label: ReactNode; hint?: ReactNode; error?: string; className?: string };
 
-/** A label, what it labels, and what is wrong with that. */
+/** A form control with its label and its hint or error message. */
 export function Field({
   label,
   hint,
   error,
   className,
   children,
-}: FieldProps & { children: (props: { id: string; "aria-invalid"?: true; "aria-describedby"?: string }) => ReactNode }) {
+}: FieldProps & {
+  children: (props: { id: string; "aria-invalid"?: true; "aria-describedby"?: string }) => ReactNode;
+}) {
   const id = useId();
-  const about = error || hint ? `${id}-about` : undefined;
+  const describedBy = error || hint ? `${id}-description` : undefined;
   return (
     <div className={cn("grid content-start gap-1.5", className)}>
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
-      {children({ id, "aria-invalid": error ? true : undefined, "aria-describedby": about })}
-      {about && (
-        <p id={about} className={cn("text-xs", error ? "text-danger" : "text-muted-foreground")}>
+      {children({ id, "aria-invalid": error ? true : undefined, "aria-describedby": describedBy })}
+      {describedBy && (
+        <p id={describedBy} className={cn("text-xs", error ? "text-danger" : "text-muted-foreground")}>
           {error ?? hint}
         </p>
       )}
@@ -47,14 +52,18 @@ export function Field({
   );
 }
 
-export const Input = ({ className, ...props }: ComponentProps<"input">) => <input className={cn(control, "h-9", className)} {...props} />;
+export const Input = ({ className, ...props }: ComponentProps<"input">) => (
+  <input className={cn(control, "h-9", className)} {...props} />
+);
 
 export const Textarea = ({ className, ...props }: ComponentProps<"textarea">) => (
   <textarea className={cn(control, "min-h-20 py-2", className)} {...props} />
 );
 
-/** The platform's own select: it works with every keyboard, reader and phone. */
-export const Select = ({ className, ...props }: ComponentProps<"select">) => <select className={cn(control, "h-9", className)} {...props} />;
+/** The browser's native select, for its support of keyboards, screen readers and phones. */
+export const Select = ({ className, ...props }: ComponentProps<"select">) => (
+  <select className={cn(control, "h-9", className)} {...props} />
+);
 
 export function TextField({ label, hint, error, className, ...props }: FieldProps & ComponentProps<"input">) {
   return (
@@ -64,7 +73,14 @@ export function TextField({ label, hint, error, className, ...props }: FieldProp
   );
 }
 
-export function SelectField({ label, hint, error, className, children, ...props }: FieldProps & ComponentProps<"select">) {
+export function SelectField({
+  label,
+  hint,
+  error,
+  className,
+  children,
+  ...props
+}: FieldProps & ComponentProps<"select">) {
   return (
     <Field label={label} hint={hint} error={error} className={className}>
       {(ids) => (

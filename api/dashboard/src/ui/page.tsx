@@ -2,13 +2,28 @@ import { AlertTriangle, Inbox } from "lucide-react";
 import type { ComponentProps, ReactNode } from "react";
 
 import { ApiError } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import { errorMessage, isPlain } from "@/api/error-message";
+import { readable, readablePath } from "@/api/readable";
+import { useClock } from "@/session/account";
 
 import { Button } from "./button";
 import { cn } from "./cn";
+import { useTitle } from "./title";
 
-/** The heading of a page, with what can be done on it. */
-export function PageHeader({ title, about, actions }: { title: ReactNode; about?: ReactNode; actions?: ReactNode }) {
+/** The heading of a page, with its description and actions. */
+export function PageHeader({
+  title,
+  name,
+  about,
+  actions,
+}: {
+  title: ReactNode;
+  /** The title of the document, if `title` is not a text. */
+  name?: string;
+  about?: ReactNode;
+  actions?: ReactNode;
+}) {
+  useTitle(name ?? (typeof title === "string" ? title : undefined));
   return (
     <header className="mb-5 flex flex-wrap items-start justify-between gap-3">
       <div>
@@ -20,7 +35,17 @@ export function PageHeader({ title, about, actions }: { title: ReactNode; about?
   );
 }
 
-export function Card({ title, actions, className, children }: { title?: ReactNode; actions?: ReactNode; className?: string; children: ReactNode }) {
+export function Card({
+  title,
+  actions,
+  className,
+  children,
+}: {
+  title?: ReactNode;
+  actions?: ReactNode;
+  className?: string;
+  children: ReactNode;
+}) {
   return (
     <section className={cn("rounded-lg border bg-surface p-4", className)}>
       {(title || actions) && (
@@ -45,33 +70,43 @@ const tones = {
 export type Tone = keyof typeof tones;
 
 export const Badge = ({ tone = "neutral", className, ...props }: { tone?: Tone } & ComponentProps<"span">) => (
-  <span className={cn("inline-flex items-center gap-1 rounded-full border border-current/30 px-2 py-0.5 text-xs font-medium", tones[tone], className)} {...props} />
+  <span
+    className={cn(
+      "inline-flex items-center gap-1 rounded-full border border-current/30 px-2 py-0.5 text-xs font-medium",
+      tones[tone],
+      className,
+    )}
+    {...props}
+  />
 );
 
-/** An empty list, and how to fill it. */
+/** The empty state of a list: what will appear here and how. */
 export const Empty = ({ title, children }: { title: ReactNode; children?: ReactNode }) => (
   <div className="grid justify-items-center gap-2 rounded-lg border border-dashed p-8 text-center">
     <Inbox className="size-6 text-muted-foreground" aria-hidden />
     <p className="font-medium">{title}</p>
-    {children && <div className="grid max-w-prose justify-items-center gap-3 text-sm text-muted-foreground">{children}</div>}
+    {children && (
+      <div className="grid max-w-prose justify-items-center gap-3 text-sm text-muted-foreground">{children}</div>
+    )}
   </div>
 );
 
-/** What went wrong, in plain words, with the id by which the service's log tells more. */
+/** An error message with the request id, which identifies the request in the server log. */
 export function Failure({ error, retry, className }: { error: unknown; retry?: () => void; className?: string }) {
+  const clock = useClock();
   if (!error) return null;
   const known = error instanceof ApiError ? error : null;
-  const details = known?.details ?? [];
+  const details = known && !isPlain(known) ? known.details : [];
   return (
     <div role="alert" className={cn("flex gap-3 rounded-md border border-danger/40 p-3 text-sm", className)}>
       <AlertTriangle className="size-4 shrink-0 translate-y-0.5 text-danger" aria-hidden />
       <div className="grid gap-1">
-        <p>{wordsOf(error)}</p>
+        <p>{errorMessage(error, clock)}</p>
         {details.length > 0 && (
           <ul className="list-inside list-disc text-muted-foreground">
             {details.map((detail) => (
               <li key={detail.path + detail.message}>
-                {detail.path && <code className="text-xs">{detail.path}</code>} {detail.message}
+                {detail.path && <>{readablePath(detail.path)}:</>} {readable(detail.message, clock)}
               </li>
             ))}
           </ul>
@@ -91,25 +126,34 @@ export function Failure({ error, retry, className }: { error: unknown; retry?: (
   );
 }
 
-export const Loading = ({ what = "Loading" }: { what?: string }) => (
+export const Loading = ({ label = "Loading" }: { label?: string }) => (
   <p role="status" className="p-6 text-center text-sm text-muted-foreground">
-    {what}…
+    {label}…
   </p>
 );
 
-type Query = { isPending: boolean; error: unknown; refetch: () => unknown };
+type Query = { isPending: boolean; error: unknown; failureReason?: unknown; refetch: () => unknown };
 
-/** What is to be said while something is asked for, and when that fails. */
-export const QueryState = ({ of, className }: { of: Query; className?: string }) => (
-  <>
-    <Failure error={of.error} retry={() => void of.refetch()} className={className} />
-    {of.isPending && <Loading />}
-  </>
-);
+/** The loading and error states of a query. */
+export const QueryState = ({ of, className }: { of: Query; className?: string }) => {
+  const limited =
+    !of.error && of.failureReason instanceof ApiError && of.failureReason.status === 429 && of.failureReason.retryAfter;
+  return (
+    <>
+      <Failure error={of.error} retry={() => void of.refetch()} className={className} />
+      {limited && (
+        <p role="status" className={cn("p-6 text-center text-sm text-muted-foreground", className)}>
+          Too many requests. This page continues in {limited} seconds.
+        </p>
+      )}
+      {of.isPending && !limited && <Loading />}
+    </>
+  );
+};
 
 type Column = string | false | { right: string } | { hidden: string };
 
-/** The names of a table's columns: with numbers at the right, or for those alone who cannot see what is in them. */
+/** The header row of a table. `right` aligns a name like its numbers; `hidden` shows it to screen readers only. */
 export const Columns = ({ names }: { names: Column[] }) => (
   <thead>
     <tr>
@@ -132,16 +176,25 @@ export const Columns = ({ names }: { names: Column[] }) => (
   </thead>
 );
 
-// Rows as blocks, for what has too much in a row for a phone.
-const stackedRows =
-  "max-sm:[&_tbody]:block max-sm:[&_td]:block max-sm:[&_td]:border-0 max-sm:[&_td]:py-0.5 max-sm:[&_td]:text-left max-sm:[&_thead]:sr-only max-sm:[&_tr]:block max-sm:[&_tr]:border-t max-sm:[&_tr]:py-2 max-sm:[&_tr:first-child]:border-t-0";
+// Shows each row as a block on narrow screens, for tables with many columns.
+const stackedRows = cn(
+  "max-sm:[&_tbody]:block max-sm:[&_thead]:sr-only",
+  "max-sm:[&_td]:block max-sm:[&_td]:border-0 max-sm:[&_td]:py-0.5 max-sm:[&_td]:text-left",
+  "max-sm:[&_tr]:block max-sm:[&_tr]:border-t max-sm:[&_tr]:py-2 max-sm:[&_tr:first-child]:border-t-0",
+);
 
-/** A table that scrolls sideways on a phone instead of breaking the page, or has its rows stacked there. */
-export const Table = ({ label, stacked, className, ...props }: { label: string; stacked?: boolean } & ComponentProps<"table">) => (
+/** A table. On narrow screens it scrolls horizontally or, if `stacked`, shows each row as a block. */
+export const Table = ({
+  label,
+  stacked,
+  className,
+  ...props
+}: { label: string; stacked?: boolean } & ComponentProps<"table">) => (
   <div className="relative overflow-x-auto rounded-lg border bg-surface" tabIndex={0} role="region" aria-label={label}>
     <table
       className={cn(
-        "w-full text-left text-sm [&_td]:border-t [&_td]:px-3 [&_td]:py-2 [&_th]:px-3 [&_th]:py-2 [&_th]:text-xs [&_th]:font-medium [&_th]:whitespace-nowrap [&_th]:text-muted-foreground",
+        "w-full text-left text-sm [&_td]:border-t [&_td]:px-3 [&_td]:py-2 [&_th]:px-3 [&_th]:py-2",
+        "[&_th]:text-xs [&_th]:font-medium [&_th]:whitespace-nowrap [&_th]:text-muted-foreground",
         stacked && stackedRows,
         className,
       )}

@@ -1,9 +1,14 @@
 import type { ReactNode } from "react";
 import { CartesianGrid, ResponsiveContainer } from "recharts";
 
-// How plots look, all of them.
+// The shared style of all plots.
 export const margin = { top: 4, right: 4, bottom: 0, left: 0 };
-export const axis = { stroke: "var(--muted-foreground)", fontSize: 11, tickLine: false, axisLine: { stroke: "var(--border)" } } as const;
+export const axis = {
+  stroke: "var(--muted-foreground)",
+  fontSize: 11,
+  tickLine: false,
+  axisLine: { stroke: "var(--border)" },
+} as const;
 export const grid = <CartesianGrid stroke="var(--border)" strokeDasharray="3 3" vertical={false} />;
 export const tooltip = {
   isAnimationActive: false,

@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
 
-/** Some numbers beside each other. */
+/** A group of figures. */
 export const Stats = ({ label, children }: { label: string; children: ReactNode }) => (
   <dl aria-label={label} className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-4">
     {children}
   </dl>
 );
 
-/** A number and what it is. */
+/** A figure with its label. */
 export const Stat = ({ label, hint, children }: { label: string; hint?: ReactNode; children: ReactNode }) => (
   <div className="flex flex-col gap-0.5 rounded-lg border bg-surface p-3">
     <dt className="text-xs text-muted-foreground">{label}</dt>

@@ -1,6 +1,6 @@
 import { CopyButton } from "./copy";
 
-/** JSON laid out to be read; any other text as it is. Numbers and the order of members stay as they were written. */
+/** Indents JSON and returns other text unchanged. Numbers and the order of members are kept as written. */
 export function pretty(text: string): string {
   try {
     JSON.parse(text);
@@ -26,15 +26,30 @@ export function pretty(text: string): string {
   return out;
 }
 
-/** A text that somebody else wrote, or a program: shown as text, whatever is in it. */
-export function CodeBlock({ text, label, className }: { text: string; label: string; className?: string }) {
+/** Preformatted text with a copy button. The content is never interpreted as HTML. */
+export function CodeBlock({
+  text,
+  copy = text,
+  label,
+  className,
+}: {
+  text: string;
+  /** The text that the button copies, if it is not the text that is shown. */
+  copy?: string;
+  label: string;
+  className?: string;
+}) {
   return (
     <div className={className}>
       <div className="flex items-center justify-between gap-2 rounded-t-md border border-b-0 bg-muted px-3 py-1.5">
         <span className="text-xs font-medium text-muted-foreground">{label}</span>
-        <CopyButton text={text} />
+        <CopyButton text={copy} />
       </div>
-      <pre className="max-h-96 overflow-auto rounded-b-md border p-3 text-xs break-words whitespace-pre-wrap" tabIndex={0} aria-label={label}>
+      <pre
+        className="max-h-96 overflow-auto rounded-b-md border p-3 text-xs break-words whitespace-pre-wrap"
+        tabIndex={0}
+        aria-label={label}
+      >
         {text}
       </pre>
     </div>

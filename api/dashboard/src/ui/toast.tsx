@@ -3,17 +3,17 @@ import { type ReactNode, createContext, use, useCallback, useState } from "react
 
 import { cn } from "./cn";
 
-type Message = { id: number; text: string; bad: boolean };
+type Message = { id: number; text: string; error: boolean };
 
-const Context = createContext<(text: string, options?: { bad?: boolean }) => void>(() => {});
+const Context = createContext<(text: string, options?: { error?: boolean }) => void>(() => {});
 
-/** Shows a short message that goes by itself. */
+/** Returns a function that shows a message for five seconds. */
 export const useToast = () => use(Context);
 
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [messages, setMessages] = useState<Message[]>([]);
-  const show = useCallback((text: string, options?: { bad?: boolean }) => {
-    setMessages((all) => [...all.slice(-3), { id: Date.now() + Math.random(), text, bad: options?.bad ?? false }]);
+  const show = useCallback((text: string, options?: { error?: boolean }) => {
+    setMessages((all) => [...all.slice(-3), { id: Date.now() + Math.random(), text, error: options?.error ?? false }]);
   }, []);
   return (
     <Context value={show}>
@@ -23,12 +23,20 @@ export function ToastProvider({ children }: { children: ReactNode }) {
           <Toast.Root
             key={message.id}
             onOpenChange={(open) => open || setMessages((all) => all.filter((other) => other.id !== message.id))}
-            className={cn("rounded-md border bg-surface p-3 text-sm shadow-md", message.bad && "border-danger text-danger")}
+            className={cn(
+              "rounded-md border bg-surface p-3 text-sm shadow-md",
+              message.error && "border-danger text-danger",
+            )}
           >
             <Toast.Description>{message.text}</Toast.Description>
           </Toast.Root>
         ))}
-        <Toast.Viewport className="fixed right-4 bottom-4 z-60 grid w-80 max-w-[calc(100vw-2rem)] gap-2" />
+        <Toast.Viewport
+          className={cn(
+            "fixed inset-x-2 top-2 z-60 grid gap-2 sm:left-auto sm:w-80",
+            "lg:top-auto lg:right-auto lg:bottom-4 lg:left-4",
+          )}
+        />
       </Toast.Provider>
     </Context>
   );

@@ -1,49 +1,36 @@
-// Days are YYYY-MM-DD, counted in UTC where no hour is missing.
+// Days are YYYY-MM-DD. Instants are in the API's time format, RFC 3339 with milliseconds.
 
-/** The day some days after another one. */
-export const addDays = (day: string, days: number) => new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+/** Returns the day that is `days` days after another one. */
+export const addDays = (day: string, days: number) => Temporal.PlainDate.from(day).add({ days }).toString();
 
-/** How many days there are from one to another, both included. */
-export const daysIn = (from: string, to: string) => Math.round((Date.parse(to) - Date.parse(from)) / 86_400_000) + 1;
+/** Returns the number of days in a range, including both ends. */
+export const daysIn = (from: string, to: string) => Temporal.PlainDate.from(from).until(to).days + 1;
 
-/** What the clocks of a zone show at a moment, as if it were UTC: milliseconds since 1970. */
-function clock(at: number, timezone: string) {
-  const parts = new Intl.DateTimeFormat("en-US", {
-    timeZone: timezone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  }).formatToParts(at);
-  const part = (type: Intl.DateTimeFormatPartTypes) => Number(parts.find((one) => one.type === type)!.value);
-  return Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
-}
-
-/** The business day of a moment: before the cutoff hour it is still the day before. */
+/** Returns the business day of an instant: before the cutoff hour it is the previous day. */
 export function businessDay(at: number, timezone: string, cutoffHour: number) {
-  const local = new Date(clock(at, timezone));
-  const day = local.toISOString().slice(0, 10);
-  return local.getUTCHours() < cutoffHour ? addDays(day, -1) : day;
+  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timezone).toPlainDateTime();
+  return local.subtract({ hours: cutoffHour }).toPlainDate().toString();
 }
 
-/** The day of the calendar of a moment. */
+/** Returns the calendar day of an instant. */
 export const dayOf = (at: number, timezone: string) => businessDay(at, timezone, 0);
 
-/**
- * The moment of a wall clock's time (HH:MM) in a zone. Of a time that comes twice when clocks go
- * back it is the first; one that is left out when they go forward is moved on by what is left out.
- */
-export function instantOf(day: string, time: string, timezone: string): Date {
-  const wall = Date.parse(`${day}T${time}:00Z`);
-  const offset = (at: number) => clock(at, timezone) - at;
-  const before = wall - offset(wall - 86_400_000);
-  const after = wall - offset(wall + 86_400_000);
-  const fits = [before, after].filter((at) => clock(at, timezone) === wall);
-  return new Date(fits.length > 0 ? Math.min(...fits) : before);
-}
+/** Returns the local time (HH:MM) of an instant in a zone. */
+export const timeOf = (at: number, timezone: string) =>
+  Temporal.Instant.fromEpochMilliseconds(at)
+    .toZonedDateTimeISO(timezone)
+    .toPlainTime()
+    .toString({ smallestUnit: "minute" });
 
-/** When a day of the calendar begins in a zone, as the API takes times. */
-export const startOfDay = (day: string, timezone: string) => instantOf(day, "00:00", timezone).toISOString();
+const format = (time: Temporal.ZonedDateTime) => time.toInstant().toString({ smallestUnit: "millisecond" });
+
+/**
+ * Returns the instant of a local time (HH:MM) in a zone. A time that occurs twice means the first
+ * occurrence; a time that is skipped is moved forward by the length of the gap.
+ */
+export const instantOf = (day: string, time: string, timezone: string) =>
+  format(Temporal.PlainDateTime.from(`${day}T${time}`).toZonedDateTime(timezone));
+
+/** Returns the start of a calendar day in a zone. */
+export const startOfDay = (day: string, timezone: string) =>
+  format(Temporal.PlainDate.from(day).toZonedDateTime(timezone));

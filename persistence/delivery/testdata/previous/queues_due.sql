@@ -1,10 +1,13 @@
--- The previous release selects the limited queues with due deliveries. Copied as it is, concatenations expanded.
+-- The previous release selects the limited queues with due deliveries. Only whitespace differs; concatenations are
+-- expanded.
 WITH RECURSIVE waiting (subscription_id, scheduled_for) AS (
-		(SELECT subscription_id, scheduled_for FROM deliveries WHERE status = 'queued' ORDER BY subscription_id, scheduled_for LIMIT 1)
+		(SELECT subscription_id, scheduled_for FROM deliveries WHERE status = 'queued'
+			ORDER BY subscription_id, scheduled_for LIMIT 1)
 		UNION ALL
 		SELECT next.* FROM waiting w CROSS JOIN LATERAL (
 			SELECT q.subscription_id, q.scheduled_for FROM deliveries q
-			WHERE q.status = 'queued' AND q.subscription_id > w.subscription_id ORDER BY q.subscription_id, q.scheduled_for LIMIT 1
+			WHERE q.status = 'queued' AND q.subscription_id > w.subscription_id
+			ORDER BY q.subscription_id, q.scheduled_for LIMIT 1
 		) next
 	)
 	SELECT DISTINCT s.queue FROM waiting w CROSS JOIN LATERAL (

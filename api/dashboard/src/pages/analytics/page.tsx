@@ -4,60 +4,82 @@ import { useMemo } from "react";
 
 import { api, data } from "@/api/client";
 import type { components } from "@/api/schema";
+import { useMenuNames } from "@/pages/products/names";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
 import { Select, TextField } from "@/ui/field";
 import { Money } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
+import { useNow } from "@/ui/now";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 import { Stat, Stats } from "@/ui/stat";
 import { businessDay } from "@/ui/zone";
 
+import { OptionsExport, ProductsExport, SalesExport } from "./export";
 import { SalesPlots } from "./plots";
-import { type Granularity, type Preset, type Range, bucketLabel, granularities, granularitiesOf, presets, rangeFault } from "./range";
+import {
+  type Granularity,
+  type Preset,
+  type Range,
+  bucketLabel,
+  granularities,
+  granularitiesOf,
+  presets,
+  rangeError,
+} from "./range";
 import type { AnalyticsSearch } from "./search";
 
 type Sales = components["schemas"]["Sales"];
 type SalesBucket = components["schemas"]["SalesBucket"];
 type ProductSales = components["schemas"]["ProductSales"];
+type OptionSales = components["schemas"]["OptionSales"];
 
 const route = getRouteApi("/inside/analytics");
 
-/** What the page's address says, and how to say something else. */
-function useShown(): [AnalyticsSearch, (next: AnalyticsSearch) => void] {
+/** Returns the search parameters of the page and a function that replaces them. */
+function useAnalyticsSearch(): [AnalyticsSearch, (next: AnalyticsSearch) => void] {
   const navigate = useNavigate();
   return [route.useSearch(), (next) => void navigate({ to: "/analytics", search: next, replace: true })];
 }
 
 export function AnalyticsPage() {
   const settings = useQuery({ queryKey: ["settings"], queryFn: () => data(api.GET("/settings")) });
+  const now = useNow(60_000);
   return (
     <>
       <PageHeader
         title="Analytics"
-        about="What the store sells, by business day in its own time zone. Orders that were cancelled count as such and nowhere else; a refund counts on its own day."
+        about={
+          <>
+            Sales by business day in the store's time zone. Cancelled orders are counted separately. A refund counts on
+            the day it is recorded.
+          </>
+        }
       />
       <QueryState of={settings} />
-      {settings.data && <Analytics today={businessDay(Date.now(), settings.data.timezone, settings.data.businessDayCutoffHour)} />}
+      {settings.data && (
+        <Analytics today={businessDay(now, settings.data.timezone, settings.data.businessDayCutoffHour)} />
+      )}
     </>
   );
 }
 
 function Analytics({ today }: { today: string }) {
-  const [search] = useShown();
-  const range: Range = search.from && search.to ? { from: search.from, to: search.to } : presets[search.range ?? "7d"].range(today);
-  const fault = rangeFault(range);
+  const [search] = useAnalyticsSearch();
+  const range: Range =
+    search.from && search.to ? { from: search.from, to: search.to } : presets[search.range ?? "7d"].range(today);
+  const error = rangeError(range);
   return (
     <div className="grid gap-5">
-      <RangePicker range={range} today={today} fault={fault} />
-      {!fault && <Period range={range} />}
+      <RangePicker range={range} today={today} error={error} />
+      {!error && <Period range={range} />}
     </div>
   );
 }
 
-function RangePicker({ range, today, fault }: { range: Range; today: string; fault?: string }) {
-  const [search, show] = useShown();
-  const own = Boolean(search.from && search.to);
+function RangePicker({ range, today, error }: { range: Range; today: string; error?: string }) {
+  const [search, show] = useAnalyticsSearch();
+  const custom = Boolean(search.from && search.to);
   const choose = (next: Partial<Range>) => show({ currency: search.currency, ...range, ...next });
   return (
     <div className="flex flex-wrap items-end gap-3">
@@ -65,7 +87,7 @@ function RangePicker({ range, today, fault }: { range: Range; today: string; fau
         Period
         <Select
           className="w-40"
-          value={own ? "" : (search.range ?? "7d")}
+          value={custom ? "" : (search.range ?? "7d")}
           onChange={(event) => {
             const preset = event.target.value;
             if (preset === "") return choose({});
@@ -77,14 +99,27 @@ function RangePicker({ range, today, fault }: { range: Range; today: string; fau
               {label}
             </option>
           ))}
-          <option value="">Days of choice</option>
+          <option value="">Custom</option>
         </Select>
       </label>
-      <TextField label="First day" type="date" required value={range.from} max={today} onChange={(event) => event.target.value && choose({ from: event.target.value })} />
-      <TextField label="Last day" type="date" required value={range.to} onChange={(event) => event.target.value && choose({ to: event.target.value })} />
-      {fault && (
+      <TextField
+        label="First day"
+        type="date"
+        required
+        value={range.from}
+        max={today}
+        onChange={(event) => event.target.value && choose({ from: event.target.value })}
+      />
+      <TextField
+        label="Last day"
+        type="date"
+        required
+        value={range.to}
+        onChange={(event) => event.target.value && choose({ to: event.target.value })}
+      />
+      {error && (
         <p role="alert" className="text-sm text-danger sm:pb-2">
-          {fault}
+          {error}
         </p>
       )}
     </div>
@@ -93,9 +128,9 @@ function RangePicker({ range, today, fault }: { range: Range; today: string; fau
 
 function Period({ range }: { range: Range }) {
   const session = useSession();
-  const [search, show] = useShown();
-  const { offered, usual } = granularitiesOf(range);
-  const by = search.by && offered.includes(search.by) ? search.by : usual;
+  const [search, show] = useAnalyticsSearch();
+  const { offered, preferred } = granularitiesOf(range);
+  const by = search.by && offered.includes(search.by) ? search.by : preferred;
   const summary = useQuery({
     queryKey: ["analytics", "summary", range],
     queryFn: () => data(api.GET("/analytics/summary", { params: { query: range } })),
@@ -119,7 +154,12 @@ function Period({ range }: { range: Range }) {
   const currencies = summary.data.map((sales) => sales.currency);
   const currency = [search.currency, session.currency].find((one) => one && currencies.includes(one)) ?? currencies[0];
   const sales = summary.data.find((one) => one.currency === currency);
-  if (!sales) return <Empty title="This store sells in no currency yet" />;
+  if (!sales)
+    return (
+      <Empty title="No store views">
+        <p>Sales appear here once this store has a view with a currency.</p>
+      </Empty>
+    );
   return (
     <>
       {currencies.length > 1 && (
@@ -134,19 +174,30 @@ function Period({ range }: { range: Range }) {
       )}
       <Summary sales={sales} />
       <Card
-        title="Over time"
+        title="Sales over time"
         actions={
-          <Choice
-            label="Granularity"
-            value={by}
-            options={Object.fromEntries(offered.map((one) => [one, granularities[one]])) as Record<Granularity, string>}
-            onChange={(next) => show({ ...search, by: next })}
-          />
+          <div className="flex flex-wrap gap-2">
+            <Choice
+              label="Granularity"
+              value={by}
+              options={
+                Object.fromEntries(offered.map((one) => [one, granularities[one]])) as Record<Granularity, string>
+              }
+              onChange={(next) => show({ ...search, by: next })}
+            />
+            <SalesExport buckets={plot.data} range={range} by={by} />
+          </div>
         }
       >
-        <OverTime buckets={plot.data.filter((bucket) => bucket.currency === sales.currency)} sales={sales} by={by} />
+        <OverTime
+          buckets={plot.data.filter((bucket) => bucket.currency === sales.currency)}
+          sales={sales}
+          by={by}
+          days={range.from !== range.to}
+        />
       </Card>
       <Products range={range} />
+      <Options range={range} />
       <Customers range={range} />
     </>
   );
@@ -156,10 +207,17 @@ function Summary({ sales }: { sales: Sales }) {
   const money = (minor: number) => <Money minor={minor} currency={sales.currency} />;
   return (
     <Stats label={`Summary, ${sales.currency}`}>
-      <Stat label="Net sales" hint={<>{money(sales.grossMinor)} less {money(sales.discountMinor)} discount</>}>
+      <Stat
+        label="Net sales"
+        hint={
+          <>
+            {money(sales.grossMinor)} less {money(sales.discountMinor)} discount
+          </>
+        }
+      >
         {money(sales.netMinor)}
       </Stat>
-      <Stat label="Orders" hint={`and ${sales.cancelledOrders} cancelled`}>
+      <Stat label="Orders" hint={`plus ${sales.cancelledOrders} cancelled`}>
         {sales.orders}
       </Stat>
       <Stat label="Average order">{money(sales.averageOrderMinor)}</Stat>
@@ -171,14 +229,19 @@ function Summary({ sales }: { sales: Sales }) {
   );
 }
 
-function OverTime({ buckets, sales, by }: { buckets: SalesBucket[]; sales: Sales; by: Granularity }) {
+type OverTimeProps = { buckets: SalesBucket[]; sales: Sales; by: Granularity; days: boolean };
+
+function OverTime({ buckets, sales, by, days }: OverTimeProps) {
   const { locale } = useSession();
-  const rows = useMemo(() => buckets.map((bucket) => ({ ...bucket, label: bucketLabel(bucket.bucket, by, locale, false) })), [buckets, by, locale]);
+  const rows = useMemo(
+    () => buckets.map((bucket) => ({ ...bucket, label: bucketLabel(bucket.bucket, by, locale, false, days) })),
+    [buckets, by, locale, days],
+  );
   const busy = buckets.filter((bucket) => bucket.orders || bucket.cancelledOrders || bucket.refundedMinor);
   if (busy.length === 0) {
     return (
-      <Empty title="Nothing was ordered in this period">
-        <p>As soon as the first order is placed, it is counted here, on the business day on which it was placed.</p>
+      <Empty title="No orders in this period">
+        <p>Each order appears here on the business day it is placed.</p>
       </Empty>
     );
   }
@@ -188,7 +251,7 @@ function OverTime({ buckets, sales, by }: { buckets: SalesBucket[]; sales: Sales
       <Table label={`Sales over time, ${sales.currency}`}>
         <thead>
           <tr>
-            <th scope="col">{by === "week" ? "Week from" : granularities[by].slice(0, -1)}</th>
+            <th scope="col">{by === "week" ? "Week of" : granularities[by].slice(0, -1)}</th>
             {columns.map(([name]) => (
               <th key={name} scope="col" className="text-right">
                 {name}
@@ -202,10 +265,12 @@ function OverTime({ buckets, sales, by }: { buckets: SalesBucket[]; sales: Sales
           ))}
         </tbody>
         <tfoot className="font-medium">
-          <SalesRow title="All" sales={sales} />
+          <SalesRow title="Total" sales={sales} />
         </tfoot>
       </Table>
-      {busy.length < buckets.length && <p className="text-xs text-muted-foreground">What had no sales is left out of the table.</p>}
+      {busy.length < buckets.length && (
+        <p className="text-xs text-muted-foreground">The table omits periods without sales.</p>
+      )}
     </div>
   );
 }
@@ -242,9 +307,11 @@ function Products({ range }: { range: Range }) {
     api.GET("/analytics/products", { params: { query: { ...range, cursor, limit: 20 } } }),
   );
   return (
-    <Card title="Products">
+    <Card title="Products" actions={products.rows.length > 0 && <ProductsExport range={range} />}>
       <QueryState of={products} />
-      {products.isSuccess && products.rows.length === 0 && <p className="text-sm text-muted-foreground">No product was sold in this period.</p>}
+      {products.isSuccess && products.rows.length === 0 && (
+        <p className="text-sm text-muted-foreground">No products were sold in this period.</p>
+      )}
       {products.rows.length > 0 && (
         <Table label="Products sold">
           <Columns names={["Product", { right: "Sold" }, { right: "Net sales" }]} />
@@ -261,7 +328,42 @@ function Products({ range }: { range: Range }) {
           </tbody>
         </Table>
       )}
-      <More list={products} />
+      <ShowMore list={products} />
+    </Card>
+  );
+}
+
+function Options({ range }: { range: Range }) {
+  const options = useList<OptionSales>(["analytics", "options", range], (cursor) =>
+    api.GET("/analytics/options", { params: { query: { ...range, cursor, limit: 20 } } }),
+  );
+  const names = useMenuNames(options.rows.length > 0);
+  if (options.isSuccess && options.rows.length === 0) return null;
+  return (
+    <Card title="Options" actions={options.rows.length > 0 && <OptionsExport range={range} names={names} />}>
+      <QueryState of={options} />
+      {options.rows.length > 0 && (
+        <Table label="Options sold" stacked>
+          <Columns names={["Option", "Group", "Product", { right: "Sold" }, { right: "Net sales" }]} />
+          <tbody>
+            {options.rows.map((option) => (
+              <tr key={option.productId + option.optionId + option.currency}>
+                <td className="max-w-80 font-medium break-words">{option.name}</td>
+                <td className="max-w-80 break-words">{option.groupName}</td>
+                <td className="max-w-80 break-words">{names && (names.get(option.productId) ?? "deleted product")}</td>
+                <td className="text-right tabular-nums">
+                  {option.quantity}
+                  <span className="sm:hidden"> sold</span>
+                </td>
+                <td className="text-right">
+                  <Money minor={option.netMinor} currency={option.currency} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+      <ShowMore list={options} />
     </Card>
   );
 }
@@ -277,12 +379,12 @@ function Customers({ range }: { range: Range }) {
       <QueryState of={counts} />
       {counts.data && (
         <Stats label="Customers">
-          <Stat label="New customers" hint="registered, or ordered as a guest for the first time">
+          <Stat label="New customers" hint="registered or ordered as a guest for the first time">
             {counts.data.newCustomers}
           </Stat>
           <Stat label="Returning customers">{counts.data.returningCustomers}</Stat>
-          <Stat label="Orders of guests">{counts.data.guestOrders}</Stat>
-          <Stat label="Orders of registered customers">{counts.data.registeredOrders}</Stat>
+          <Stat label="Guest orders">{counts.data.guestOrders}</Stat>
+          <Stat label="Registered customers' orders">{counts.data.registeredOrders}</Stat>
         </Stats>
       )}
     </section>

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import { bucketLabel, granularitiesOf, presets, rangeFault } from "./range";
+import { bucketLabel, granularitiesOf, presets, rangeError } from "./range";
 
 describe("ranges", () => {
-  it("are those that their names say", () => {
+  it("match their preset's label", () => {
     const of = (name: keyof typeof presets) => presets[name].range("2026-03-01");
     expect(of("today")).toEqual({ from: "2026-03-01", to: "2026-03-01" });
     expect(of("yesterday")).toEqual({ from: "2026-02-28", to: "2026-02-28" });
@@ -12,19 +12,19 @@ describe("ranges", () => {
     expect(of("lastMonth")).toEqual({ from: "2026-02-01", to: "2026-02-28" });
   });
 
-  it("all can be asked for", () => {
+  it("are valid for every preset", () => {
     for (const preset of Object.values(presets)) {
       const range = preset.range("2024-12-31");
-      expect(rangeFault(range)).toBeUndefined();
-      const { offered, usual } = granularitiesOf(range);
-      expect(offered).toContain(usual);
+      expect(rangeError(range)).toBeUndefined();
+      const { offered, preferred } = granularitiesOf(range);
+      expect(offered).toContain(preferred);
     }
   });
 
-  it("are refused when they run backwards or are too long", () => {
-    expect(rangeFault({ from: "2026-03-02", to: "2026-03-01" })).toMatch(/before/);
-    expect(rangeFault({ from: "2025-03-01", to: "2026-03-02" })).toMatch(/366/);
-    expect(rangeFault({ from: "2025-03-01", to: "2026-03-01" })).toBeUndefined();
+  it("are invalid if they run backwards or are too long", () => {
+    expect(rangeError({ from: "2026-03-02", to: "2026-03-01" })).toMatch(/before/);
+    expect(rangeError({ from: "2025-03-01", to: "2026-03-02" })).toMatch(/366/);
+    expect(rangeError({ from: "2025-03-01", to: "2026-03-01" })).toBeUndefined();
   });
 });
 
@@ -34,4 +34,10 @@ it.each([
   ["2026-03-29", "day", false, "29 Mar"],
   ["2026-03-23", "week", true, "23 Mar 2026"],
   ["2026-03-01", "month", true, "March 2026"],
-] as const)("%s as %s (long: %s) is %s", (bucket, by, long, label) => expect(bucketLabel(bucket, by, "en-GB", long)).toBe(label));
+] as const)("%s as %s (long: %s) is %s", (bucket, by, long, label) =>
+  expect(bucketLabel(bucket, by, "en-GB", long)).toBe(label),
+);
+
+it("hours have their day in ranges of several days", () => {
+  expect(bucketLabel("2026-03-29T03:00:00+02:00", "hour", "en-GB", false, true)).toBe("29 Mar, 03:00");
+});

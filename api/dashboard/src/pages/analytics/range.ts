@@ -6,10 +6,13 @@ export type Granularity = keyof typeof granularities;
 
 export type Range = { from: string; to: string };
 
-/** What one mostly wants to look at, as of a business day. */
+/** The preset ranges, relative to the current business day. */
 export const presets = {
   today: { label: "Today", range: (today: string): Range => ({ from: today, to: today }) },
-  yesterday: { label: "Yesterday", range: (today: string): Range => ({ from: addDays(today, -1), to: addDays(today, -1) }) },
+  yesterday: {
+    label: "Yesterday",
+    range: (today: string): Range => ({ from: addDays(today, -1), to: addDays(today, -1) }),
+  },
   "7d": { label: "Last 7 days", range: (today: string): Range => ({ from: addDays(today, -6), to: today }) },
   "30d": { label: "Last 30 days", range: (today: string): Range => ({ from: addDays(today, -29), to: today }) },
   month: { label: "This month", range: (today: string): Range => ({ from: `${today.slice(0, 7)}-01`, to: today }) },
@@ -25,27 +28,34 @@ export const presets = {
 
 export type Preset = keyof typeof presets;
 
-/** What is wrong with a range, by the bounds of the API. */
-export function rangeFault({ from, to }: Range): string | undefined {
-  if (to < from) return "The last day is before the first.";
-  if (daysIn(from, to) > 366) return "At most 366 days can be looked at at once.";
+/** Returns why the API would refuse a range, or undefined if it is valid. */
+export function rangeError({ from, to }: Range): string | undefined {
+  if (to < from) return "The last day is before the first day.";
+  if (daysIn(from, to) > 366) return "Choose at most 366 days.";
   return undefined;
 }
 
-/** How finely a range can be looked at, and how it is unless one chooses. */
-export function granularitiesOf(range: Range): { offered: Granularity[]; usual: Granularity } {
+/** Returns the granularities that suit the length of a range, and the default one. */
+export function granularitiesOf(range: Range): { offered: Granularity[]; preferred: Granularity } {
   const days = daysIn(range.from, range.to);
   const offered: Granularity[] = days <= 7 ? ["hour", "day"] : days <= 31 ? ["day", "week"] : ["day", "week", "month"];
-  return { offered, usual: days === 1 ? "hour" : days <= 62 ? "day" : days <= 183 ? "week" : "month" };
+  return { offered, preferred: days === 1 ? "hour" : days <= 62 ? "day" : days <= 183 ? "week" : "month" };
 }
 
-/** The label of a bucket: a clock hour of the store, or a day of the calendar. */
-export function bucketLabel(bucket: string, by: Granularity, locale: string, long: boolean): string {
+/**
+ * Returns the label of a bucket: a local hour for "hour", otherwise a calendar day, week or month. The short label of
+ * an hour has the day only if `days` is set, for ranges of several days.
+ */
+export function bucketLabel(bucket: string, by: Granularity, locale: string, long: boolean, days = false): string {
   if (by === "hour") {
     const hour = bucket.slice(11, 16);
-    return long ? `${bucketLabel(bucket.slice(0, 10), "day", locale, true)}, ${hour}` : hour;
+    return long || days ? `${bucketLabel(bucket.slice(0, 10), "day", locale, long)}, ${hour}` : hour;
   }
   const options: Intl.DateTimeFormatOptions =
-    by === "month" ? { month: long ? "long" : "short", year: "numeric" } : long ? { dateStyle: "medium" } : { day: "numeric", month: "short" };
+    by === "month"
+      ? { month: long ? "long" : "short", year: "numeric" }
+      : long
+        ? { dateStyle: "medium" }
+        : { day: "numeric", month: "short" };
   return new Intl.DateTimeFormat(locale, { ...options, timeZone: "UTC" }).format(Date.parse(`${bucket}T00:00:00Z`));
 }

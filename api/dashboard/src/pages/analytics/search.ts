@@ -2,7 +2,7 @@ import { dayOf, oneOf, textOf } from "@/pages/search";
 
 import { type Granularity, type Preset, granularities, presets } from "./range";
 
-/** What is looked at: a preset or two days, how finely, and in which currency. */
+/** The page's search parameters. `from` and `to` together override `range`. */
 export type AnalyticsSearch = { range?: Preset; from?: string; to?: string; by?: Granularity; currency?: string };
 
 export function analyticsSearch(search: Record<string, unknown>): AnalyticsSearch {

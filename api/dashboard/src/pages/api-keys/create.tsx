@@ -1,79 +1,82 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, data, faultsIn, idempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
-import { FormDialog, Shown } from "@/ui/dialog";
+import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
 
-import { keysKey } from "./page";
-import { type APIKey, type Scope, isIncluded, scopes } from "./scopes";
+import { type APIKey, keysKey } from "./data";
+import { type Scope, isIncluded, scopes } from "./scopes";
 
 const modes: Record<APIKey["mode"], { name: string; about: (store: string) => string }> = {
-  live: { name: "Live", about: (store) => `Works with ${store} itself: its orders reach the kitchen, the reports and the webhooks.` },
+  live: { name: "Live", about: (store) => `Accesses the live data of ${store}.` },
   test: {
     name: "Test",
     about: (store) =>
-      `Works with a sandbox of ${store} and sees nothing else. The first test key makes it: a store beside this one, without products or orders, with the same team. Switch to it in the menu.`,
+      `Accesses a sandbox of ${store} only. The first test key creates the sandbox: a store with the same team, ` +
+      "but without products and orders. Switch to it in the menu.",
   },
 };
 
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const { storeName } = useSession();
   const queries = useQueryClient();
-  const [once] = useState(idempotencyKey);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const [mode, setMode] = useState<APIKey["mode"]>("live");
   const [chosen, setChosen] = useState<Scope[]>([]);
   const needed = chosen.filter((scope) => !isIncluded(scope, chosen));
   const create = useMutation({
-    mutationFn: (body: components["schemas"]["CreateAPIKeyRequest"]) => data(api.POST("/api-keys", { body, params: { header: { "Idempotency-Key": once } } })),
-    // The first test key makes a store.
+    mutationFn: (body: components["schemas"]["CreateAPIKeyRequest"]) =>
+      data(api.POST("/api-keys", { body, params: { header: { "Idempotency-Key": idempotencyKey } } })),
+    // The first test key creates a store.
     onSuccess: () => Promise.all([keysKey, ["stores"]].map((queryKey) => queries.invalidateQueries({ queryKey }))),
   });
   if (create.data) {
     const { key } = create.data;
     return (
-      <Shown
+      <SecretDialog
         onClose={onClose}
         title="Your new API key"
         description={
           key
-            ? "It is shown this once. Copy it now to where your server keeps its secrets."
-            : "This request was answered before, and a key is shown once only. Revoke this one and create another."
+            ? "The key is shown only once. Copy it now and store it with your server's secrets."
+            : "This key was already shown once and cannot be shown again. Revoke it and create another."
         }
         secret={key}
-        copy="Copy the key"
+        copyLabel="Copy key"
         testId="api-key"
       >
         {key && (
           <p className="text-sm text-muted-foreground">
-            Your server sends it with each request: <code className="text-xs break-all">Authorization: Bearer {create.data.prefix}…</code> Never put it into a page or an app, where
-            others can read it.
+            Send it with each request:{" "}
+            <code className="text-xs break-all">Authorization: Bearer {create.data.prefix}…</code> Never include it in a
+            web page or an app, where others can read it.
           </p>
         )}
-      </Shown>
+      </SecretDialog>
     );
   }
-  const wrong = faultsIn(create.error);
+  const fieldError = fieldErrors(create.error);
   return (
     <FormDialog
       onClose={onClose}
-      title="Create an API key"
-      doing={create}
+      title="Create API key"
+      mutation={create}
       onSubmit={(form) => create.mutate({ name: String(form.get("name")).trim(), mode, scopes: needed })}
-      deed="Create"
+      submitLabel="Create"
       disabled={chosen.length === 0}
     >
       <TextField
         label="Name"
         name="name"
-        required
-        maxLength={100}
+        {...limits.CreateAPIKeyRequest.name}
         autoComplete="off"
-        placeholder="Till at the counter"
-        hint="So that you know later whose it is."
-        error={wrong("name")}
+        placeholder="Counter till"
+        hint="A name that identifies the server that uses the key."
+        error={fieldError("name")}
       />
       <SelectField
         label="Mode"
@@ -81,7 +84,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
         hint={modes[mode].about(storeName)}
         value={mode}
         onChange={(event) => setMode(event.target.value as APIKey["mode"])}
-        error={wrong("mode")}
+        error={fieldError("mode")}
       >
         {Object.entries(modes).map(([one, { name }]) => (
           <option key={one} value={one}>
@@ -91,7 +94,9 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       </SelectField>
       <fieldset className="grid gap-2.5">
         <legend className="mb-1 text-sm font-medium">Scopes</legend>
-        <p className="text-xs text-muted-foreground">Choose no more than the server needs. No key reaches users, keys, settings or the plan.</p>
+        <p className="text-xs text-muted-foreground">
+          Grant only the scopes that the server needs. API keys cannot manage users, keys, settings or the plan.
+        </p>
         {(Object.entries(scopes) as [Scope, string][]).map(([scope, about]) => {
           const included = isIncluded(scope, chosen);
           return (
@@ -101,7 +106,9 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
               value={scope}
               checked={included || chosen.includes(scope)}
               disabled={included}
-              onChange={(event) => setChosen(event.target.checked ? [...chosen, scope] : chosen.filter((one) => one !== scope))}
+              onChange={(event) =>
+                setChosen(event.target.checked ? [...chosen, scope] : chosen.filter((one) => one !== scope))
+              }
               label={
                 <>
                   <code className="text-xs">{scope}</code>

@@ -5,15 +5,12 @@ import { api } from "@/api/client";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CreateDialog } from "./create";
+import { type APIKey, keysKey } from "./data";
 import { RevokeDialog } from "./revoke";
-import type { APIKey } from "./scopes";
-
-/** The key of all that is read about API keys. */
-export const keysKey = ["api-keys"];
 
 export function APIKeysPage() {
   const keys = useList<APIKey>(keysKey, (cursor) => api.GET("/api-keys", { params: { query: { cursor, limit: 50 } } }));
@@ -21,16 +18,23 @@ export function APIKeysPage() {
   const [revoking, setRevoking] = useState<APIKey | null>(null);
   const create = (
     <Button onClick={() => setCreating(true)}>
-      <Plus aria-hidden /> Create an API key
+      <Plus aria-hidden /> Create API key
     </Button>
   );
   return (
     <>
-      <PageHeader title="API keys" about="With a key, a server of yours works with this store: no login, no expiry, only what its scopes allow." actions={create} />
+      <PageHeader
+        title="API keys"
+        about="An API key lets your server access this store within the key's scopes. Keys do not expire."
+        actions={create}
+      />
       <QueryState of={keys} />
       {keys.data && keys.rows.length === 0 && (
         <Empty title="No API keys yet">
-          <p>Create one with mode “test” to try things out: it works in a sandbox of this store, which no kitchen and no report ever sees.</p>
+          <p>
+            Your API keys appear here. To try out the API, create a key in test mode: it accesses a sandbox instead of
+            live data.
+          </p>
           {create}
         </Empty>
       )}
@@ -75,7 +79,7 @@ export function APIKeysPage() {
           </tbody>
         </Table>
       )}
-      <More list={keys} />
+      <ShowMore list={keys} />
       {creating && <CreateDialog onClose={() => setCreating(false)} />}
       {revoking && <RevokeDialog apiKey={revoking} onClose={() => setRevoking(null)} />}
     </>

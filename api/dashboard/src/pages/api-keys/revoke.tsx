@@ -5,8 +5,7 @@ import { FormDialog } from "@/ui/dialog";
 import { Time } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 
-import { keysKey } from "./page";
-import type { APIKey } from "./scopes";
+import { type APIKey, keysKey } from "./data";
 
 export function RevokeDialog({ apiKey, onClose }: { apiKey: APIKey; onClose: () => void }) {
   const queries = useQueryClient();
@@ -14,7 +13,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: APIKey; onClose: () 
   const revoke = useMutation({
     mutationFn: () => data(api.POST("/api-keys/{id}/revoke", { params: { path: { id: apiKey.id } } })),
     onSuccess: () => {
-      toast(`${apiKey.name} is revoked`);
+      toast(`${apiKey.name} revoked`);
       onClose();
     },
     onSettled: () => queries.invalidateQueries({ queryKey: keysKey }),
@@ -24,19 +23,20 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: APIKey; onClose: () 
       danger
       onClose={onClose}
       title={`Revoke ${apiKey.name}?`}
-      description="Whatever uses this key is refused from the next request on. It cannot be made good again."
-      doing={revoke}
+      description="All further requests with this key are refused. You cannot undo this."
+      mutation={revoke}
       onSubmit={() => revoke.mutate()}
-      deed="Revoke"
-      keep="Keep it"
+      submitLabel="Revoke"
+      cancelLabel="Keep"
     >
       <p className="text-sm">
         {apiKey.lastUsedAt ? (
           <>
-            It was last used <Time at={apiKey.lastUsedAt} />. To replace it without a gap, create the new key and give it to your server first.
+            Last used: <Time at={apiKey.lastUsedAt} />. To replace the key without downtime, first create a new key and
+            configure your server to use it.
           </>
         ) : (
-          "It has not been used yet."
+          "This key has never been used."
         )}
       </p>
     </FormDialog>

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { type Scope, isIncluded, scopes } from "./scopes";
 
-test("write:x includes read:x and nothing else", () => {
+test("write:x includes only read:x", () => {
   const included = (chosen: Scope[]) => (Object.keys(scopes) as Scope[]).filter((scope) => isIncluded(scope, chosen));
   expect(included(["write:orders", "write:reservations"])).toEqual(["read:orders", "read:reservations"]);
   expect(included(["read:orders", "webhooks:manage"])).toEqual([]);

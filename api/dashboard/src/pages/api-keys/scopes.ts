@@ -1,20 +1,20 @@
-import type { components } from "@/api/schema";
+import type { APIKey } from "./data";
 
-export type APIKey = components["schemas"]["APIKey"];
 export type Scope = APIKey["scopes"][number];
 
-/** What a key with a scope may do, as the API's table has it. */
+/** The permissions of each scope, as documented by the API. */
 export const scopes: Record<Scope, string> = {
   "read:orders": "List and view orders",
-  "write:orders": "Place orders, change their status, cancel, record payments and refunds; includes reading",
+  "write:orders": "Place, change and cancel orders, record payments and refunds; includes read:orders",
   "read:products": "List and view products",
-  "write:products": "Create, change and delete products; includes reading",
+  "write:products": "Create, change and delete products; includes read:products",
   "read:customers": "List and view customers",
-  "read:analytics": "View revenue and order analytics",
+  "read:analytics": "View sales and order analytics",
   "read:reservations": "List and view reservations",
-  "write:reservations": "Take and change reservations; includes reading",
+  "write:reservations": "Create and change reservations; includes read:reservations",
   "webhooks:manage": "Create, change, test, replay and delete webhooks",
 };
 
-/** Whether a scope is in another one of those that are chosen: write:x includes read:x. */
-export const isIncluded = (scope: Scope, chosen: Scope[]) => scope.startsWith("read:") && (chosen as string[]).includes(scope.replace("read:", "write:"));
+/** Reports whether another chosen scope includes this one: write:x includes read:x. */
+export const isIncluded = (scope: Scope, chosen: Scope[]) =>
+  scope.startsWith("read:") && (chosen as string[]).includes(scope.replace("read:", "write:"));

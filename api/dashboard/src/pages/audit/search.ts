@@ -1,12 +1,20 @@
 import { dayOf, oneOf, textOf } from "@/pages/search";
 
-import { type Action, actions } from "./words";
+import { type Action, type Realm, actions, realms } from "./labels";
 
-/** Which lines of the trail are shown. The days are the store's, both included. */
-export type AuditSearch = { action?: Action; actorId?: string; target?: string; from?: string; to?: string };
+/** The page's filters. The days are in the store's time zone, and both are included. */
+export type AuditSearch = {
+  action?: Action;
+  realm?: Realm;
+  actorId?: string;
+  target?: string;
+  from?: string;
+  to?: string;
+};
 
 export const auditSearch = (search: Record<string, unknown>): AuditSearch => ({
   action: oneOf<Action>(search, "action", actions),
+  realm: oneOf<Realm>(search, "realm", realms),
   actorId: textOf(search, "actorId"),
   target: textOf(search, "target"),
   from: dayOf(search, "from"),

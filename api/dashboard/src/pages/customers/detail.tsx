@@ -2,26 +2,40 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, faultsIn } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
+import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { Money, Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, Columns, Failure, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { type Order, statusTone, statuses } from "../orders/status";
-import { type Customer, nameOf } from "./name";
+import { PhoneField, useCountry } from "../phone-field";
+import { internationalPhone } from "../phone";
+import { DisableDialog } from "./disable";
+import { EraseDialog } from "./erase";
+import { ExportButton } from "./export";
+import { type Customer, isErased, nameOf } from "./name";
 import { kinds } from "./search";
 
 const route = getRouteApi("/inside/customers/$id");
 
 export function CustomerPage() {
   const { id } = route.useParams();
-  const customer = useQuery({ queryKey: ["customers", "one", id], queryFn: () => data(api.GET("/customers/{id}", { params: { path: { id } } })) });
+  const customer = useQuery({
+    queryKey: ["customers", "one", id],
+    queryFn: () => data(api.GET("/customers/{id}", { params: { path: { id } } })),
+  });
   const [editing, setEditing] = useState(false);
+  const [disabling, setDisabling] = useState(false);
+  const [erasing, setErasing] = useState(false);
+  const { atLeast } = useSession();
+  const erased = customer.data !== undefined && isErased(customer.data);
   return (
     <>
       <Link to="/customers" className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline">
@@ -33,22 +47,48 @@ export function CustomerPage() {
           <PageHeader
             title={
               <span className="flex flex-wrap items-center gap-2 break-words">
-                {nameOf(customer.data)} <Badge tone={customer.data.kind === "registered" ? "accent" : "neutral"}>{kinds[customer.data.kind]}</Badge>
+                {nameOf(customer.data)}{" "}
+                {!erased && (
+                  <Badge tone={customer.data.kind === "registered" ? "accent" : "neutral"}>
+                    {kinds[customer.data.kind]}
+                  </Badge>
+                )}
+                {!erased && customer.data.disabled && <Badge tone="bad">disabled</Badge>}
               </span>
             }
             about={
               <>
-                {[customer.data.phone, customer.data.email].filter(Boolean).join(" · ")}
+                {erased
+                  ? "The personal data of this customer was erased. The orders and points stay."
+                  : [customer.data.phone, customer.data.email].filter(Boolean).join(" · ")}
                 <span className="block">
                   {customer.data.totalOrders === 1 ? "1 order" : `${customer.data.totalOrders} orders`} ·{" "}
-                  {customer.data.loyaltyPoints === 1 ? "1 point" : `${customer.data.loyaltyPoints} points`} · since <Time at={customer.data.createdAt} />
+                  {customer.data.loyaltyPoints === 1 ? "1 point" : `${customer.data.loyaltyPoints} points`} · since{" "}
+                  <Time at={customer.data.createdAt} />
                 </span>
               </>
             }
             actions={
-              <Button variant="outline" onClick={() => setEditing(true)}>
-                Edit
-              </Button>
+              !erased && (
+                <>
+                  <Button variant="outline" onClick={() => setEditing(true)}>
+                    Edit
+                  </Button>
+                  {customer.data.kind === "registered" && (
+                    <Button variant={customer.data.disabled ? "outline" : "danger"} onClick={() => setDisabling(true)}>
+                      {customer.data.disabled ? "Enable" : "Disable"}
+                    </Button>
+                  )}
+                  {atLeast("ADMIN") && (
+                    <>
+                      <ExportButton customer={customer.data} />
+                      <Button variant="danger" onClick={() => setErasing(true)}>
+                        Erase
+                      </Button>
+                    </>
+                  )}
+                </>
+              )
             }
           />
           <div className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
@@ -58,6 +98,8 @@ export function CustomerPage() {
               <Points customer={customer.data} />
             </div>
           </div>
+          {disabling && <DisableDialog customer={customer.data} onClose={() => setDisabling(false)} />}
+          {erasing && <EraseDialog customer={customer.data} onClose={() => setErasing(false)} />}
           {editing && <EditDialog customer={customer.data} onClose={() => setEditing(false)} />}
         </>
       )}
@@ -66,11 +108,15 @@ export function CustomerPage() {
 }
 
 function Orders({ customer }: { customer: string }) {
-  const orders = useList<Order>(["orders", "of", customer], (cursor) => api.GET("/orders", { params: { query: { customerId: customer, cursor } } }));
+  const orders = useList<Order>(["orders", "of", customer], (cursor) =>
+    api.GET("/orders", { params: { query: { customerId: customer, cursor } } }),
+  );
   return (
     <Card title="Orders" className="min-w-0">
       <QueryState of={orders} />
-      {orders.data && orders.rows.length === 0 && <p className="text-sm text-muted-foreground">No orders yet.</p>}
+      {orders.data && orders.rows.length === 0 && (
+        <p className="text-sm text-muted-foreground">No orders yet. Orders of this customer appear here.</p>
+      )}
       {orders.rows.length > 0 && (
         <Table label="Orders of this customer">
           <Columns names={["Order", "Status", "Placed", { right: "Total" }]} />
@@ -78,7 +124,11 @@ function Orders({ customer }: { customer: string }) {
             {orders.rows.map((order) => (
               <tr key={order.id}>
                 <td>
-                  <Link to="/orders/$id" params={{ id: order.id }} className="font-medium text-primary underline-offset-4 hover:underline">
+                  <Link
+                    to="/orders/$id"
+                    params={{ id: order.id }}
+                    className="font-medium text-primary underline-offset-4 hover:underline"
+                  >
                     #{order.orderId}
                   </Link>
                 </td>
@@ -96,7 +146,7 @@ function Orders({ customer }: { customer: string }) {
           </tbody>
         </Table>
       )}
-      <More list={orders} />
+      <ShowMore list={orders} />
     </Card>
   );
 }
@@ -109,14 +159,18 @@ function Addresses({ customer }: { customer: string }) {
   return (
     <Card title="Addresses">
       <QueryState of={addresses} />
-      {addresses.data?.length === 0 && <p className="text-sm text-muted-foreground">None. Customers keep them in the shop.</p>}
+      {addresses.data?.length === 0 && (
+        <p className="text-sm text-muted-foreground">No addresses yet. Customers add them in your shop.</p>
+      )}
       <div className="grid gap-3">
         {addresses.data?.map((one) => (
           <address key={one.id} className="text-sm break-words not-italic">
             <span className="flex items-center gap-2 font-medium">
               {one.label} {one.isDefault && <Badge tone="accent">default</Badge>}
             </span>
-            {[one.line1, one.line2, `${one.postalCode ?? ""} ${one.city}`.trim(), one.region, one.country].filter(Boolean).join(", ")}
+            {[one.line1, one.line2, `${one.postalCode ?? ""} ${one.city}`.trim(), one.region, one.country]
+              .filter(Boolean)
+              .join(", ")}
             {one.notes && <span className="block text-xs text-muted-foreground">{one.notes}</span>}
           </address>
         ))}
@@ -125,7 +179,11 @@ function Addresses({ customer }: { customer: string }) {
   );
 }
 
-const reasons: Record<components["schemas"]["LoyaltyEntry"]["kind"], string> = { EARNED: "earned with", REVERSED: "taken back with a refund of", RESTORED: "given again for" };
+const reasons: Record<components["schemas"]["LoyaltyEntry"]["kind"], string> = {
+  EARNED: "earned with",
+  REVERSED: "deducted for a refund of",
+  RESTORED: "restored for",
+};
 
 function Points({ customer }: { customer: Customer }) {
   const entries = useList<components["schemas"]["LoyaltyEntry"]>(["customers", "points", customer.id], (cursor) =>
@@ -134,11 +192,17 @@ function Points({ customer }: { customer: Customer }) {
   return (
     <Card title="Points" actions={<span className="text-lg font-semibold tabular-nums">{customer.loyaltyPoints}</span>}>
       <Failure error={entries.error} retry={() => void entries.refetch()} />
-      {entries.data && entries.rows.length === 0 && <p className="text-sm text-muted-foreground">Completed orders earn them.</p>}
+      {entries.data && entries.rows.length === 0 && (
+        <p className="text-sm text-muted-foreground">No points yet. Customers earn points with completed orders.</p>
+      )}
       <ul className="grid gap-2">
         {entries.rows.map((entry) => (
           <li key={entry.id} className="flex items-baseline gap-2 text-sm">
-            <span className={entry.points < 0 ? "font-medium text-danger tabular-nums" : "font-medium text-success tabular-nums"}>
+            <span
+              className={
+                entry.points < 0 ? "font-medium text-danger tabular-nums" : "font-medium text-success tabular-nums"
+              }
+            >
               {entry.points > 0 && "+"}
               {entry.points}
             </span>
@@ -151,7 +215,7 @@ function Points({ customer }: { customer: Customer }) {
           </li>
         ))}
       </ul>
-      <More list={entries} />
+      <ShowMore list={entries} />
     </Card>
   );
 }
@@ -159,25 +223,56 @@ function Points({ customer }: { customer: Customer }) {
 function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {
   const queries = useQueryClient();
   const toast = useToast();
+  const country = useCountry();
+  const [phone, setPhone] = useState(customer.phone ?? "");
   const save = useMutation({
     mutationFn: (body: components["schemas"]["ChangeCustomerRequest"]) =>
-      data(api.PATCH("/customers/{id}", { params: { path: { id: customer.id }, header: { "If-Match": `"${customer.version}"` } }, body })),
+      data(
+        api.PATCH("/customers/{id}", {
+          params: { path: { id: customer.id }, header: { "If-Match": `"${customer.version}"` } },
+          body,
+        }),
+      ),
     onSuccess: () => {
-      toast("The customer is saved");
+      toast("Customer saved");
       onClose();
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["customers"] }),
   });
   function submit(form: FormData) {
     const text = (name: string) => String(form.get(name)).trim();
-    save.mutate({ firstName: text("firstName"), lastName: text("lastName") || null, phone: text("phone").replace(/[\s()/-]/g, "") || null });
+    save.mutate({
+      firstName: text("firstName"),
+      lastName: text("lastName") || null,
+      phone: internationalPhone(phone, country) || null,
+    });
   }
-  const wrong = faultsIn(save.error);
+  const fieldError = fieldErrors(save.error);
   return (
-    <FormDialog onClose={onClose} title={`Edit ${nameOf(customer)}`} description="The e-mail address is the customer's own to change." doing={save} onSubmit={submit} deed="Save">
-      <TextField label="First name" name="firstName" required maxLength={100} defaultValue={customer.firstName} error={wrong("firstName")} />
-      <TextField label="Last name" name="lastName" maxLength={100} defaultValue={customer.lastName} error={wrong("lastName")} />
-      <TextField label="Phone" name="phone" type="tel" defaultValue={customer.phone} hint="With the country: +49 151 2345678" error={wrong("phone")} />
+    <FormDialog
+      onClose={onClose}
+      title={`Edit ${nameOf(customer)}`}
+      description="Only the customer can change the email address."
+      mutation={save}
+      onSubmit={submit}
+      submitLabel="Save"
+    >
+      <TextField
+        label="First name"
+        name="firstName"
+        required
+        {...limits.ChangeCustomerRequest.firstName}
+        defaultValue={customer.firstName}
+        error={fieldError("firstName")}
+      />
+      <TextField
+        label="Last name"
+        name="lastName"
+        {...limits.ChangeCustomerRequest.lastName}
+        defaultValue={customer.lastName}
+        error={fieldError("lastName")}
+      />
+      <PhoneField value={phone} onValue={setPhone} error={fieldError("phone")} />
     </FormDialog>
   );
 }

@@ -4,7 +4,7 @@ import { api } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Filter } from "@/ui/filter";
 import { Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
@@ -16,25 +16,38 @@ const route = getRouteApi("/inside/customers");
 export function CustomersPage() {
   const filters = route.useSearch();
   const navigate = useNavigate();
-  const customers = useList<Customer>(["customers", "list", filters], (cursor) => api.GET("/customers", { params: { query: { ...filters, cursor, limit: 50 } } }));
-  const set = (change: CustomersSearch) => void navigate({ to: "/customers", search: { ...filters, ...change }, replace: true });
+  const customers = useList<Customer>(["customers", "list", filters], (cursor) =>
+    api.GET("/customers", { params: { query: { ...filters, cursor, limit: 50 } } }),
+  );
+  const set = (change: CustomersSearch) =>
+    void navigate({ to: "/customers", search: { ...filters, ...change }, replace: true });
   const filtered = filters.q !== undefined || filters.kind !== undefined;
   return (
     <>
-      <PageHeader title="Customers" about="Who has registered in the shop, and who has ordered as a guest. The two are kept apart." />
+      <PageHeader title="Customers" about="Customers with an account in your shop, and guests who have ordered." />
       <div className="mb-4 grid gap-2 sm:grid-cols-[2fr_1fr]">
-        <SearchField label="Name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
-        <Filter label="Kind" all="Everybody" value={filters.kind} options={kinds} onChange={(kind) => set({ kind })} />
+        <SearchField
+          label="Name, email or phone"
+          value={filters.q ?? ""}
+          onSearch={(q) => set({ q: q || undefined })}
+        />
+        <Filter
+          label="Kind"
+          all="All customers"
+          value={filters.kind}
+          options={kinds}
+          onChange={(kind) => set({ kind })}
+        />
       </div>
       <QueryState of={customers} className="mb-4" />
       {customers.data && customers.rows.length === 0 && (
-        <Empty title={filtered ? "Nobody fits" : "No customers yet"}>
+        <Empty title={filtered ? "No customers match these filters" : "No customers yet"}>
           {filtered ? (
             <Button variant="outline" onClick={() => void navigate({ to: "/customers" })}>
-              Show all
+              Clear filters
             </Button>
           ) : (
-            <p>They come by themselves: with their first order, or when they register in your shop.</p>
+            <p>Customers appear here when they order for the first time or register in your shop.</p>
           )}
         </Empty>
       )}
@@ -45,13 +58,20 @@ export function CustomersPage() {
             {customers.rows.map((customer) => (
               <tr key={customer.id} className="hover:bg-muted/50">
                 <td className="max-w-72">
-                  <Link to="/customers/$id" params={{ id: customer.id }} className="block truncate font-medium text-primary underline-offset-4 hover:underline">
+                  <Link
+                    to="/customers/$id"
+                    params={{ id: customer.id }}
+                    className="block truncate font-medium text-primary underline-offset-4 hover:underline"
+                  >
                     {nameOf(customer)}
                   </Link>
                   <span className="block truncate text-xs text-muted-foreground">{customer.email}</span>
                 </td>
                 <td>
-                  <Badge tone={customer.kind === "registered" ? "accent" : "neutral"}>{kinds[customer.kind]}</Badge>
+                  <span className="flex flex-wrap gap-1">
+                    <Badge tone={customer.kind === "registered" ? "accent" : "neutral"}>{kinds[customer.kind]}</Badge>
+                    {customer.disabled && <Badge tone="bad">disabled</Badge>}
+                  </span>
                 </td>
                 <td className="whitespace-nowrap tabular-nums">{customer.phone}</td>
                 <td className="text-right tabular-nums">{customer.totalOrders}</td>
@@ -64,7 +84,7 @@ export function CustomersPage() {
           </tbody>
         </Table>
       )}
-      <More list={customers} />
+      <ShowMore list={customers} />
     </>
   );
 }

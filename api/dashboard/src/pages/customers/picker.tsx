@@ -12,7 +12,7 @@ import { type Customer, nameOf } from "./name";
 
 type Props = { picked: string | undefined; onPick: (customer: Customer | undefined) => void; className?: string };
 
-/** Finds a known customer; without one it is somebody else. */
+/** Searches for an existing customer. While none is picked, the form asks for the customer's details. */
 export function CustomerPicker({ picked, onPick, className }: Props) {
   const [q, setQ] = useState("");
   const [customer, setCustomer] = useState<Customer>();
@@ -26,9 +26,11 @@ export function CustomerPicker({ picked, onPick, className }: Props) {
       <div className={cn("flex items-center gap-2 rounded-md border p-2 text-sm", className)}>
         <span className="min-w-0 flex-1">
           <span className="block truncate font-medium">{nameOf(customer)}</span>
-          <span className="block truncate text-xs text-muted-foreground">{[customer.phone, customer.email].filter(Boolean).join(" · ")}</span>
+          <span className="block truncate text-xs text-muted-foreground">
+            {[customer.phone, customer.email].filter(Boolean).join(" · ")}
+          </span>
         </span>
-        <Button variant="ghost" size="icon" aria-label="Somebody else" onClick={() => onPick(undefined)}>
+        <Button variant="ghost" size="icon" aria-label="Remove customer" onClick={() => onPick(undefined)}>
           <X />
         </Button>
       </div>
@@ -36,9 +38,11 @@ export function CustomerPicker({ picked, onPick, className }: Props) {
   }
   return (
     <div className={className}>
-      <SearchField label="Find a known customer" value={q} onSearch={setQ} />
+      <SearchField label="Find a customer" value={q} onSearch={setQ} />
       <Failure error={found.error} className="mt-2" />
-      {q && found.data?.length === 0 && <p className="mt-2 text-xs text-muted-foreground">Nobody of that name: fill in below.</p>}
+      {q && found.data?.length === 0 && (
+        <p className="mt-2 text-xs text-muted-foreground">No matching customer. Enter the details below.</p>
+      )}
       {q && found.data && found.data.length > 0 && (
         <ul className="mt-1 divide-y rounded-md border">
           {found.data.map((one) => (
@@ -53,7 +57,9 @@ export function CustomerPicker({ picked, onPick, className }: Props) {
                 }}
               >
                 <span className="block truncate font-medium">{nameOf(one)}</span>
-                <span className="block truncate text-xs text-muted-foreground">{[one.phone, one.email].filter(Boolean).join(" · ")}</span>
+                <span className="block truncate text-xs text-muted-foreground">
+                  {[one.phone, one.email].filter(Boolean).join(" · ")}
+                </span>
               </button>
             </li>
           ))}

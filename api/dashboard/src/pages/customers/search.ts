@@ -2,7 +2,10 @@ import { oneOf, textOf } from "../search";
 
 export const kinds = { registered: "Registered", guest: "Guest" } as const;
 
-/** What the page of customers shows, as its address says. */
+/** The page's search parameters. */
 export type CustomersSearch = { q?: string; kind?: keyof typeof kinds };
 
-export const customersSearch = (search: Record<string, unknown>): CustomersSearch => ({ q: textOf(search, "q"), kind: oneOf(search, "kind", kinds) });
+export const customersSearch = (search: Record<string, unknown>): CustomersSearch => ({
+  q: textOf(search, "q"),
+  kind: oneOf(search, "kind", kinds),
+});

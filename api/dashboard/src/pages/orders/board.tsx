@@ -1,100 +1,238 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { Maximize2 } from "lucide-react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 
-import { api } from "@/api/client";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
-import { Money } from "@/ui/format";
-import { More, useList } from "@/ui/more";
-import { Badge, Empty, QueryState } from "@/ui/page";
+import { ShortTime } from "@/ui/format";
+import { useNow } from "@/ui/now";
+import { Empty, QueryState } from "@/ui/page";
 
-import { NextStep } from "./change";
-import { useNow } from "./live";
-import { type Order, ago, columnsOf, fulfillments, open, payments, statuses } from "./status";
+import { OrderCard } from "./card";
+import { CompleteUnpaidDialog, needsPayment } from "./change";
+import { changeDeviceSettings, useDeviceSettings } from "./device";
+import { useLiveOrders } from "./live";
+import { maxOpen, openOrders } from "./open-orders";
+import { usePrint } from "./print";
+import { Shortcuts } from "./shortcuts";
+import { type OpenStatus, type Order, columnsOf, fulfillments, isScheduled, openStatuses, statuses } from "./status";
+import { type Move, type Steps, afterSteps } from "./step";
+import { UndoBar, useSteps } from "./steps";
 
-/** The open orders by status: columns, and on a phone one of them at a time. */
-export function Board({ refetchInterval }: { refetchInterval?: number }) {
-  const orders = useList<Order>(["orders", "board"], (cursor) => api.GET("/orders", { params: { query: { status: [...open], cursor, limit: 100 } } }), {
-    refetchInterval,
-  });
-  const [column, setColumn] = useState<(typeof open)[number]>("RECEIVED");
-  const now = useNow();
-  const columns = columnsOf(orders.rows);
+/** The open orders in columns by status. Phones show one column at a time. */
+export function Board() {
+  const orders = useQuery(openOrders);
+  const { steps, take, undoLast, sendAll } = useSteps();
+  const { reminders } = useLiveOrders();
+  const reminded = useMemo(() => new Set(reminders.map(({ id }) => id)), [reminders]);
+  const [shown, setShown] = useState<OpenStatus>("RECEIVED");
+  const [unpaid, setUnpaid] = useState<Order | null>(null);
+  const now = useNow(30_000);
+  const { big } = useDeviceSettings();
+  const { columns, scheduled } = useMemo(() => {
+    const all = withSteps(orders.data ?? [], steps);
+    const later = (order: Order) => isScheduled(order, now);
+    return { columns: columnsOf(all.filter((order) => !later(order))), scheduled: all.filter(later) };
+  }, [orders.data, steps, now]);
+  useBigView(big);
+  useEffect(() => sendAll, [sendAll]); // the undo bar disappears with the board
+  const print = usePrint();
+  const onPrint = useCallback((order: Order) => print([{ order, kind: "slip" }]), [print]);
+  const onStep = useCallback(
+    (order: Order, move: Move) => {
+      if (move.to === "COMPLETED" && needsPayment(order)) setUnpaid(order);
+      else take(order, move);
+    },
+    [take],
+  );
   return (
     <>
+      <div className="mb-3 flex justify-end gap-2">
+        <Shortcuts
+          undoLast={undoLast}
+          print={(id) => {
+            const order = orders.data?.find((one) => one.id === id);
+            if (order) onPrint(order);
+          }}
+        />
+        <Button variant="outline" aria-pressed={big} onClick={() => changeDeviceSettings({ big: !big })}>
+          <Maximize2 aria-hidden /> {big ? "Leave big view" : "Big view"}
+        </Button>
+      </div>
       <QueryState of={orders} className="mb-4" />
-      {orders.data && orders.rows.length === 0 && (
+      {orders.data && orders.data.length >= maxOpen && (
+        <p role="alert" className="mb-4 rounded-md border border-warning/40 p-3 text-sm text-warning">
+          The board shows the newest {maxOpen} open orders. The older ones are in “All orders”; complete or cancel the
+          ones that are done.
+        </p>
+      )}
+      {orders.data?.length === 0 && (
         <Empty title="No open orders">
-          <p>New ones show here the moment they are placed: by you, by your shop through the API, or on the phone.</p>
+          <p>Orders appear here as soon as they are placed in your shop, through the API or by your team.</p>
           <Button asChild variant="outline">
-            <Link to="/orders/new">Take an order by hand</Link>
+            <Link to="/orders/new">Create order</Link>
           </Button>
         </Empty>
       )}
-      {orders.rows.length > 0 && (
+      {orders.data && orders.data.length > 0 && (
         <>
-          <div className="mb-3 flex gap-1 overflow-x-auto pb-1 lg:hidden" role="group" aria-label="Status">
-            {open.map((status) => (
-              <Button key={status} size="small" variant={status === column ? "primary" : "outline"} aria-pressed={status === column} onClick={() => setColumn(status)}>
+          <Scheduled orders={scheduled} />
+          <div className="mb-3 flex gap-1 overflow-x-auto pb-1 sm:hidden" role="group" aria-label="Status">
+            {openStatuses.map((status) => (
+              <Button
+                key={status}
+                className="h-11 px-3"
+                variant={status === shown ? "primary" : "outline"}
+                aria-pressed={status === shown}
+                onClick={() => setShown(status)}
+              >
                 {statuses[status]} <span className="tabular-nums">{columns[status].length}</span>
               </Button>
             ))}
           </div>
-          <div className="grid gap-3 lg:grid-cols-5">
-            {open.map((status) => (
-              <section key={status} aria-label={statuses[status]} className={cn("min-w-0 content-start gap-2 rounded-lg bg-muted/60 p-2 lg:grid", status === column ? "grid" : "hidden")}>
-                <h2 className="flex justify-between px-1 text-sm font-semibold">
-                  {statuses[status]} <span className="font-normal text-muted-foreground tabular-nums">{columns[status].length}</span>
-                </h2>
-                {columns[status].length === 0 && <p className="p-3 text-center text-xs text-muted-foreground">Nothing here</p>}
-                {columns[status].map((order) => (
-                  <Slip key={order.id} order={order} now={now} />
-                ))}
-              </section>
+          <div
+            className={cn(
+              "grid items-start gap-2 sm:grid-cols-[repeat(5,minmax(8.5rem,1fr))]",
+              "sm:overflow-x-auto lg:gap-3",
+            )}
+          >
+            {openStatuses.map((status) => (
+              <Column
+                key={status}
+                status={status}
+                orders={columns[status]}
+                steps={steps}
+                reminded={reminded}
+                hidden={status !== shown}
+                onStep={onStep}
+                onPrint={onPrint}
+              />
             ))}
           </div>
         </>
       )}
-      <More list={orders} />
+      <UndoBar />
+      {unpaid && (
+        <CompleteUnpaidDialog
+          order={unpaid}
+          onClose={() => setUnpaid(null)}
+          onConfirm={() => {
+            setUnpaid(null);
+            take(unpaid, { to: "COMPLETED" });
+          }}
+        />
+      )}
     </>
   );
 }
 
-const lines = 5;
-
-function Slip({ order, now }: { order: Order; now: number }) {
-  const payment = payments[order.paymentStatus];
+/** The lane of the orders for later, the next one first. They move to the columns when their preparation is due. */
+function Scheduled({ orders }: { orders: Order[] }) {
+  if (orders.length === 0) return null;
+  const sorted = orders.toSorted((a, b) => Date.parse(a.requestedFor!) - Date.parse(b.requestedFor!));
   return (
-    <article aria-label={`Order ${order.orderId}`} className="grid gap-2 rounded-md border bg-surface p-3 text-sm shadow-xs">
-      <div className="flex items-baseline justify-between gap-2">
-        <Link to="/orders/$id" params={{ id: order.id }} className="text-base font-semibold underline-offset-4 hover:underline">
-          #{order.orderId}
-        </Link>
-        <time dateTime={order.createdAt} className="text-xs whitespace-nowrap text-muted-foreground tabular-nums">
-          {ago(order.createdAt, now)}
-        </time>
-      </div>
-      <p className="truncate" title={order.customer.name}>
-        {order.customer.name}
-      </p>
-      <ul className="grid gap-0.5 text-xs text-muted-foreground">
-        {order.items.slice(0, lines).map((item, i) => (
-          <li key={i} className="flex gap-1.5">
-            <span className="font-medium text-foreground tabular-nums">{item.quantity}×</span>
-            <span className="min-w-0 break-words">{item.productName}</span>
+    <section aria-label="Scheduled" className="mb-3 rounded-lg bg-muted/60 p-2">
+      <h2 className="mb-2 flex gap-2 px-1 text-sm font-semibold">
+        Scheduled <span className="font-normal text-muted-foreground tabular-nums">{orders.length}</span>
+      </h2>
+      <ul className="flex gap-2 overflow-x-auto">
+        {sorted.map((order) => (
+          <li key={order.id}>
+            <Link
+              to="/orders/$id"
+              params={{ id: order.id }}
+              className="block min-w-36 rounded-md border bg-surface p-2 text-sm hover:bg-muted"
+            >
+              <span className="font-semibold">#{order.orderId}</span> <ShortTime at={order.requestedFor!} />
+              <span className="block break-words">{order.customer.name}</span>
+              <span className="block text-xs text-muted-foreground">
+                {fulfillments[order.fulfillmentType]} · {statuses[order.status]}
+              </span>
+            </Link>
           </li>
         ))}
-        {order.items.length > lines && <li>and {order.items.length - lines} more</li>}
       </ul>
-      {order.note && <p className="line-clamp-3 rounded bg-muted px-2 py-1 text-xs break-words">{order.note}</p>}
-      <div className="flex flex-wrap items-center gap-1">
-        <Badge>{fulfillments[order.fulfillmentType]}</Badge>
-        <Badge tone={payment.tone}>{payment.label}</Badge>
-        <span className="ml-auto font-medium">
-          <Money minor={order.totalMinor} currency={order.currency} />
-        </span>
-      </div>
-      <NextStep order={order} size="small" />
-    </article>
+    </section>
+  );
+}
+
+/** Fills the screen with the board and keeps the screen on. The frame of the page hides its menu. */
+function useBigView(big: boolean) {
+  useEffect(() => {
+    if (!big) return;
+    document.documentElement.classList.add("big");
+    let lock: WakeLockSentinel | undefined;
+    let left = false;
+    // Not every browser has wake locks, and one without power refuses them.
+    const stayAwake = async () => {
+      if (document.hidden) return;
+      lock = await navigator.wakeLock?.request("screen").catch(() => undefined);
+      if (left) void lock?.release();
+    };
+    void stayAwake();
+    const again = () => void stayAwake();
+    document.addEventListener("visibilitychange", again);
+    return () => {
+      left = true;
+      document.documentElement.classList.remove("big");
+      document.removeEventListener("visibilitychange", again);
+      void lock?.release();
+    };
+  }, [big]);
+}
+
+/** Returns the orders as they will be after the steps that are not yet sent. */
+const withSteps = (orders: Order[], steps: Steps) =>
+  steps.size === 0
+    ? orders
+    : orders.map((order) => {
+        const step = steps.get(order.id);
+        return step && order.status === step.order.status ? afterSteps({ ...step, order }) : order;
+      });
+
+/** The number of cards that a column shows at first and adds with each click. More would slow down each step. */
+const pageSize = 30;
+
+type ColumnProps = {
+  status: OpenStatus;
+  orders: Order[];
+  steps: Steps;
+  reminded: ReadonlySet<string>;
+  hidden: boolean; // on phones
+  onStep: (order: Order, move: Move) => void;
+  onPrint: (order: Order) => void;
+};
+
+function Column({ status, orders, steps, reminded, hidden, onStep, onPrint }: ColumnProps) {
+  const [limit, setLimit] = useState(pageSize);
+  return (
+    <section
+      aria-label={statuses[status]}
+      className={cn(
+        "min-w-0 grid-cols-1 content-start gap-2 rounded-lg bg-muted/60 p-2 sm:grid",
+        hidden ? "hidden" : "grid",
+      )}
+    >
+      <h2 tabIndex={-1} className="flex justify-between gap-1 px-1 text-sm font-semibold">
+        {statuses[status]} <span className="font-normal text-muted-foreground tabular-nums">{orders.length}</span>
+      </h2>
+      {orders.length === 0 && <p className="p-3 text-center text-xs text-muted-foreground">No orders</p>}
+      {orders.slice(0, limit).map((order) => (
+        <OrderCard
+          key={order.id}
+          order={order}
+          unsent={steps.has(order.id)}
+          reminded={reminded.has(order.id)}
+          onStep={onStep}
+          onPrint={onPrint}
+        />
+      ))}
+      {orders.length > limit && (
+        <Button variant="outline" className="h-11" onClick={() => setLimit(limit + pageSize)}>
+          Show {Math.min(pageSize, orders.length - limit)} more
+        </Button>
+      )}
+    </section>
   );
 }

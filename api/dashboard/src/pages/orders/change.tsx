@@ -1,73 +1,165 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { ChevronDown } from "lucide-react";
+import { useState } from "react";
 
-import { api, data, faultsIn } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import { api, data, fieldErrors } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
+import * as limits from "@/api/limits";
+import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { FormDialog } from "@/ui/dialog";
+import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 import { Field, Textarea } from "@/ui/field";
+import { formatMoney } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 
-import { type Order, type Status, deeds, nextOf, statuses } from "./status";
+import { applyChanges, readChanged } from "./open-orders";
+import { usePrintAccepted } from "./print";
+import { PromiseMenu } from "./promise";
+import { type Order, type Status, actionLabels, nextStatus, statuses } from "./status";
 
-type Change = { order: Order; status: Status; cancellationReason?: string };
+type Change = { order: Order; status: Status; cancellationReason?: string; promisedAt?: string };
 
-/** Takes orders to other statuses, and shows what came of it wherever they are seen. */
+/** Returns a mutation that changes the status of an order and reloads all order queries. */
 export function useChangeStatus(onDone?: () => void) {
   const queries = useQueryClient();
   const toast = useToast();
+  const printAccepted = usePrintAccepted();
   return useMutation({
-    mutationFn: ({ order, status, cancellationReason }: Change) =>
+    mutationFn: ({ order, status, cancellationReason, promisedAt }: Change) =>
       data(
         api.PATCH("/orders/{id}/status", {
           params: { path: { id: order.id }, header: { "If-Match": `"${order.version}"` } },
-          body: { status, cancellationReason },
+          body: { status, cancellationReason, promisedAt },
         }),
       ),
-    onSuccess: (order) => {
+    onSuccess: (order, { order: before }) => {
+      applyChanges(queries, [order]);
+      if (before.status === "RECEIVED" && order.status !== "CANCELLED") printAccepted(order);
       toast(`Order ${order.orderId}: ${statuses[order.status].toLowerCase()}`);
       onDone?.();
     },
-    onError: (error) => toast(wordsOf(error), { bad: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["orders"] }),
+    onError: (error) => toast(errorMessage(error), { error: true }),
+    onSettled: (_, error, { order }) => {
+      if (error) void readChanged(queries, [{ id: order.id, version: Infinity }]);
+      return queries.invalidateQueries({ queryKey: ["orders"] });
+    },
   });
 }
 
-/** The one click to the next status. */
-export function NextStep({ order, size }: { order: Order; size?: "small" }) {
+/** Reports whether a part of an order's total has not been paid. */
+export const needsPayment = (order: Order) => order.totalMinor > order.paidMinor - order.refundedMinor;
+
+/** The button that moves an order to its next status. */
+export function NextStep({ order }: { order: Order }) {
   const change = useChangeStatus();
-  const next = nextOf(order);
+  const next = nextStatus(order);
+  const [unpaid, setUnpaid] = useState(false);
   if (!next) return null;
   return (
-    <Button
-      size={size}
-      className={size && "w-full"}
-      busy={change.isPending}
-      aria-label={`${deeds[next]} order ${order.orderId}`}
-      onClick={() => change.mutate({ order, status: next })}
+    <>
+      {order.status === "RECEIVED" && (
+        <PromiseMenu
+          order={order}
+          onChoose={(promisedAt) => change.mutate({ order, status: "CONFIRMED", promisedAt })}
+          trigger={
+            <Button variant="outline" busy={change.isPending}>
+              Confirm for… <ChevronDown aria-hidden />
+            </Button>
+          }
+        />
+      )}
+      <Button
+        busy={change.isPending}
+        aria-label={`${actionLabels[next]} order ${order.orderId}`}
+        onClick={() => {
+          if (next === "COMPLETED" && needsPayment(order)) setUnpaid(true);
+          else change.mutate({ order, status: next });
+        }}
+      >
+        {actionLabels[next]}
+      </Button>
+      {unpaid && (
+        <CompleteUnpaidDialog
+          order={order}
+          onClose={() => setUnpaid(false)}
+          onConfirm={() => {
+            setUnpaid(false);
+            change.mutate({ order, status: next });
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Asks before an order is completed of which a part is not paid. */
+export function CompleteUnpaidDialog({
+  order,
+  onClose,
+  onConfirm,
+}: {
+  order: Order;
+  onClose: () => void;
+  onConfirm: () => void;
+}) {
+  const { locale } = useSession();
+  const due = order.totalMinor - (order.paidMinor - order.refundedMinor);
+  return (
+    <Dialog
+      onClose={onClose}
+      title={`Complete order ${order.orderId} without payment?`}
+      description={
+        `${formatMoney(due, order.currency, locale)} of this order is not recorded as paid. ` +
+        "You can also record a payment after the order is completed."
+      }
     >
-      {deeds[next]}
-    </Button>
+      <DialogActions>
+        <Button variant="outline" onClick={onClose}>
+          Keep open
+        </Button>
+        <Button asChild variant="outline">
+          <Link to="/orders/$id" params={{ id: order.id }} onClick={onClose}>
+            Go to payments
+          </Link>
+        </Button>
+        <Button onClick={onConfirm}>Complete without payment</Button>
+      </DialogActions>
+    </Dialog>
   );
 }
 
 export function CancelDialog({ order, onClose }: { order: Order; onClose: () => void }) {
   const change = useChangeStatus(onClose);
-  const submit = (form: FormData) => change.mutate({ order, status: "CANCELLED", cancellationReason: String(form.get("reason")) });
-  const wrong = faultsIn(change.error);
+  const submit = (form: FormData) =>
+    change.mutate({ order, status: "CANCELLED", cancellationReason: String(form.get("reason")) });
+  const fieldError = fieldErrors(change.error);
   const paid = order.paidMinor > order.refundedMinor;
   return (
     <FormDialog
       onClose={onClose}
       title={`Cancel order ${order.orderId}?`}
-      description={`A cancelled order stays cancelled; what it took goes back into stock.${paid ? " It has been paid: give the money back too." : ""}`}
-      doing={change}
+      description={`You cannot undo this. The items return to stock.${paid ? " Refund the payment as well." : ""}`}
+      mutation={change}
       onSubmit={submit}
-      deed="Cancel the order"
-      keep="Keep it"
+      submitLabel="Cancel order"
+      cancelLabel="Keep order"
       danger
     >
-      <Field label="Reason" hint="The guest and connected systems can see it." error={wrong("cancellationReason")}>
-        {(ids) => <Textarea {...ids} name="reason" required maxLength={500} placeholder="The kitchen is closed." />}
+      <Field
+        label="Reason"
+        hint="Visible to the guest and to connected systems."
+        error={fieldError("cancellationReason")}
+      >
+        {(ids) => (
+          <Textarea
+            {...ids}
+            name="reason"
+            required
+            {...limits.ChangeOrderStatusRequest.cancellationReason}
+            placeholder="The kitchen is closed."
+          />
+        )}
       </Field>
     </FormDialog>
   );

@@ -1,18 +1,34 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
+import { ChevronDown, Printer } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Select } from "@/ui/field";
-import { Money, Time } from "@/ui/format";
+import { ClockTime, Money, Time } from "@/ui/format";
+import { Menu, MenuItem } from "@/ui/menu";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { CancelDialog, NextStep, useChangeStatus } from "./change";
+import { erasedName } from "../customers/name";
+import { CancelDialog, CompleteUnpaidDialog, NextStep, needsPayment, useChangeStatus } from "./change";
+import { ItemDetails, ItemName } from "./item";
 import { useLiveOrders } from "./live";
+import { orderKey } from "./open-orders";
 import { Payments } from "./payments";
-import { type Order, type Status, byWhom, deeds, fulfillments, laterOf, payments, sources, statusTone, statuses } from "./status";
+import { usePrint } from "./print";
+import { Reached } from "./reached";
+import {
+  type Order,
+  actorLabel,
+  actionLabels,
+  fulfillments,
+  laterStatuses,
+  payments,
+  sources,
+  statusTone,
+  statuses,
+} from "./status";
 import { Totals } from "./totals";
 
 const route = getRouteApi("/inside/orders/$id");
@@ -20,7 +36,11 @@ const route = getRouteApi("/inside/orders/$id");
 export function OrderPage() {
   const { id } = route.useParams();
   const { refetchInterval } = useLiveOrders();
-  const order = useQuery({ queryKey: ["orders", "one", id], queryFn: () => data(api.GET("/orders/{id}", { params: { path: { id } } })), refetchInterval });
+  const order = useQuery({
+    queryKey: orderKey(id),
+    queryFn: () => data(api.GET("/orders/{id}", { params: { path: { id } } })),
+    refetchInterval,
+  });
   const [cancelling, setCancelling] = useState(false);
   return (
     <>
@@ -31,14 +51,23 @@ export function OrderPage() {
       {order.data && (
         <>
           <PageHeader
+            name={`Order ${order.data.orderId}`}
             title={
               <span className="flex flex-wrap items-center gap-2">
-                Order {order.data.orderId} <Badge tone={statusTone(order.data.status)}>{statuses[order.data.status]}</Badge>
+                Order {order.data.orderId}{" "}
+                <Badge tone={statusTone(order.data.status)}>{statuses[order.data.status]}</Badge>
               </span>
             }
             about={
               <>
-                {fulfillments[order.data.fulfillmentType]} · {sources[order.data.source]} · <Time at={order.data.createdAt} />
+                {fulfillments[order.data.fulfillmentType]} · {sources[order.data.source]} ·{" "}
+                <Time at={order.data.createdAt} />
+                {order.data.promisedAt && (
+                  <>
+                    {" "}
+                    · Ready at <ClockTime at={order.data.promisedAt} />
+                  </>
+                )}
               </>
             }
             actions={
@@ -48,6 +77,7 @@ export function OrderPage() {
                     Cancel
                   </Button>
                 )}
+                <PrintMenu order={order.data} />
                 <Skip order={order.data} />
                 <NextStep order={order.data} />
               </>
@@ -60,6 +90,7 @@ export function OrderPage() {
             </div>
             <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Guest order={order.data} />
+              <Reached orderId={id} refetchInterval={refetchInterval} />
               <History order={order.data} />
             </div>
           </div>
@@ -70,45 +101,88 @@ export function OrderPage() {
   );
 }
 
-/** Steps may be left out. */
+function PrintMenu({ order }: { order: Order }) {
+  const print = usePrint();
+  return (
+    <Menu
+      label="Print"
+      trigger={
+        <Button variant="outline">
+          <Printer aria-hidden /> Print <ChevronDown aria-hidden />
+        </Button>
+      }
+    >
+      <MenuItem onSelect={() => print([{ order, kind: "slip" }])}>Kitchen slip</MenuItem>
+      <MenuItem onSelect={() => print([{ order, kind: "receipt" }])}>Receipt</MenuItem>
+    </Menu>
+  );
+}
+
+/** Moves an order to a later status and skips the statuses between. It asks before it completes an unpaid order. */
 function Skip({ order }: { order: Order }) {
   const change = useChangeStatus();
-  const later = laterOf(order);
+  const [unpaid, setUnpaid] = useState(false);
+  const later = laterStatuses(order);
   if (later.length === 0) return null;
+  const skip = (status: Order["status"]) => {
+    if (status === "COMPLETED" && needsPayment(order)) setUnpaid(true);
+    else change.mutate({ order, status });
+  };
   return (
-    <Select
-      aria-label="Skip to a later status"
-      className="w-auto"
-      value=""
-      disabled={change.isPending}
-      onChange={(event) => change.mutate({ order, status: event.target.value as Status })}
-    >
-      <option value="" disabled>
-        Skip to…
-      </option>
-      {later.map((status) => (
-        <option key={status} value={status}>
-          {deeds[status]}
-        </option>
-      ))}
-    </Select>
+    <>
+      <Menu
+        label="Skip to a later status"
+        trigger={
+          <Button variant="outline" busy={change.isPending}>
+            Skip to… <ChevronDown aria-hidden />
+          </Button>
+        }
+      >
+        {later.map((status) => (
+          <MenuItem key={status} onSelect={() => skip(status)}>
+            {actionLabels[status]}
+          </MenuItem>
+        ))}
+      </Menu>
+      {unpaid && (
+        <CompleteUnpaidDialog
+          order={order}
+          onClose={() => setUnpaid(false)}
+          onConfirm={() => {
+            setUnpaid(false);
+            change.mutate({ order, status: "COMPLETED" });
+          }}
+        />
+      )}
+    </>
   );
 }
 
 function Items({ order }: { order: Order }) {
   return (
-    <Card title="Items" actions={<Badge tone={payments[order.paymentStatus].tone}>{payments[order.paymentStatus].label}</Badge>}>
-      <Table label="Items">
+    <Card
+      title="Items"
+      actions={<Badge tone={payments[order.paymentStatus].tone}>{payments[order.paymentStatus].label}</Badge>}
+    >
+      <Table label="Items" stacked>
         <Columns names={["Product", { right: "Quantity" }, { right: "Price" }, { right: "Total" }]} />
         <tbody>
           {order.items.map((item, i) => (
             <tr key={i}>
-              <td className="break-words">{item.productName}</td>
-              <td className="text-right tabular-nums">{item.quantity}</td>
+              <td className="break-words">
+                <ItemName item={item} viewId={order.storeViewId} />
+                <ItemDetails item={item} viewId={order.storeViewId} />
+              </td>
+              <td className="text-right tabular-nums">
+                <span className="sm:hidden">Quantity: </span>
+                {item.quantity}
+              </td>
               <td className="text-right">
+                <span className="sm:hidden">Price: </span>
                 <Money minor={item.unitPriceMinor} currency={order.currency} />
               </td>
               <td className="text-right">
+                <span className="sm:hidden">Total: </span>
                 <Money minor={item.totalMinor} currency={order.currency} />
               </td>
             </tr>
@@ -130,11 +204,15 @@ function Guest({ order }: { order: Order }) {
       <div className="grid gap-3 text-sm break-words">
         <div>
           {atLeast("MANAGER") ? (
-            <Link to="/customers/$id" params={{ id: customer.id }} className="font-medium text-primary underline-offset-4 hover:underline">
-              {customer.name}
+            <Link
+              to="/customers/$id"
+              params={{ id: customer.id }}
+              className="font-medium text-primary underline-offset-4 hover:underline"
+            >
+              {customer.name || erasedName}
             </Link>
           ) : (
-            <span className="font-medium">{customer.name}</span>
+            <span className="font-medium">{customer.name || erasedName}</span>
           )}
           {customer.phone && (
             <a href={`tel:${customer.phone}`} className="block hover:underline">
@@ -149,11 +227,13 @@ function Guest({ order }: { order: Order }) {
         </div>
         {to && (
           <address className="not-italic">
-            {[to.line1, to.line2, `${to.postalCode ?? ""} ${to.city}`.trim(), to.region, to.country].filter(Boolean).map((line, i) => (
-              <span key={i} className="block">
-                {line}
-              </span>
-            ))}
+            {[to.line1, to.line2, `${to.postalCode ?? ""} ${to.city}`.trim(), to.region, to.country]
+              .filter(Boolean)
+              .map((line, i) => (
+                <span key={i} className="block">
+                  {line}
+                </span>
+              ))}
             {to.notes && <span className="mt-1 block text-muted-foreground">{to.notes}</span>}
           </address>
         )}
@@ -183,7 +263,7 @@ function History({ order }: { order: Order }) {
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">
             <span className="font-medium">{statuses[change.to]}</span>
             <span className="block text-xs text-muted-foreground">
-              <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : byWhom(change.actor)}
+              <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : actorLabel(change.actor)}
             </span>
             {change.reason && <span className="block text-xs break-words">{change.reason}</span>}
           </li>

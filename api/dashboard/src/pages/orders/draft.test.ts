@@ -1,36 +1,101 @@
 import { expect, test } from "vitest";
 
-import { emptyDraft, maxLines, placing, quoting, withProduct } from "./draft";
+import { ApiError } from "@/api/client";
+
+import {
+  emptyDraft,
+  lacksTime,
+  lineErrors,
+  maxLines,
+  newLine,
+  placeRequest,
+  quoteRequest,
+  withLine,
+  withProduct,
+} from "./draft";
 
 const pizza = { id: "prd_1", name: "Pizza" };
+const place = { country: "DE", timezone: "Europe/Berlin" };
 
-test("lines are added to, set and taken out", () => {
+test("withProduct and withLine add, change and remove lines within the limits", () => {
   const two = withProduct(withProduct(emptyDraft, pizza), pizza);
-  expect(two.lines).toEqual([{ productId: "prd_1", name: "Pizza", quantity: 2 }]);
-  expect(withProduct(two, pizza, 5000).lines[0]?.quantity).toBe(999);
-  expect(withProduct(two, pizza, 0).lines).toEqual([]);
+  expect(two.lines).toEqual([{ key: 1, productId: "prd_1", name: "Pizza", quantity: 2, options: {}, note: "" }]);
+  expect(withLine(two, { ...two.lines[0]!, quantity: 5000 }).lines[0]?.quantity).toBe(999);
+  expect(withLine(two, { ...two.lines[0]!, quantity: 0 }).lines).toEqual([]);
   let full = emptyDraft;
   for (let i = 0; i <= maxLines; i++) full = withProduct(full, { id: `prd_${i}`, name: "" });
   expect(full.lines).toHaveLength(maxLines);
 });
 
-test("what has not been filled in is not sent", () => {
+test("withProduct starts another line if the first one has a note", () => {
+  const noted = withLine(emptyDraft, { ...newLine(emptyDraft, pizza), note: "well done" });
+  expect(withProduct(noted, pizza).lines.map(({ key, quantity }) => [key, quantity])).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+});
+
+test("placeRequest omits empty fields", () => {
   const draft = { ...withProduct(emptyDraft, pizza), name: " Ada ", phone: "+49 (151) 123-45", discount: "1,50" };
-  expect(placing(draft, "EUR")).toEqual({
+  expect(placeRequest(draft, "EUR", place)).toEqual({
     items: [{ productId: "prd_1", quantity: 1 }],
     fulfillmentType: "PICKUP",
     source: "PHONE",
     customer: { name: "Ada", phone: "+4915112345" },
     discountMinor: 150,
   });
-  const known = placing({ ...draft, customerId: "cus_1", fulfillmentType: "DELIVERY", address: { ...draft.address, line1: "1 Road", city: "Bonn", country: "de" } }, "EUR");
+  const known = placeRequest(
+    {
+      ...draft,
+      customerId: "cus_1",
+      fulfillmentType: "DELIVERY",
+      tableLabel: "Terrace 4",
+      address: { ...draft.address, line1: "1 Road", city: "Bonn" },
+    },
+    "EUR",
+    place,
+  );
   expect(known.customer).toBeUndefined();
+  expect(known.tableLabel).toBeUndefined();
   expect(known.deliveryAddress).toEqual({ line1: "1 Road", city: "Bonn", country: "DE" });
 });
 
-test("a quote needs items and nothing else", () => {
-  expect(quoting(emptyDraft, "EUR")).toBeNull();
-  const quote = quoting({ ...withProduct(emptyDraft, pizza), fulfillmentType: "DELIVERY" }, "EUR");
+test("placeRequest has the chosen options, the notes, the table and the wanted time", () => {
+  const line = { ...newLine(emptyDraft, pizza, { opt_1: 2, opt_2: 0 }), note: " crisp " };
+  const draft = {
+    ...withLine(emptyDraft, line),
+    fulfillmentType: "DINE_IN" as const,
+    tableLabel: " Terrace 4 ",
+    later: true,
+    day: "2026-07-01",
+    time: "19:30",
+  };
+  const request = placeRequest(draft, "EUR", place);
+  expect(request.items).toEqual([
+    { productId: "prd_1", quantity: 1, options: [{ optionId: "opt_1", quantity: 2 }], note: "crisp" },
+  ]);
+  expect(request.tableLabel).toBe("Terrace 4");
+  expect(request.requestedFor).toBe("2026-07-01T17:30:00.000Z");
+  expect(lacksTime({ ...draft, time: "" })).toBe(true);
+  expect(placeRequest({ ...draft, later: false }, "EUR", place).requestedFor).toBeUndefined();
+});
+
+test("quoteRequest requires only items, and does not depend on the guest", () => {
+  expect(quoteRequest(emptyDraft, "EUR", place)).toBeNull();
+  const draft = { ...withProduct(emptyDraft, pizza), fulfillmentType: "DELIVERY" as const };
+  const quote = quoteRequest(draft, "EUR", place);
   expect(quote?.customer?.name).toBeTruthy();
   expect(quote?.deliveryAddress?.line1).toBeTruthy();
+  expect(quoteRequest({ ...draft, name: "Ada", note: "no onions" }, "EUR", place)).toEqual(quote);
+});
+
+test.each([
+  ["PRODUCT_UNAVAILABLE", "items[1].productId", "is not available", "Not available now. Remove this item."],
+  ["PRODUCT_UNAVAILABLE", "items[1].quantity", "exceeds the stock", "Only 3 left. Reduce the quantity."],
+  ["OPTION_INVALID", "items[1].options[0].optionId", "is not available", "Choose the options of this item again."],
+  ["PRICE_NOT_SET", "items[1].productId", "has no price in CHF", "This item has no price in CHF."],
+])("%s at %s marks its line", (code, path, message, wanted) => {
+  const lines = withProduct(withProduct(emptyDraft, { id: "prd_0", name: "" }), pizza).lines;
+  const error = new ApiError(422, code, "", undefined, [{ path, message }]);
+  expect([...lineErrors(error, lines, new Map([["prd_1", { stockQuantity: 3 }]]))]).toEqual([[2, wanted]]);
 });

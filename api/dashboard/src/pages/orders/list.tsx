@@ -5,58 +5,103 @@ import { Button } from "@/ui/button";
 import { Checkbox, Input } from "@/ui/field";
 import { Filter } from "@/ui/filter";
 import { Money, Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
+import { erasedName } from "../customers/name";
+import { ExportOrders } from "./export";
 import type { OrdersSearch } from "./search";
 import { type Order, fulfillments, payments, sources, statusTone, statuses } from "./status";
 
 const route = getRouteApi("/inside/orders");
 
-/** All orders, the newest first, searched and filtered. */
+/** All orders, newest first, with search and filters. */
 export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
   const { view: _, ...filters } = route.useSearch();
   const navigate = useNavigate();
   const { day, status, refund, ...same } = filters;
+  const query = { ...same, status: status && [status], businessDate: day, needsRefund: refund };
   const orders = useList<Order>(
     ["orders", "list", filters],
-    (cursor) =>
-      api.GET("/orders", {
-        params: { query: { ...same, status: status && [status], businessDate: day, needsRefund: refund, cursor, limit: 50 } },
-      }),
+    (cursor) => api.GET("/orders", { params: { query: { ...query, cursor, limit: 50 } } }),
     { refetchInterval },
   );
-  const set = (change: Partial<OrdersSearch>) => void navigate({ to: "/orders", search: { view: "all", ...filters, ...change }, replace: true });
+  const set = (change: Partial<OrdersSearch>) =>
+    void navigate({ to: "/orders", search: { view: "all", ...filters, ...change }, replace: true });
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <>
       <div className="mb-4 grid grid-cols-2 gap-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
-        <SearchField className="col-span-2 lg:col-span-1" label="Number, name, e-mail or phone" value={filters.q ?? ""} onSearch={(q) => set({ q: q || undefined })} />
-        <Filter label="Status" all="Any status" value={status} options={statuses} onChange={(next) => set({ status: next })} />
-        <Filter label="Fulfilment" all="Any way" value={filters.fulfillmentType} options={fulfillments} onChange={(next) => set({ fulfillmentType: next })} />
-        <Filter label="Placed through" all="Any channel" value={filters.source} options={sources} onChange={(next) => set({ source: next })} />
-        <Input type="date" aria-label="Day in the books" value={day ?? ""} onChange={(event) => set({ day: event.target.value || undefined })} />
-        <Checkbox label="To refund" className="h-9 items-center whitespace-nowrap" checked={refund ?? false} onChange={(event) => set({ refund: event.target.checked || undefined })} />
+        <SearchField
+          className="col-span-2 lg:col-span-1"
+          label="Number, name, email or phone"
+          value={filters.q ?? ""}
+          onSearch={(q) => set({ q: q || undefined })}
+        />
+        <Filter
+          label="Status"
+          all="Any status"
+          value={status}
+          options={statuses}
+          onChange={(next) => set({ status: next })}
+        />
+        <Filter
+          label="Fulfilment"
+          all="Any fulfilment"
+          value={filters.fulfillmentType}
+          options={fulfillments}
+          onChange={(next) => set({ fulfillmentType: next })}
+        />
+        <Filter
+          label="Source"
+          all="Any source"
+          value={filters.source}
+          options={sources}
+          onChange={(next) => set({ source: next })}
+        />
+        <Input
+          type="date"
+          aria-label="Business day"
+          value={day ?? ""}
+          onChange={(event) => set({ day: event.target.value || undefined })}
+        />
+        <Checkbox
+          label="Needs refund"
+          className="h-9 items-center whitespace-nowrap"
+          checked={refund ?? false}
+          onChange={(event) => set({ refund: event.target.checked || undefined })}
+        />
       </div>
       <QueryState of={orders} className="mb-4" />
       {orders.data && orders.rows.length === 0 && (
-        <Empty title={filtered ? "No order fits" : "No orders yet"}>
-          {filtered && (
+        <Empty title={filtered ? "No orders match these filters" : "No orders yet"}>
+          {filtered ? (
             <Button variant="outline" onClick={() => void navigate({ to: "/orders", search: { view: "all" } })}>
-              Show all
+              Clear filters
             </Button>
+          ) : (
+            <p>Every order placed in this store appears here.</p>
           )}
         </Empty>
       )}
       {orders.rows.length > 0 && (
-        <Table label="Orders">
+        <div className="mb-2 flex justify-end">
+          <ExportOrders query={query} />
+        </div>
+      )}
+      {orders.rows.length > 0 && (
+        <Table label="Orders" stacked>
           <Columns names={["Order", "Status", "Customer", "Placed", "Payment", { right: "Total" }]} />
           <tbody>
             {orders.rows.map((order) => (
               <tr key={order.id} className="hover:bg-muted/50">
                 <td>
-                  <Link to="/orders/$id" params={{ id: order.id }} className="font-medium text-primary underline-offset-4 hover:underline">
+                  <Link
+                    to="/orders/$id"
+                    params={{ id: order.id }}
+                    className="font-medium text-primary underline-offset-4 hover:underline"
+                  >
                     #{order.orderId}
                   </Link>
                   <span className="block text-xs whitespace-nowrap text-muted-foreground">
@@ -67,8 +112,10 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
                   <Badge tone={statusTone(order.status)}>{statuses[order.status]}</Badge>
                 </td>
                 <td className="max-w-56">
-                  <span className="block truncate">{order.customer.name}</span>
-                  <span className="block truncate text-xs text-muted-foreground">{order.customer.phone || order.customer.email}</span>
+                  <span className="block truncate">{order.customer.name || erasedName}</span>
+                  <span className="block truncate text-xs text-muted-foreground">
+                    {order.customer.phone || order.customer.email}
+                  </span>
                 </td>
                 <td>
                   <Time at={order.createdAt} />
@@ -84,7 +131,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
           </tbody>
         </Table>
       )}
-      <More list={orders} />
+      <ShowMore list={orders} />
     </>
   );
 }

@@ -1,69 +1,171 @@
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { Minus, Plus } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 
-import { ApiError, api, data, idempotencyKey } from "@/api/client";
+import { ApiError, api, data, newIdempotencyKey } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { Field, SelectField, TextField, Textarea } from "@/ui/field";
-import { Money, parseMoney } from "@/ui/format";
-import { More, useList } from "@/ui/more";
-import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
-import { SearchField, useSettled } from "@/ui/search";
+import { formatMoney, parseMoney } from "@/ui/format";
+import { Card, Failure, PageHeader } from "@/ui/page";
+import { useSettled } from "@/ui/search";
 import { useToast } from "@/ui/toast";
 
 import { CustomerPicker } from "../customers/picker";
-import { priceIn } from "../products/price";
-import { type Draft, emptyDraft, placing, quoting, withProduct } from "./draft";
+import { LeaveDialog } from "../leave";
+import { loadPhoneRules } from "../phone";
+import { PhoneField, useCountry } from "../phone-field";
+import { inLocale, useDefaultView } from "../products/names";
+import { DeliveryAddress } from "./delivery-address";
+import {
+  type Draft,
+  type Line,
+  emptyDraft,
+  lacksTime,
+  lineErrors,
+  newLine,
+  placeRequest,
+  quoteRequest,
+  withLine,
+  withProduct,
+} from "./draft";
+import { LineDialog } from "./line-dialog";
+import { Lines } from "./lines";
+import { type Product, initialChoices, optionFault } from "./options";
+import { PickProducts } from "./pick";
+import { RequestedFor } from "./requested-for";
 import { fulfillments, sources } from "./status";
 import { Totals } from "./totals";
 
-type Product = components["schemas"]["Product"];
+type Body = components["schemas"]["PlaceOrderRequest"];
 
-/** Takes an order by hand; what it costs shows as one types. */
-export function NewOrderPage() {
-  const { currency, atLeast } = useSession();
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const toast = useToast();
-  const [once] = useState(idempotencyKey);
-  const [draft, setDraft] = useState<Draft>(emptyDraft);
-  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
+/** Refusals that mean that the menu has changed since the products were read. */
+const menuChanged = new Set(["PRODUCT_UNAVAILABLE", "OPTION_INVALID", "PRICE_NOT_SET"]);
 
-  const settled = useSettled(draft);
-  const wanted = quoting(settled, currency);
+const refusalOf = (error: unknown) => (error instanceof ApiError ? error : undefined);
+
+const productKey = (id: string) => ["products", "one", "own", id];
+
+/** Returns the products of the lines by id, in the texts of the default view. A refusal reads them again. */
+function useProducts(lines: Line[]) {
+  const { locale } = useDefaultView();
+  return useQueries({
+    queries: [...new Set(lines.map((line) => line.productId))].map((id) => ({
+      queryKey: productKey(id),
+      queryFn: () => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } })),
+      staleTime: 60_000,
+    })),
+    combine: (results) =>
+      new Map(
+        results.flatMap(({ data: product }) => (product ? [[product.id, inLocale(product, locale)] as const] : [])),
+      ),
+  });
+}
+
+/** Returns the price of the draft, and whether it is that of the draft as it is now. */
+function useQuote(wanted: Body | null, onRefused: (error: ApiError) => void) {
+  // Fields that do not change the price must not delay it.
+  const text = JSON.stringify(wanted);
+  const settled = useSettled(text);
   const quote = useQuery({
-    queryKey: ["quote", wanted],
-    queryFn: ({ signal }) => data(api.POST("/orders/quote", { body: wanted!, signal })),
-    enabled: wanted !== null,
+    queryKey: ["quote", settled],
+    queryFn: async ({ signal }) => {
+      try {
+        return await data(api.POST("/orders/quote", { body: JSON.parse(settled) as Body, signal }));
+      } catch (error) {
+        if (error instanceof ApiError) onRefused(error);
+        throw error;
+      }
+    },
+    enabled: settled !== "null",
     placeholderData: keepPreviousData,
     staleTime: 0,
   });
-  const current = wanted !== null && settled === draft && !quote.isPlaceholderData && quote.data;
-  const place = useMutation({
-    mutationFn: () =>
-      data(
+  const settledNow = wanted !== null && settled === text;
+  return {
+    ...quote,
+    error: settledNow ? quote.error : null,
+    current: settledNow && !quote.isPlaceholderData && !quote.isError ? quote.data : undefined,
+  };
+}
+
+/** The form for a new order. It shows the price while the user types. */
+export function NewOrderPage() {
+  const { currency, timezone, locale, atLeast } = useSession();
+  const place = { country: useCountry(), timezone };
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const toast = useToast();
+  // The key stays until the order is placed: if the response to the first attempt got lost, the second one repeats it.
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const [draft, setDraft] = useState<Draft>(emptyDraft);
+  const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
+  const [editing, setEditing] = useState<Line | null>(null);
+
+  const products = useProducts(draft.lines);
+  const faults = new Map(
+    draft.lines.flatMap((line) => {
+      const product = products.get(line.productId);
+      const fault = product && optionFault(product, line.options, currency);
+      return fault ? [[line.key, fault] as const] : [];
+    }),
+  );
+  const onRefused = (error: ApiError) => {
+    if (menuChanged.has(error.code)) void queries.invalidateQueries({ queryKey: ["products"] });
+  };
+  const wanted = faults.size > 0 || lacksTime(draft) ? null : quoteRequest(draft, currency, place);
+  const quote = useQuote(wanted, onRefused);
+  const sending = useRef(false); // set immediately, unlike placing.isPending, which the second click may not see yet
+  const placing = useMutation({
+    mutationFn: async ({ draft, total }: { draft: Draft; total: number }) => {
+      if (draft.phone) await loadPhoneRules();
+      return data(
         api.POST("/orders", {
-          body: { ...placing(draft, currency), expectedTotalMinor: current ? current.totalMinor : undefined },
-          params: { header: { "Idempotency-Key": once } },
+          body: { ...placeRequest(draft, currency, place), expectedTotalMinor: total },
+          params: { header: { "Idempotency-Key": idempotencyKey } },
         }),
-      ),
+      );
+    },
     onSuccess: (order) => {
       void queries.invalidateQueries({ queryKey: ["orders"] });
-      toast(`Order ${order.orderId} is placed`);
-      void navigate({ to: "/orders/$id", params: { id: order.id } });
+      toast(`Order ${order.orderId} placed`);
+      void navigate({ to: "/orders/$id", params: { id: order.id }, ignoreBlocker: true });
     },
-    onError: () => void quote.refetch(),
+    onError: async (error) => {
+      if (error instanceof ApiError) onRefused(error);
+      const quoted = quote.refetch();
+      // The message names the new total, and the next attempt must send it.
+      if (refusalOf(error)?.code === "TOTAL_MISMATCH") await quoted;
+    },
+    onSettled: () => {
+      sending.current = false;
+    },
   });
-  const refused = place.error instanceof ApiError ? place.error : undefined;
-  const unreadable = draft.discount.trim() !== "" && parseMoney(draft.discount, currency) === null;
+  const refusal = refusalOf(placing.error);
+  const quoteRefusal = refusalOf(quote.error);
+  // A line that was changed after the refusal is no longer at fault.
+  const refusedLines = [...lineErrors(refusal, placing.variables?.draft.lines ?? [], products)].filter(([key]) =>
+    draft.lines.some((line) => line.key === key && placing.variables?.draft.lines.includes(line)),
+  );
+  const errors = new Map([...refusedLines, ...lineErrors(quoteRefusal, draft.lines, products), ...faults]);
+  const invalidDiscount = draft.discount.trim() !== "" && parseMoney(draft.discount, currency) === null;
+
+  function pick(product: Product) {
+    queries.setQueryData(productKey(product.id), product);
+    if (product.optionGroups.length === 0) setDraft((before) => withProduct(before, product));
+    else setEditing(newLine(draft, product, initialChoices(product, currency)));
+  }
   function submit(event: FormEvent) {
     event.preventDefault();
-    place.mutate();
+    if (sending.current || !quote.current || invalidDiscount) return;
+    sending.current = true;
+    placing.mutate({ draft, total: quote.current.totalMinor });
   }
+  const edited =
+    editing && (products.get(editing.productId) ?? queries.getQueryData<Product>(productKey(editing.productId)));
   return (
     <>
       <PageHeader
@@ -71,199 +173,177 @@ export function NewOrderPage() {
         about="For guests at the counter or on the phone."
         actions={
           <Button asChild variant="outline">
-            <Link to="/orders">Back to the orders</Link>
+            <Link to="/orders">Back to orders</Link>
           </Button>
         }
       />
       <form onSubmit={submit} className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
-        <div className="grid gap-4">
-          <Menu draft={draft} onPick={(product, quantity) => setDraft((before) => withProduct(before, product, quantity))} />
-          <Card title="Guest">
-            <div className="grid gap-4 sm:grid-cols-2">
-              {atLeast("MANAGER") && (
-                <CustomerPicker
-                  className="sm:col-span-2"
-                  picked={draft.customerId}
-                  onPick={(customer) =>
-                    set(customer ? { customerId: customer.id, name: `${customer.firstName} ${customer.lastName}`.trim() } : { customerId: undefined, name: "" })
-                  }
-                />
-              )}
-              {!draft.customerId && (
-                <>
-                  <TextField
-                    label="Name"
-                    required
-                    maxLength={200}
-                    autoComplete="off"
-                    value={draft.name}
-                    onChange={(event) => set({ name: event.target.value })}
-                    error={refused?.at("customer.name")}
-                    className="sm:col-span-2"
-                  />
-                  <TextField
-                    label="Phone"
-                    type="tel"
-                    autoComplete="off"
-                    hint="With the country: +49 151 2345678"
-                    value={draft.phone}
-                    onChange={(event) => set({ phone: event.target.value })}
-                    error={refused?.at("customer.phone")}
-                  />
-                  <TextField
-                    label="E-mail"
-                    type="email"
-                    autoComplete="off"
-                    value={draft.email}
-                    onChange={(event) => set({ email: event.target.value })}
-                    error={refused?.at("customer.email")}
-                  />
-                </>
-              )}
-            </div>
-          </Card>
-          {draft.fulfillmentType === "DELIVERY" && <DeliveryAddress draft={draft} set={set} refused={refused} />}
+        <div className="grid min-w-0 gap-4">
+          <PickProducts draft={draft} onPick={pick} />
+          <Guest draft={draft} set={set} refusal={refusal} />
+          {draft.fulfillmentType === "DELIVERY" && <DeliveryAddress draft={draft} set={set} refusal={refusal} />}
         </div>
-        <Card title="Order" className="lg:sticky lg:top-4">
+        <Card title="Order" className="min-w-0 lg:sticky lg:top-4 lg:max-h-[calc(100dvh-2rem)] lg:overflow-y-auto">
           <div className="grid gap-4">
-            <Choice label="Fulfilment" value={draft.fulfillmentType} options={fulfillments} onChange={(fulfillmentType) => set({ fulfillmentType })} />
-            {draft.lines.length === 0 && <p className="rounded-md border border-dashed p-4 text-center text-sm text-muted-foreground">Pick from the menu.</p>}
-            <ul className="grid gap-2">
-              {draft.lines.map((line, i) => (
-                <li key={line.productId} className="grid gap-1 text-sm">
-                  <div className="flex items-center gap-2">
-                    <span className="min-w-0 flex-1 break-words">{line.name}</span>
-                    <Quantity name={line.name} value={line.quantity} onChange={(quantity) => setDraft((before) => withProduct(before, { id: line.productId, name: line.name }, quantity))} />
-                  </div>
-                  <LineFault error={place.error ?? quote.error} index={i} />
-                </li>
-              ))}
-            </ul>
-            {atLeast("MANAGER") && (
+            <Choice
+              label="Fulfilment"
+              value={draft.fulfillmentType}
+              options={fulfillments}
+              onChange={(fulfillmentType) => set({ fulfillmentType })}
+            />
+            {draft.fulfillmentType === "DINE_IN" && (
               <TextField
-                label={`Discount in ${currency}`}
-                inputMode="decimal"
-                placeholder="0"
-                value={draft.discount}
-                onChange={(event) => set({ discount: event.target.value })}
-                error={unreadable ? "This is no amount" : refused?.at("discountMinor")}
+                label="Table"
+                {...limits.PlaceOrderRequest.tableLabel}
+                placeholder="Terrace 4"
+                autoComplete="off"
+                value={draft.tableLabel}
+                onChange={(event) => set({ tableLabel: event.target.value })}
+                error={refusal?.at("tableLabel")}
               />
             )}
-            <SelectField label="Placed" value={draft.source} onChange={(event) => set({ source: event.target.value as Draft["source"] })}>
-              <option value="PHONE">{sources.PHONE}</option>
-              <option value="POS">{sources.POS}</option>
-            </SelectField>
-            <Field label="Note" error={refused?.at("note")}>
-              {(ids) => <Textarea {...ids} maxLength={1000} placeholder="No onions, please." value={draft.note} onChange={(event) => set({ note: event.target.value })} />}
-            </Field>
-            <div aria-live="polite" className={current ? undefined : "opacity-60"}>
-              {wanted && quote.data && <Totals of={quote.data} />}
-              {wanted && <Failure error={quote.error} retry={() => void quote.refetch()} className="mt-2" />}
+            <RequestedFor draft={draft} set={set} refusal={quoteRefusal ?? refusal} />
+            <Lines
+              draft={draft}
+              products={products}
+              errors={errors}
+              onChange={(line) => setDraft((before) => withLine(before, line))}
+              onEdit={setEditing}
+            />
+            <div className="grid grid-cols-2 items-start gap-3">
+              {atLeast("MANAGER") && (
+                <TextField
+                  label={`Discount in ${currency}`}
+                  inputMode="decimal"
+                  placeholder="0"
+                  value={draft.discount}
+                  onChange={(event) => set({ discount: event.target.value })}
+                  error={invalidDiscount ? "Enter an amount, such as 1.50" : refusal?.at("discountMinor")}
+                />
+              )}
+              <SelectField
+                label="Source"
+                value={draft.source}
+                onChange={(event) => set({ source: event.target.value as Draft["source"] })}
+              >
+                <option value="PHONE">{sources.PHONE}</option>
+                <option value="POS">{sources.POS}</option>
+              </SelectField>
             </div>
-            {refused?.code === "TOTAL_MISMATCH" ? (
+            <Field label="Note" error={refusal?.at("note")}>
+              {(ids) => (
+                <Textarea
+                  {...ids}
+                  {...limits.PlaceOrderRequest.note}
+                  placeholder="No onions, please."
+                  value={draft.note}
+                  onChange={(event) => set({ note: event.target.value })}
+                />
+              )}
+            </Field>
+            <div aria-live="polite" className={quote.current ? undefined : "opacity-60"}>
+              {wanted && quote.data && <Totals of={quote.data} />}
+              {/* RequestedFor shows refusals of the time. */}
+              {quoteRefusal?.code !== "OUTSIDE_BOOKING_WINDOW" && (
+                <Failure error={quote.error} retry={() => void quote.refetch()} className="mt-2" />
+              )}
+              {faults.size > 0 && <p className="text-sm">Change the options of the marked items to see the total.</p>}
+            </div>
+            {refusal?.code === "TOTAL_MISMATCH" ? (
               <p role="alert" className="rounded-md border border-warning/40 p-3 text-sm text-warning">
-                A price has just changed. Look at the new total, then place the order.
+                The total has changed
+                {quote.current &&
+                  ` from ${formatMoney(placing.variables!.total, currency, locale)} to ` +
+                    formatMoney(quote.current.totalMinor, currency, locale)}
+                . Check the new total, then place the order again.
               </p>
+            ) : refusal?.code === "IDEMPOTENCY_KEY_REUSED" ? (
+              <div role="alert" className="grid gap-2 rounded-md border border-warning/40 p-3 text-sm">
+                <p>
+                  This order was already placed, without your last changes: the response did not arrive. Check it on the
+                  board before you place another one.
+                </p>
+                <Button
+                  variant="outline"
+                  onClick={() => {
+                    setIdempotencyKey(newIdempotencyKey());
+                    placing.reset();
+                  }}
+                >
+                  Prepare another order
+                </Button>
+              </div>
             ) : (
-              <Failure error={place.error} />
+              !quote.error &&
+              (refusedLines.length > 0 || !menuChanged.has(refusal?.code ?? "")) && <Failure error={placing.error} />
             )}
-            <Button type="submit" busy={place.isPending} disabled={!current || quote.isError || unreadable}>
-              Place the order
+            <Button type="submit" busy={placing.isPending} disabled={!quote.current || invalidDiscount}>
+              Place order
             </Button>
           </div>
         </Card>
       </form>
+      <LeaveDialog
+        unsaved={draft.lines.length > 0 && !placing.isSuccess}
+        title="Leave without placing the order?"
+        description="The items of this order are not saved."
+        refusal="This page has an order that is not placed. Place the order or remove its items first."
+        discard="Discard order"
+      />
+      {editing && edited && (
+        <LineDialog
+          product={edited}
+          line={editing}
+          added={!draft.lines.some((line) => line.key === editing.key)}
+          onClose={() => setEditing(null)}
+          onSave={(line) => {
+            setDraft((before) => withLine(before, line));
+            setEditing(null);
+          }}
+        />
+      )}
     </>
   );
 }
 
-function LineFault({ error, index }: { error: unknown; index: number }) {
-  if (!(error instanceof ApiError)) return null;
-  const fault = error.at(`items[${index}].productId`) ?? error.at(`items[${index}].quantity`);
-  return fault ? <p className="text-xs text-danger">It {fault}</p> : null;
-}
+type GuestProps = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ApiError };
 
-function Quantity({ name, value, onChange }: { name: string; value: number; onChange: (quantity: number) => void }) {
+/** A known customer or a guest. Searching for customers requires the role MANAGER. */
+function Guest({ draft, set, refusal }: GuestProps) {
+  const { atLeast } = useSession();
   return (
-    <span className="inline-flex items-center gap-1">
-      <Button variant="outline" size="icon" className="size-8" aria-label={`One ${name} less`} onClick={() => onChange(value - 1)}>
-        <Minus />
-      </Button>
-      <input
-        aria-label={`How many ${name}`}
-        inputMode="numeric"
-        className="h-8 w-12 rounded-md border bg-surface text-center text-sm tabular-nums"
-        value={value}
-        onChange={(event) => {
-          const quantity = Number(event.target.value.replace(/\D/g, ""));
-          if (quantity > 0) onChange(quantity);
-        }}
-      />
-      <Button variant="outline" size="icon" className="size-8" aria-label={`One ${name} more`} onClick={() => onChange(value + 1)}>
-        <Plus />
-      </Button>
-    </span>
-  );
-}
-
-function Menu({ draft, onPick }: { draft: Draft; onPick: (product: Product, quantity?: number) => void }) {
-  const { currency } = useSession();
-  const [q, setQ] = useState("");
-  const products = useList<Product>(["products", "menu", q], (cursor) =>
-    api.GET("/products", { params: { query: { q: q || undefined, isAvailable: true, cursor, limit: 50 } } }),
-  );
-  return (
-    <Card title="Menu">
-      <SearchField label="Search the menu" value={q} onSearch={setQ} className="mb-3" />
-      <QueryState of={products} />
-      {products.data && products.rows.length === 0 && <p className="p-4 text-center text-sm text-muted-foreground">Nothing fits.</p>}
-      <ul className="grid gap-2 sm:grid-cols-2">
-        {products.rows.map((product) => {
-          const price = priceIn(product, currency);
-          const out = product.stockQuantity === 0;
-          const picked = draft.lines.find((line) => line.productId === product.id)?.quantity;
-          return (
-            <li key={product.id}>
-              <button
-                type="button"
-                disabled={price === undefined || out}
-                onClick={() => onPick(product)}
-                className="flex w-full items-center gap-2 rounded-md border p-2.5 text-left text-sm hover:bg-muted disabled:opacity-60"
-              >
-                <span className="min-w-0 flex-1">
-                  <span className="block truncate font-medium">{product.name}</span>
-                  <span className="block truncate text-xs text-muted-foreground">
-                    {price === undefined ? `no price in ${currency}` : out ? "sold out" : product.stockQuantity === undefined ? product.category : `${product.stockQuantity} left`}
-                  </span>
-                </span>
-                {price !== undefined && <Money minor={price} currency={currency} />}
-                {picked && <span className="rounded-full bg-primary px-2 text-xs font-semibold text-primary-foreground tabular-nums">{picked}</span>}
-              </button>
-            </li>
-          );
-        })}
-      </ul>
-      <More list={products} />
-    </Card>
-  );
-}
-
-function DeliveryAddress({ draft, set, refused }: { draft: Draft; set: (change: Partial<Draft>) => void; refused?: ApiError }) {
-  const field = (name: keyof Draft["address"]) => ({
-    value: draft.address[name],
-    autoComplete: "off",
-    onChange: (event: { target: { value: string } }) => set({ address: { ...draft.address, [name]: event.target.value } }),
-    error: refused?.at(`deliveryAddress.${name}`),
-  });
-  return (
-    <Card title="Deliver to">
+    <Card title="Guest">
       <div className="grid gap-4 sm:grid-cols-2">
-        <TextField label="Street and number" required maxLength={200} {...field("line1")} />
-        <TextField label="Floor, door" maxLength={200} {...field("line2")} />
-        <TextField label="Postal code" maxLength={20} {...field("postalCode")} />
-        <TextField label="Town" required maxLength={100} {...field("city")} />
-        <TextField label="Country" required minLength={2} maxLength={2} hint="Two letters: DE" {...field("country")} />
-        <TextField label="For the courier" maxLength={500} {...field("notes")} />
+        {atLeast("MANAGER") && (
+          <CustomerPicker
+            className="sm:col-span-2"
+            picked={draft.customerId}
+            onPick={(customer) => set({ customerId: customer?.id })}
+          />
+        )}
+        {!draft.customerId && (
+          <>
+            <TextField
+              label="Name"
+              {...limits.GuestRequest.name}
+              autoComplete="off"
+              value={draft.name}
+              onChange={(event) => set({ name: event.target.value })}
+              error={refusal?.at("customer.name")}
+              className="sm:col-span-2"
+            />
+            <PhoneField value={draft.phone} onValue={(phone) => set({ phone })} error={refusal?.at("customer.phone")} />
+            <TextField
+              label="Email"
+              type="email"
+              {...limits.GuestRequest.email}
+              autoComplete="off"
+              value={draft.email}
+              onChange={(event) => set({ email: event.target.value })}
+              error={refusal?.at("customer.email")}
+            />
+          </>
+        )}
       </div>
     </Card>
   );

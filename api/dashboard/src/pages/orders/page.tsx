@@ -5,9 +5,12 @@ import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { PageHeader } from "@/ui/page";
 
+import { SoundButton } from "./alarm";
 import { Board } from "./board";
 import { OrderList } from "./list";
 import { useLiveOrders } from "./live";
+import { PauseButton } from "./pause";
+import { BoardSettings } from "./settings";
 
 const route = getRouteApi("/inside/orders");
 
@@ -21,13 +24,25 @@ export function OrdersPage() {
         title="Orders"
         about={
           <span role="status" className="inline-flex items-center gap-1.5">
-            {live ? <Radio className="size-4 text-success" aria-hidden /> : <RefreshCw className="size-4" aria-hidden />}
-            {live ? "Live: changes show by themselves." : "Looking for changes every 10 seconds."}
+            {live ? (
+              <Radio className="size-4 text-success" aria-hidden />
+            ) : (
+              <RefreshCw className="size-4" aria-hidden />
+            )}
+            {live ? "Live updates" : "Updates every 10 seconds"}
           </span>
         }
         actions={
           <>
-            <Choice label="View" value={view} options={{ board: "Board", all: "All orders" }} onChange={(next) => void navigate({ to: "/orders", search: next === "board" ? {} : { view: next } })} />
+            <PauseButton />
+            <SoundButton />
+            <BoardSettings />
+            <Choice
+              label="View"
+              value={view}
+              options={{ board: "Board", all: "All orders" }}
+              onChange={(next) => void navigate({ to: "/orders", search: next === "board" ? {} : { view: next } })}
+            />
             <Button asChild>
               <Link to="/orders/new">
                 <Plus aria-hidden /> New order
@@ -36,7 +51,7 @@ export function OrdersPage() {
           </>
         }
       />
-      {view === "board" ? <Board refetchInterval={refetchInterval} /> : <OrderList refetchInterval={refetchInterval} />}
+      {view === "board" ? <Board /> : <OrderList refetchInterval={refetchInterval} />}
     </>
   );
 }

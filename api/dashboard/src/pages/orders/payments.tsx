@@ -1,14 +1,15 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, data, faultsIn, idempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { Money, Time, formatMoney, parseMoney, plainMoney } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
@@ -16,12 +17,16 @@ import type { Order } from "./status";
 
 type Payment = components["schemas"]["Payment"];
 
-/** What providers did about an order, and what was given back of it. */
+/** The payments of an order, with their refunds. */
 export function Payments({ order, refetchInterval }: { order: Order; refetchInterval?: number }) {
   const { atLeast } = useSession();
-  const payments = useList<Payment>(["orders", "payments", order.id], (cursor) => api.GET("/orders/{id}/payments", { params: { path: { id: order.id }, query: { cursor } } }), {
-    refetchInterval,
-  });
+  const payments = useList<Payment>(
+    ["orders", "payments", order.id],
+    (cursor) => api.GET("/orders/{id}/payments", { params: { path: { id: order.id }, query: { cursor } } }),
+    {
+      refetchInterval,
+    },
+  );
   const [recording, setRecording] = useState(false);
   const [refunding, setRefunding] = useState<Payment | null>(null);
   return (
@@ -29,12 +34,14 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
       title="Payments"
       actions={
         <Button size="small" variant="outline" onClick={() => setRecording(true)}>
-          Record a payment
+          Record payment
         </Button>
       }
     >
       <QueryState of={payments} />
-      {payments.data && payments.rows.length === 0 && <p className="text-sm text-muted-foreground">Nothing has been paid yet.</p>}
+      {payments.data && payments.rows.length === 0 && (
+        <p className="text-sm text-muted-foreground">No payments yet. Payments appear here when they are recorded.</p>
+      )}
       <ul className="grid gap-3">
         {payments.rows.map((payment) => (
           <li key={payment.id} className="grid gap-2 rounded-md border p-3 text-sm">
@@ -42,12 +49,14 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
               <span className="font-medium">
                 <Money minor={payment.amountMinor} currency={payment.currency} />
               </span>
-              <Badge tone={payment.status === "SUCCEEDED" ? "good" : "bad"}>{payment.status === "SUCCEEDED" ? "Succeeded" : "Failed"}</Badge>
+              <Badge tone={payment.status === "SUCCEEDED" ? "good" : "bad"}>
+                {payment.status === "SUCCEEDED" ? "Succeeded" : "Failed"}
+              </Badge>
               <span className="text-muted-foreground">
                 {payment.provider} · {payment.paymentMethod}
                 {payment.cardLast4 && ` ···· ${payment.cardLast4}`}
               </span>
-              {atLeast("MANAGER") && left(payment) > 0 && (
+              {atLeast("MANAGER") && refundable(payment) > 0 && (
                 <Button size="small" variant="outline" className="ml-auto" onClick={() => setRefunding(payment)}>
                   Refund
                 </Button>
@@ -59,34 +68,48 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
             </p>
             {payment.refunds.map((refund) => (
               <p key={refund.id} className="border-l-2 pl-3 text-xs">
-                <Money minor={-refund.amountMinor} currency={refund.currency} /> · <Time at={refund.createdAt} /> · <span className="break-words">{refund.reason}</span>
+                <Money minor={-refund.amountMinor} currency={refund.currency} /> · <Time at={refund.createdAt} /> ·{" "}
+                <span className="break-words">{refund.reason}</span>
               </p>
             ))}
           </li>
         ))}
       </ul>
-      <More list={payments} />
+      <ShowMore list={payments} />
       {recording && <RecordDialog order={order} onClose={() => setRecording(false)} />}
       {refunding && <RefundDialog payment={refunding} onClose={() => setRefunding(null)} />}
     </Card>
   );
 }
 
-const left = (payment: Payment) => (payment.status === "SUCCEEDED" ? payment.amountMinor - payment.refundedMinor : 0);
+/** Returns the amount of a payment that can still be refunded. */
+export const refundable = (payment: Payment) =>
+  payment.status === "SUCCEEDED" ? payment.amountMinor - payment.refundedMinor : 0;
+
+/** The provider of each payment method that is recorded without an integration. */
+const providers = { cash: "CASH", card: "CARD_TERMINAL", voucher: "VOUCHER" };
+
+type Method = keyof typeof providers;
 
 function RecordDialog({ order, onClose }: { order: Order; onClose: () => void }) {
   const queries = useQueryClient();
   const toast = useToast();
-  const [once] = useState(idempotencyKey);
-  const [transaction] = useState(() => `cash-${order.orderId}-${Date.now().toString(36)}`);
+  const [idempotencyKey] = useState(newIdempotencyKey);
+  const [transaction] = useState(() => `order-${order.orderId}-${Date.now().toString(36)}`);
   const due = Math.max(0, order.totalMinor - (order.paidMinor - order.refundedMinor));
   const [amount, setAmount] = useState(plainMoney(due, order.currency));
   const minor = parseMoney(amount, order.currency);
+  const [provider, setProvider] = useState(providers.cash);
   const record = useMutation({
     mutationFn: (body: components["schemas"]["RecordPaymentRequest"]) =>
-      data(api.POST("/orders/{id}/payments", { params: { path: { id: order.id }, header: { "Idempotency-Key": once } }, body })),
+      data(
+        api.POST("/orders/{id}/payments", {
+          params: { path: { id: order.id }, header: { "Idempotency-Key": idempotencyKey } },
+          body,
+        }),
+      ),
     onSuccess: () => {
-      toast("The payment is recorded");
+      toast("Payment recorded");
       void queries.invalidateQueries({ queryKey: ["orders"] });
       onClose();
     },
@@ -101,15 +124,15 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       currency: order.currency,
     });
   }
-  const wrong = faultsIn(record.error);
+  const fieldError = fieldErrors(record.error);
   return (
     <FormDialog
       onClose={onClose}
-      title={`Record a payment of order ${order.orderId}`}
-      description="For money that has come in: cash, or a card terminal of its own. Nothing is charged here."
-      doing={record}
+      title={`Record payment for order ${order.orderId}`}
+      description="Record money received in cash or with a separate terminal. This does not charge the guest."
+      mutation={record}
       onSubmit={submit}
-      deed="Record"
+      submitLabel="Record"
       disabled={!minor}
       className="sm:grid-cols-2"
     >
@@ -119,57 +142,85 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
         required
         value={amount}
         onChange={(event) => setAmount(event.target.value)}
-        error={amount && !minor ? "This is no amount" : wrong("amountMinor")}
+        error={amount && !minor ? "Enter an amount, such as 12.50" : fieldError("amountMinor")}
       />
-      <SelectField label="Paid with" name="paymentMethod" defaultValue="cash" error={wrong("paymentMethod")}>
+      <SelectField
+        label="Payment method"
+        name="paymentMethod"
+        defaultValue="cash"
+        error={fieldError("paymentMethod")}
+        onChange={(event) => {
+          // A provider that the user has entered stays.
+          if (Object.values(providers).includes(provider)) setProvider(providers[event.target.value as Method]);
+        }}
+      >
         <option value="cash">Cash</option>
         <option value="card">Card</option>
         <option value="voucher">Voucher</option>
       </SelectField>
-      <TextField label="Provider" name="provider" required defaultValue="CASH" maxLength={50} error={wrong("provider")} />
       <TextField
-        label="Transaction"
-        name="transactionId"
+        label="Provider"
+        name="provider"
         required
+        value={provider}
+        onChange={(event) => setProvider(event.target.value)}
+        maxLength={50}
+        error={fieldError("provider")}
+      />
+      <TextField
+        label="Transaction ID"
+        name="transactionId"
         defaultValue={transaction}
-        maxLength={255}
-        hint="The terminal's or the provider's number."
-        error={wrong("transactionId")}
+        {...limits.RecordPaymentRequest.transactionId}
+        hint="The number given by the terminal or the provider."
+        error={fieldError("transactionId")}
       />
     </FormDialog>
   );
 }
 
-function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
+export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
   const { locale } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
-  const [once] = useState(idempotencyKey);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const [number] = useState(() => `refund-${Date.now().toString(36)}`);
-  const [amount, setAmount] = useState(plainMoney(left(payment), payment.currency));
+  const [amount, setAmount] = useState(plainMoney(refundable(payment), payment.currency));
   const minor = parseMoney(amount, payment.currency);
-  const tooMuch = minor !== null && minor > left(payment);
+  const tooMuch = minor !== null && minor > refundable(payment);
   const refund = useMutation({
     mutationFn: (body: components["schemas"]["RefundPaymentRequest"]) =>
-      data(api.POST("/payments/{id}/refunds", { params: { path: { id: payment.id }, header: { "Idempotency-Key": once } }, body })),
+      data(
+        api.POST("/payments/{id}/refunds", {
+          params: { path: { id: payment.id }, header: { "Idempotency-Key": idempotencyKey } },
+          body,
+        }),
+      ),
     onSuccess: () => {
-      toast("The refund is recorded");
+      toast("Refund recorded");
       void queries.invalidateQueries({ queryKey: ["orders"] });
       onClose();
     },
   });
   function submit(form: FormData) {
-    refund.mutate({ amountMinor: minor!, reason: String(form.get("reason")), providerRefundId: String(form.get("providerRefundId")) });
+    refund.mutate({
+      amountMinor: minor!,
+      reason: String(form.get("reason")),
+      providerRefundId: String(form.get("providerRefundId")),
+    });
   }
-  const wrong = faultsIn(refund.error);
+  const fieldError = fieldErrors(refund.error);
   return (
     <FormDialog
       onClose={onClose}
-      title="Record a refund"
-      description={`Give the money back with ${payment.provider} first; this notes it in the books. At most ${formatMoney(left(payment), payment.currency, locale)}.`}
-      doing={refund}
+      title="Record refund"
+      description={
+        `First refund the money with ${payment.provider}, then record the refund here. ` +
+        `The refundable amount is ${formatMoney(refundable(payment), payment.currency, locale)}.`
+      }
+      mutation={refund}
       onSubmit={submit}
-      deed="Record the refund"
+      submitLabel="Record refund"
       disabled={!minor || tooMuch}
     >
       <TextField
@@ -178,17 +229,28 @@ function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => v
         required
         value={amount}
         onChange={(event) => setAmount(event.target.value)}
-        error={tooMuch ? "This is more than is left of the payment" : amount && !minor ? "This is no amount" : wrong("amountMinor")}
+        error={
+          tooMuch
+            ? "The amount exceeds the refundable amount"
+            : amount && !minor
+              ? "Enter an amount, such as 12.50"
+              : fieldError("amountMinor")
+        }
       />
-      <TextField label="Reason" name="reason" required maxLength={500} placeholder="The pizza was cold." error={wrong("reason")} />
       <TextField
-        label="Refund number"
+        label="Reason"
+        name="reason"
+        {...limits.RefundPaymentRequest.reason}
+        placeholder="The pizza was cold."
+        error={fieldError("reason")}
+      />
+      <TextField
+        label="Refund ID"
         name="providerRefundId"
-        required
         defaultValue={number}
-        maxLength={255}
-        hint={`As ${payment.provider} calls it.`}
-        error={wrong("providerRefundId")}
+        {...limits.RefundPaymentRequest.providerRefundId}
+        hint={`The number given by ${payment.provider}.`}
+        error={fieldError("providerRefundId")}
       />
     </FormDialog>
   );

@@ -1,7 +1,7 @@
 import { dayOf, oneOf, textOf } from "../search";
 import { type Order, type Status, fulfillments, sources, statuses } from "./status";
 
-/** What the page of orders shows, as its address says. */
+/** The page's search parameters. `day` is a business day; `refund` selects orders that need a refund. */
 export type OrdersSearch = {
   view?: "board" | "all";
   q?: string;

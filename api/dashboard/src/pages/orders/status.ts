@@ -4,7 +4,7 @@ import type { Tone } from "@/ui/page";
 export type Order = components["schemas"]["Order"];
 export type Status = Order["status"];
 
-/** The statuses in the order in which an order takes them. */
+/** The label of each status, in the order of the workflow. */
 export const statuses: Record<Status, string> = {
   RECEIVED: "Received",
   CONFIRMED: "Confirmed",
@@ -15,8 +15,8 @@ export const statuses: Record<Status, string> = {
   CANCELLED: "Cancelled",
 };
 
-/** What one does to bring an order there. */
-export const deeds: Record<Status, string> = {
+/** The label of the action that moves an order to a status. */
+export const actionLabels: Record<Status, string> = {
   RECEIVED: "Receive",
   CONFIRMED: "Confirm",
   PREPARING: "Start preparing",
@@ -26,14 +26,44 @@ export const deeds: Record<Status, string> = {
   CANCELLED: "Cancel",
 };
 
-/** The columns of the board: what somebody still has to do something about. */
-export const open = ["RECEIVED", "CONFIRMED", "PREPARING", "READY", "OUT_FOR_DELIVERY"] as const satisfies Status[];
+/** The statuses of open orders: the columns of the board. */
+export const openStatuses = [
+  "RECEIVED",
+  "CONFIRMED",
+  "PREPARING",
+  "READY",
+  "OUT_FOR_DELIVERY",
+] as const satisfies Status[];
+
+const open = new Set<Status>(openStatuses);
+
+export const isOpen = (order: Pick<Order, "status">) => open.has(order.status);
 
 export const statusTone = (status: Status): Tone =>
-  ({ RECEIVED: "accent", CONFIRMED: "neutral", PREPARING: "warn", READY: "good", OUT_FOR_DELIVERY: "good", COMPLETED: "neutral", CANCELLED: "bad" } as const)[status];
+  (
+    ({
+      RECEIVED: "accent",
+      CONFIRMED: "neutral",
+      PREPARING: "warn",
+      READY: "good",
+      OUT_FOR_DELIVERY: "good",
+      COMPLETED: "neutral",
+      CANCELLED: "bad",
+    }) as const
+  )[status];
 
-export const fulfillments: Record<Order["fulfillmentType"], string> = { DINE_IN: "Dine in", PICKUP: "Pickup", DELIVERY: "Delivery" };
-export const sources: Record<Order["source"], string> = { WEB: "Web", MOBILE: "Mobile", POS: "Counter", PHONE: "Phone", API: "API" };
+export const fulfillments: Record<Order["fulfillmentType"], string> = {
+  DINE_IN: "Dine in",
+  PICKUP: "Pickup",
+  DELIVERY: "Delivery",
+};
+export const sources: Record<Order["source"], string> = {
+  WEB: "Web",
+  MOBILE: "Mobile",
+  POS: "Counter",
+  PHONE: "Phone",
+  API: "API",
+};
 
 export const payments: Record<Order["paymentStatus"], { label: string; tone: Tone }> = {
   UNPAID: { label: "Unpaid", tone: "neutral" },
@@ -43,24 +73,32 @@ export const payments: Record<Order["paymentStatus"], { label: string; tone: Ton
   REFUNDED: { label: "Refunded", tone: "neutral" },
 };
 
-/** The next step of an order, undefined when it has none or somebody else takes it. */
-export const nextOf = (order: Pick<Order, "allowedTransitions">) => order.allowedTransitions.find((status) => status !== "CANCELLED");
+/** Returns the next status that the user can set, or undefined if there is none. */
+export const nextStatus = (order: Pick<Order, "allowedTransitions">) =>
+  order.allowedTransitions.find((status) => status !== "CANCELLED");
 
-/** The further steps to which an order may be taken at once. */
-export const laterOf = (order: Pick<Order, "allowedTransitions">) => order.allowedTransitions.filter((status) => status !== "CANCELLED").slice(1);
+/** Returns the statuses after the next one that the user can set directly. */
+export const laterStatuses = (order: Pick<Order, "allowedTransitions">) =>
+  order.allowedTransitions.filter((status) => status !== "CANCELLED").slice(1);
 
-/** The open orders of each column, the oldest first: who has waited longest comes next. */
-export function columnsOf(orders: Order[]): Record<(typeof open)[number], Order[]> {
-  const columns = Object.fromEntries(open.map((status) => [status, [] as Order[]])) as Record<(typeof open)[number], Order[]>;
-  for (const order of orders) {
-    if (Object.hasOwn(columns, order.status)) columns[order.status as (typeof open)[number]].push(order);
-  }
-  for (const column of Object.values(columns)) column.sort((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt) || Number(a.orderId) - Number(b.orderId));
+export type OpenStatus = (typeof openStatuses)[number];
+
+/** Groups open orders by status, oldest first. All times have the same format, so their order is that of the texts. */
+export function columnsOf(orders: Order[]): Record<OpenStatus, Order[]> {
+  const columns = Object.fromEntries(openStatuses.map((status) => [status, [] as Order[]])) as Record<
+    OpenStatus,
+    Order[]
+  >;
+  for (const order of orders) if (isOpen(order)) columns[order.status as OpenStatus].push(order);
+  for (const column of Object.values(columns))
+    column.sort((a, b) =>
+      a.createdAt === b.createdAt ? Number(a.orderId) - Number(b.orderId) : a.createdAt < b.createdAt ? -1 : 1,
+    );
   return columns;
 }
 
-/** How long ago something was, in a few characters. */
-export function ago(at: string, now: number): string {
+/** Formats the time since an instant, for example "2 h 30 min". */
+export function formatAge(at: string, now: number): string {
   const minutes = Math.max(0, Math.floor((now - Date.parse(at)) / 60_000));
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
@@ -68,13 +106,36 @@ export function ago(at: string, now: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
+/** Orders of an earlier release have no promised time. They are due after this many minutes. */
+const defaultPromise = 20;
+
+type Promised = Pick<Order, "createdAt" | "promisedAt">;
+
+const promiseOf = ({ createdAt, promisedAt }: Promised) =>
+  promisedAt ? Date.parse(promisedAt) : Date.parse(createdAt) + defaultPromise * 60_000;
+
+/** Reports whether the promised time of an order has passed, or comes within a number of minutes. */
+export function urgencyOf(order: Promised, now: number, warnMinutes: number): "normal" | "soon" | "late" {
+  const left = (promiseOf(order) - now) / 60_000;
+  return left <= 0 ? "late" : left <= warnMinutes ? "soon" : "normal";
+}
+
+/** Reports whether an order is for later: its preparation has neither started nor is it due. */
+export const isScheduled = ({ status, dueAt }: Pick<Order, "status" | "dueAt">, now: number) =>
+  !!dueAt && (status === "RECEIVED" || status === "CONFIRMED") && Date.parse(dueAt) > now;
+
 type Actor = components["schemas"]["OrderActor"];
 
-const nameless: Record<string, string> = { tenant: "a user", "api-key": "an API key", customer: "the guest", "platform-admin": "the platform" };
+const unnamedActors: Record<string, string> = {
+  tenant: "a user",
+  "api-key": "an API key",
+  customer: "the guest",
+  "platform-admin": "the platform",
+};
 
-/** Who did it: a user's name, an API key's, else what sort of somebody. */
-export function byWhom({ realm, name }: Actor): string {
-  if (!realm) return "by Comanda itself";
-  if (!name) return `by ${nameless[realm] ?? realm}`;
+/** Returns "by" and the actor of a status change: its name if known, otherwise its kind. */
+export function actorLabel({ realm, name }: Actor): string {
+  if (!realm) return "by Comanda";
+  if (!name) return `by ${unnamedActors[realm] ?? realm}`;
   return realm === "api-key" ? `by the API key ${name}` : `by ${name}`;
 }

@@ -1,28 +1,35 @@
 import type { components } from "@/api/schema";
 import { parseMoney, plainMoney } from "@/ui/format";
 
+import { type GroupDraft, type Views, groupDrafts, groupErrors, groupsRequest } from "./groups";
+import { shownKey } from "./names";
+
 type Product = components["schemas"]["Product"];
 type Create = components["schemas"]["CreateProductRequest"];
 type Change = components["schemas"]["ChangeProductRequest"];
 
-/** A product as it is typed: amounts, rates and counts are texts. */
+/** The state of the product form: amounts, rates and counts are texts. */
 export type Draft = {
   name: string;
   description: string;
   category: string;
   sku: string;
   imageUrl: string;
-  tax: string; // percent, "" = the store's
-  stock: string; // "" = not counted
+  tax: string; // percent; "" = the store's rate
+  stock: string; // "" = not tracked
   isAvailable: boolean;
   currency: string;
-  prices: Record<string, string>; // by currency, the product's own among them; "" = none
+  prices: Record<string, string>; // by currency, including the product's own; "" = no price
   texts: Record<string, { name: string; description: string }>; // by locale
+  shown: string; // the locale of the texts that staff read, or "" for the name and the description themselves
+  groups: GroupDraft[];
 };
 
-/** The draft of a product, or of a new one, with room for these currencies and locales. */
-export function draftOf(product: Product | undefined, currencies: string[], locales: string[]): Draft {
+/** Returns the draft of a product, or of a new one, with fields for the currencies and locales of the views. */
+export function draftOf(product: Product | undefined, views: Views): Draft {
+  const { currencies, locales } = views;
   const own = product?.currency ?? currencies[0]!;
+  const shown = shownKey(product?.translations ?? {}, locales[0]!);
   const amounts: Record<string, number> = product ? { ...product.prices, [own]: product.priceMinor } : {};
   return {
     name: product?.name ?? "",
@@ -34,28 +41,49 @@ export function draftOf(product: Product | undefined, currencies: string[], loca
     stock: product?.stockQuantity === undefined ? "" : String(product.stockQuantity),
     isAvailable: product?.isAvailable ?? true,
     currency: own,
-    prices: Object.fromEntries([...new Set([own, ...currencies, ...Object.keys(amounts)])].map((one) => [one, one in amounts ? plainMoney(amounts[one]!, one) : ""])),
+    prices: Object.fromEntries(
+      [...new Set([own, ...currencies, ...Object.keys(amounts)])].map((one) => [
+        one,
+        one in amounts ? plainMoney(amounts[one]!, one) : "",
+      ]),
+    ),
     texts: Object.fromEntries(
-      [...new Set([...locales, ...Object.keys(product?.translations ?? {})])].map((one) => [
+      [...new Set([...locales.slice(1), ...Object.keys(product?.translations ?? {})])].map((one) => [
         one,
         { name: product?.translations[one]?.name ?? "", description: product?.translations[one]?.description ?? "" },
       ]),
     ),
+    shown,
+    groups: groupDrafts(product?.optionGroups ?? [], own, views),
   };
 }
 
-/** What cannot be read of a draft, by the members of the request. */
-export function faultsOf(draft: Draft): Record<string, string> {
-  const faults: Record<string, string> = {};
+/** Returns the texts that staff read. */
+export const shownTexts = ({ name, description, texts, shown }: Draft) =>
+  shown === "" ? { name, description } : texts[shown]!;
+
+/** Returns the change of a draft that sets texts in a locale, or the product's own texts for "". */
+export const textsChange = (
+  draft: Draft,
+  locale: string,
+  change: Partial<{ name: string; description: string }>,
+): Partial<Draft> =>
+  locale === "" ? change : { texts: { ...draft.texts, [locale]: { ...draft.texts[locale]!, ...change } } };
+
+/** Returns the errors of a draft, by member of the request. */
+export function draftErrors(draft: Draft): Record<string, string> {
+  const errors: Record<string, string> = {};
   for (const [currency, text] of Object.entries(draft.prices)) {
-    if (text.trim() ? parseMoney(text, currency) === null : currency === draft.currency) faults[`prices.${currency}`] = "This is no amount";
+    if (text.trim() ? parseMoney(text, currency) === null : currency === draft.currency)
+      errors[`prices.${currency}`] = "Enter an amount, such as 12.50";
   }
-  if (draft.tax.trim() && taxOf(draft.tax) === null) faults.taxRatePpm = "This is no rate between 0 and 100";
-  if (draft.stock.trim() && !/^\d{1,9}$/.test(draft.stock.trim())) faults.stockQuantity = "This is no number";
+  if (draft.tax.trim() && taxOf(draft.tax) === null) errors.taxRatePpm = "Enter a rate from 0 to 100";
+  if (draft.stock.trim() && !/^\d{1,9}$/.test(draft.stock.trim())) errors.stockQuantity = "Enter a whole number";
   for (const [locale, text] of Object.entries(draft.texts)) {
-    if (!text.name.trim() && text.description.trim()) faults[`translations.${locale}.name`] = "A description needs a name";
+    if (!text.name.trim() && (text.description.trim() || locale === draft.shown))
+      errors[`translations.${locale}.name`] = "Enter a name for this description";
   }
-  return faults;
+  return { ...errors, ...groupErrors(draft.groups, draft.currency) };
 }
 
 function taxOf(text: string): number | null {
@@ -67,8 +95,8 @@ function taxOf(text: string): number | null {
 
 const orUndefined = (text: string) => text.trim() || undefined;
 
-/** The request that makes a new product of a draft without faults. */
-export function creating(draft: Draft): Create {
+/** Returns the request that creates a product from a draft without errors. */
+export function createRequest(draft: Draft): Create {
   const prices = Object.entries(draft.prices).filter(([currency, text]) => currency !== draft.currency && text.trim());
   const texts = Object.entries(draft.texts).filter(([, text]) => text.name.trim());
   return {
@@ -80,16 +108,19 @@ export function creating(draft: Draft): Create {
     priceMinor: parseMoney(draft.prices[draft.currency]!, draft.currency)!,
     currency: draft.currency,
     prices: Object.fromEntries(prices.map(([currency, text]) => [currency, parseMoney(text, currency)!])),
-    translations: Object.fromEntries(texts.map(([locale, text]) => [locale, { name: text.name.trim(), description: text.description.trim() }])),
+    translations: Object.fromEntries(
+      texts.map(([locale, text]) => [locale, { name: text.name.trim(), description: text.description.trim() }]),
+    ),
     taxRatePpm: draft.tax.trim() ? taxOf(draft.tax)! : undefined,
     stockQuantity: draft.stock.trim() ? Number(draft.stock) : undefined,
     isAvailable: draft.isAvailable,
+    optionGroups: groupsRequest(draft.groups, draft.currency),
   };
 }
 
-/** The merge patch that makes a product what its draft says: only what differs is named. */
-export function changing(product: Product, draft: Draft): Change {
-  const wanted = creating(draft);
+/** Returns the merge patch that applies a draft to a product. It has only the changed members. */
+export function changeRequest(product: Product, draft: Draft, views: Views): Change {
+  const wanted = createRequest(draft);
   const change: Change = {};
   if (wanted.name !== product.name) change.name = wanted.name;
   if (wanted.priceMinor !== product.priceMinor) change.priceMinor = wanted.priceMinor;
@@ -102,12 +133,18 @@ export function changing(product: Product, draft: Draft): Change {
   }
   const prices = differing(product.prices, wanted.prices!, (a, b) => a === b);
   if (prices) change.prices = prices;
-  const texts = differing(product.translations, wanted.translations!, (a, b) => a.name === b.name && (a.description ?? "") === (b.description ?? ""));
+  const texts = differing(
+    product.translations,
+    wanted.translations!,
+    (a, b) => a.name === b.name && (a.description ?? "") === (b.description ?? ""),
+  );
   if (texts) change.translations = texts as Change["translations"];
+  if (!sameGroups(draft.groups, draftOf(product, views).groups, product.currency))
+    change.optionGroups = wanted.optionGroups;
   return change;
 }
 
-/** What is new or other, and null for what is gone; undefined when nothing is. */
+/** Returns the changed entries, with null for removed ones, or undefined if there are none. */
 function differing<Old, New>(old: Record<string, Old>, wanted: Record<string, New>, same: (a: Old, b: New) => boolean) {
   const change: Record<string, New | null> = {};
   for (const [name, value] of Object.entries(wanted)) {
@@ -118,3 +155,7 @@ function differing<Old, New>(old: Record<string, Old>, wanted: Record<string, Ne
   }
   return Object.keys(change).length > 0 ? change : undefined;
 }
+
+/** Reports whether two drafts request the same groups. */
+export const sameGroups = (a: GroupDraft[], b: GroupDraft[], own: string) =>
+  JSON.stringify(groupsRequest(a, own)) === JSON.stringify(groupsRequest(b, own));

@@ -2,6 +2,8 @@ import type { components } from "@/api/schema";
 
 type Product = components["schemas"]["Product"];
 
-/** The price of a product in a currency, undefined when it has none. */
-export const priceIn = (product: Pick<Product, "currency" | "priceMinor" | "prices">, currency: string): number | undefined =>
-  product.currency === currency ? product.priceMinor : product.prices[currency];
+/** Returns the price of a product in a currency, in minor units, or undefined if it has none. */
+export const priceIn = (
+  product: Pick<Product, "currency" | "priceMinor" | "prices">,
+  currency: string,
+): number | undefined => (product.currency === currency ? product.priceMinor : product.prices[currency]);

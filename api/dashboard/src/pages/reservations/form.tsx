@@ -1,27 +1,43 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, data, faultsIn, idempotencyKey } from "@/api/client";
+import { api, data, newIdempotencyKey } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
-import { Field, TextField, Textarea } from "@/ui/field";
+import { TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 import { dayOf, instantOf } from "@/ui/zone";
 
 import { CustomerPicker } from "../customers/picker";
+import { internationalPhone } from "../phone";
+import { PhoneField, useCountry } from "../phone-field";
+import { startErrors } from "./edit";
+import { BookingFields, NotesField } from "./fields";
 
-/** Takes a reservation. Times are the store's. */
-export function ReserveDialog({ day, onClose, onReserved }: { day: string; onClose: () => void; onReserved: (day: string) => void }) {
+/** Creates a reservation. Times are in the store's time zone. */
+export function ReserveDialog({
+  day,
+  onClose,
+  onReserved,
+}: {
+  day: string;
+  onClose: () => void;
+  onReserved: (day: string) => void;
+}) {
   const { timezone, atLeast } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
-  const [once] = useState(idempotencyKey);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const [customerId, setCustomerId] = useState<string>();
+  const [phone, setPhone] = useState("");
+  const country = useCountry();
   const reserve = useMutation({
-    mutationFn: (body: components["schemas"]["CreateReservationRequest"]) => data(api.POST("/reservations", { params: { header: { "Idempotency-Key": once } }, body })),
+    mutationFn: (body: components["schemas"]["CreateReservationRequest"]) =>
+      data(api.POST("/reservations", { params: { header: { "Idempotency-Key": idempotencyKey } }, body })),
     onSuccess: (made) => {
-      toast(`The reservation of ${made.customer.name} is taken`);
+      toast(`Reservation for ${made.customer.name} created`);
       onReserved(dayOf(Date.parse(made.startAt), timezone));
       onClose();
     },
@@ -30,39 +46,63 @@ export function ReserveDialog({ day, onClose, onReserved }: { day: string; onClo
   function submit(form: FormData) {
     const text = (name: string) => String(form.get(name) ?? "").trim();
     reserve.mutate({
-      ...(customerId ? { customerId } : { customer: { name: text("name"), phone: text("phone").replace(/[\s()/-]/g, "") || undefined, email: text("email") || undefined } }),
+      ...(customerId
+        ? { customerId }
+        : {
+            customer: {
+              name: text("name"),
+              phone: internationalPhone(phone, country) || undefined,
+              email: text("email") || undefined,
+            },
+          }),
       partySize: Number(text("partySize")),
-      startAt: instantOf(text("day"), text("time"), timezone).toISOString(),
+      startAt: instantOf(text("day"), text("time"), timezone),
       durationMinutes: text("minutes") ? Number(text("minutes")) : undefined,
+      tableLabel: text("tableLabel") || undefined,
       notes: text("notes") || undefined,
     });
   }
-  const wrong = faultsIn(reserve.error);
+  const fieldError = startErrors(reserve.error);
   return (
     <FormDialog
       onClose={onClose}
-      title="Take a reservation"
-      description={`Times are those of ${timezone}.`}
-      doing={reserve}
+      title="Add reservation"
+      description={`Times are in the time zone ${timezone}.`}
+      mutation={reserve}
       onSubmit={submit}
-      deed="Reserve"
+      submitLabel="Add"
       className="sm:grid-cols-2"
     >
-      <TextField label="Day" name="day" type="date" required defaultValue={day} error={wrong("startAt")} />
-      <TextField label="Time" name="time" type="time" required defaultValue="19:00" />
-      <TextField label="Guests" name="partySize" type="number" min={1} max={500} required defaultValue={2} error={wrong("partySize")} />
-      <TextField label="Minutes" name="minutes" type="number" min={15} max={1440} placeholder="as usual" error={wrong("durationMinutes")} />
-      {atLeast("MANAGER") && <CustomerPicker className="sm:col-span-2" picked={customerId} onPick={(customer) => setCustomerId(customer?.id)} />}
+      <BookingFields initial={{ day, time: "19:00", partySize: 2 }} fieldError={fieldError} />
+      {atLeast("MANAGER") && (
+        <CustomerPicker
+          className="sm:col-span-2"
+          picked={customerId}
+          onPick={(customer) => setCustomerId(customer?.id)}
+        />
+      )}
       {!customerId && (
         <>
-          <TextField label="Name" name="name" required maxLength={200} autoComplete="off" className="sm:col-span-2" error={wrong("customer.name")} />
-          <TextField label="Phone" name="phone" type="tel" autoComplete="off" hint="With the country: +49 151 2345678" error={wrong("customer.phone")} />
-          <TextField label="E-mail" name="email" type="email" autoComplete="off" error={wrong("customer.email")} />
+          <TextField
+            label="Name"
+            name="name"
+            {...limits.GuestRequest.name}
+            autoComplete="off"
+            className="sm:col-span-2"
+            error={fieldError("customer.name")}
+          />
+          <PhoneField value={phone} onValue={setPhone} error={fieldError("customer.phone")} />
+          <TextField
+            label="Email"
+            name="email"
+            type="email"
+            {...limits.GuestRequest.email}
+            autoComplete="off"
+            error={fieldError("customer.email")}
+          />
         </>
       )}
-      <Field label="Notes" className="sm:col-span-2" error={wrong("notes")}>
-        {(ids) => <Textarea {...ids} name="notes" maxLength={1000} placeholder="A high chair, please." />}
-      </Field>
+      <NotesField error={fieldError("notes")} />
     </FormDialog>
   );
 }

@@ -1,35 +1,42 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import * as limits from "@/api/limits";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
+import { useErrorMessage } from "@/ui/error-message";
 import { Field, Input, Textarea } from "@/ui/field";
-import { everyPage } from "@/ui/more";
+import { everyPage } from "@/ui/list";
+import { useNow } from "@/ui/now";
 import { Badge, Card, Empty, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 import { addDays, dayOf } from "@/ui/zone";
 
-import { type Reservation, type Status, around, holdsSeats, statuses } from "./day";
+import { type Reservation, type Status, extendsBeyond, guestOf, holdsGuest, holdsSeats, statuses } from "./day";
+import { EditDialog } from "./edit";
+import { EraseDialog } from "./erase";
 import { ReserveDialog } from "./form";
+import { Plan } from "./plan";
 import { Seats } from "./seats";
 
 const route = getRouteApi("/inside/reservations");
 
-/** All reservations of a day, in their order; of those that began the day before, whoever still has seats. */
+/** Loads the reservations of a day, and those from the previous day that still occupy seats. */
 async function reservationsOf(day: string, signal: AbortSignal) {
-  const all = await everyPage<Reservation>((cursor) => api.GET("/reservations", { params: { query: { overlapsDate: day, cursor, limit: 100 } }, signal }));
-  return all.filter((one) => holdsSeats(one) || !around(one, day).before);
+  const all = await everyPage<Reservation>((cursor) =>
+    api.GET("/reservations", { params: { query: { overlapsDate: day, cursor, limit: 100 } }, signal }),
+  );
+  return all.filter((one) => holdsSeats(one) || !extendsBeyond(one, day).before);
 }
 
 export function ReservationsPage() {
   const { timezone, locale } = useSession();
   const navigate = useNavigate();
-  const today = dayOf(Date.now(), timezone);
+  const today = dayOf(useNow(60_000), timezone);
   const { day = today } = route.useSearch();
   const reservations = useQuery({
     queryKey: ["reservations", day],
@@ -41,25 +48,35 @@ export function ReservationsPage() {
     queryFn: () => data(api.GET("/reservations/seats", { params: { query: { date: day } } })),
     refetchInterval: 30_000,
   });
-  const [taking, setTaking] = useState(false);
+  const [adding, setAdding] = useState(false);
+  const [editing, setEditing] = useState<Reservation | null>(null);
   const [cancelling, setCancelling] = useState<Reservation | null>(null);
+  const [erasing, setErasing] = useState<Reservation | null>(null);
   const show = (next: string) => void navigate({ to: "/reservations", search: next === today ? {} : { day: next } });
-  const heading = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
+  const heading = new Intl.DateTimeFormat(locale, { dateStyle: "full", timeZone: "UTC" }).format(
+    new Date(`${day}T00:00:00Z`),
+  );
   const guests = (reservations.data ?? []).filter(holdsSeats).reduce((sum, one) => sum + one.partySize, 0);
-  const take = (
-    <Button onClick={() => setTaking(true)}>
-      <Plus aria-hidden /> Take a reservation
+  const add = (
+    <Button onClick={() => setAdding(true)}>
+      <Plus aria-hidden /> Add reservation
     </Button>
   );
   return (
     <>
-      <PageHeader title="Reservations" about={heading} actions={take} />
+      <PageHeader title="Reservations" about={heading} actions={add} />
       <div className="mb-4 flex flex-wrap items-center gap-2">
-        <Button variant="outline" size="icon" aria-label="The day before" onClick={() => show(addDays(day, -1))}>
+        <Button variant="outline" size="icon" aria-label="Previous day" onClick={() => show(addDays(day, -1))}>
           <ChevronLeft />
         </Button>
-        <Input type="date" aria-label="Day" className="w-40" value={day} onChange={(event) => event.target.value && show(event.target.value)} />
-        <Button variant="outline" size="icon" aria-label="The day after" onClick={() => show(addDays(day, 1))}>
+        <Input
+          type="date"
+          aria-label="Day"
+          className="w-40"
+          value={day}
+          onChange={(event) => event.target.value && show(event.target.value)}
+        />
+        <Button variant="outline" size="icon" aria-label="Next day" onClick={() => show(addDays(day, 1))}>
           <ChevronRight />
         </Button>
         {day !== today && (
@@ -70,19 +87,20 @@ export function ReservationsPage() {
       </div>
       <QueryState of={reservations} className="mb-4" />
       {reservations.data?.length === 0 && (
-        <Empty title="Nobody has reserved for this day">
-          <p>Reservations come from your shop through the API, or by hand.</p>
-          {take}
+        <Empty title="No reservations for this day">
+          <p>Reservations appear here when guests book through your shop or you add one.</p>
+          {add}
         </Empty>
       )}
       {reservations.data && reservations.data.length > 0 && (
-        <div className="grid gap-4">
+        <div className="grid gap-4 [&>*]:min-w-0">
           <Card
             title="Seats"
             actions={
               seats.data && (
                 <span className="text-sm">
-                  {guests === 1 ? "1 guest" : `${guests} guests`}, at most <strong className="tabular-nums">{seats.data.peak}</strong> at once on{" "}
+                  {guests === 1 ? "1 guest" : `${guests} guests`} · peak{" "}
+                  <strong className="tabular-nums">{seats.data.peak}</strong> of{" "}
                   {seats.data.seats === 1 ? "1 seat" : `${seats.data.seats} seats`}
                 </span>
               )
@@ -91,25 +109,44 @@ export function ReservationsPage() {
             <Failure error={seats.error} retry={() => void seats.refetch()} />
             {seats.data && <Seats of={seats.data} />}
           </Card>
-          <ul className="grid gap-2">
+          <Plan key={day} day={day} reservations={reservations.data} />
+          <ul className="grid gap-2" aria-label="Reservations">
             {reservations.data.map((one) => (
-              <Line key={one.id} reservation={one} day={day} onCancel={() => setCancelling(one)} />
+              <Line
+                key={one.id}
+                reservation={one}
+                day={day}
+                onEdit={() => setEditing(one)}
+                onCancel={() => setCancelling(one)}
+                onErase={() => setErasing(one)}
+              />
             ))}
           </ul>
         </div>
       )}
-      {taking && <ReserveDialog day={day < today ? today : day} onClose={() => setTaking(false)} onReserved={show} />}
+      {adding && <ReserveDialog day={day < today ? today : day} onClose={() => setAdding(false)} onReserved={show} />}
+      {editing && <EditDialog reservation={editing} onClose={() => setEditing(null)} onChanged={show} />}
       {cancelling && <CancelDialog reservation={cancelling} onClose={() => setCancelling(null)} />}
+      {erasing && <EraseDialog reservation={erasing} onClose={() => setErasing(null)} />}
     </>
   );
 }
 
-/** Takes reservations to other statuses. */
+/** Returns a mutation that changes the status of a reservation. */
 function useChange(onDone?: () => void) {
   const queries = useQueryClient();
   const toast = useToast();
+  const explain = useErrorMessage();
   return useMutation({
-    mutationFn: ({ reservation, status, cancellationReason }: { reservation: Reservation; status: Status; cancellationReason?: string }) =>
+    mutationFn: ({
+      reservation,
+      status,
+      cancellationReason,
+    }: {
+      reservation: Reservation;
+      status: Status;
+      cancellationReason?: string;
+    }) =>
       data(
         api.PATCH("/reservations/{id}/status", {
           params: { path: { id: reservation.id }, header: { "If-Match": `"${reservation.version}"` } },
@@ -120,41 +157,65 @@ function useChange(onDone?: () => void) {
       toast(`${changed.customer.name}: ${statuses[changed.status].label.toLowerCase()}`);
       onDone?.();
     },
-    onError: (error) => toast(wordsOf(error), { bad: true }),
+    onError: (error) => toast(explain(error), { error: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
   });
 }
 
-function Line({ reservation: one, day, onCancel }: { reservation: Reservation; day: string; onCancel: () => void }) {
+type LineProps = {
+  reservation: Reservation;
+  day: string;
+  onEdit: () => void;
+  onCancel: () => void;
+  onErase: () => void;
+};
+
+function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
   const { locale, atLeast } = useSession();
   const change = useChange();
-  const now = useMinute();
-  const clock = (at: string) => new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: one.timezone }).format(new Date(at));
+  const now = useNow(60_000);
+  const clock = (at: string) =>
+    new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: one.timezone }).format(new Date(at));
   const { label, tone } = statuses[one.status];
-  const { before, after } = around(one, day);
-  // Who has not come yet can neither have come nor stayed away.
+  const { before, after } = extendsBeyond(one, day);
+  // A reservation can be completed or marked as a no-show only after its start.
   const steps = one.allowedTransitions.filter((status) => status === "CONFIRMED" || Date.parse(one.startAt) <= now);
   return (
     <li className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[8rem_4rem_1fr_auto]">
       <span className="font-semibold whitespace-nowrap tabular-nums" title={`${one.startAt} – ${one.endAt} (UTC)`}>
         {clock(one.startAt)} – {clock(one.endAt)}
-        {(before || after) && <span className="block text-xs font-normal text-muted-foreground">{before ? "since the day before" : "until the day after"}</span>}
+        {(before || after) && (
+          <span className="block text-xs font-normal text-muted-foreground">
+            {before ? "from the previous day" : "until the next day"}
+          </span>
+        )}
       </span>
-      <span className="tabular-nums">{one.partySize === 1 ? "1 seat" : `${one.partySize} seats`}</span>
+      <span className="tabular-nums">
+        {one.partySize === 1 ? "1 seat" : `${one.partySize} seats`}
+        {one.tableLabel && <span className="block text-xs break-words text-muted-foreground">{one.tableLabel}</span>}
+      </span>
       <div className="min-w-0">
         <span className="flex flex-wrap items-center gap-2 font-medium break-words">
           {one.customer.id && atLeast("MANAGER") ? (
-            <Link to="/customers/$id" params={{ id: one.customer.id }} className="text-primary underline-offset-4 hover:underline">
-              {one.customer.name}
+            <Link
+              to="/customers/$id"
+              params={{ id: one.customer.id }}
+              className="text-primary underline-offset-4 hover:underline"
+            >
+              {guestOf(one)}
             </Link>
           ) : (
-            one.customer.name
+            guestOf(one)
           )}
           <Badge tone={tone}>{label}</Badge>
         </span>
-        <span className="block text-xs break-words text-muted-foreground">{[one.customer.phone, one.customer.email].filter(Boolean).join(" · ")}</span>
+        <span className="block text-xs break-words text-muted-foreground">
+          {[one.customer.phone, one.customer.email].filter(Boolean).join(" · ")}
+        </span>
         {one.notes && <p className="mt-1 text-xs break-words whitespace-pre-wrap">{one.notes}</p>}
-        {one.cancellationReason && <p className="mt-1 text-xs break-words text-muted-foreground">{one.cancellationReason}</p>}
+        {one.cancellationReason && (
+          <p className="mt-1 text-xs break-words text-muted-foreground">{one.cancellationReason}</p>
+        )}
       </div>
       <div className="flex flex-wrap justify-end gap-2">
         {steps
@@ -165,29 +226,30 @@ function Line({ reservation: one, day, onCancel }: { reservation: Reservation; d
               size="small"
               variant={i === 0 ? "primary" : "outline"}
               busy={change.isPending}
-              aria-label={`${statuses[status].deed}: ${one.customer.name}`}
+              aria-label={`${statuses[status].action}: ${one.customer.name}`}
               onClick={() => change.mutate({ reservation: one, status })}
             >
-              {statuses[status].deed}
+              {statuses[status].action}
             </Button>
           ))}
+        {holdsSeats(one) && (
+          <Button size="small" variant="outline" aria-label={`Edit: ${one.customer.name}`} onClick={onEdit}>
+            Edit
+          </Button>
+        )}
         {one.allowedTransitions.includes("CANCELLED") && (
           <Button size="small" variant="danger" aria-label={`Cancel: ${one.customer.name}`} onClick={onCancel}>
             Cancel
           </Button>
         )}
+        {holdsGuest(one) && !holdsSeats(one) && atLeast("ADMIN") && (
+          <Button size="small" variant="danger" aria-label={`Erase: ${one.customer.name}`} onClick={onErase}>
+            Erase
+          </Button>
+        )}
       </div>
     </li>
   );
-}
-
-function useMinute() {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 60_000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
 }
 
 function CancelDialog({ reservation, onClose }: { reservation: Reservation; onClose: () => void }) {
@@ -196,15 +258,21 @@ function CancelDialog({ reservation, onClose }: { reservation: Reservation; onCl
     <FormDialog
       danger
       onClose={onClose}
-      title={`Cancel the reservation of ${reservation.customer.name}?`}
-      description="Its seats are free again at once."
-      doing={change}
-      onSubmit={(form) => change.mutate({ reservation, status: "CANCELLED", cancellationReason: String(form.get("reason")).trim() || undefined })}
-      deed="Cancel the reservation"
-      keep="Keep it"
+      title={`Cancel the reservation for ${reservation.customer.name}?`}
+      description="You cannot undo this. The seats become free immediately."
+      mutation={change}
+      onSubmit={(form) =>
+        change.mutate({
+          reservation,
+          status: "CANCELLED",
+          cancellationReason: String(form.get("reason")).trim() || undefined,
+        })
+      }
+      submitLabel="Cancel reservation"
+      cancelLabel="Keep reservation"
     >
-      <Field label="Reason" hint="Optional. The guest and connected systems can see it.">
-        {(ids) => <Textarea {...ids} name="reason" maxLength={500} />}
+      <Field label="Reason" hint="Optional. Visible to the guest and to connected systems.">
+        {(ids) => <Textarea {...ids} name="reason" {...limits.ChangeReservationStatusRequest.cancellationReason} />}
       </Field>
     </FormDialog>
   );

@@ -1,6 +1,8 @@
 import { dayOf } from "../search";
 
-/** Which day the page of reservations shows; none is today. */
+/** The page's search parameters. The default day is today. */
 export type ReservationsSearch = { day?: string };
 
-export const reservationsSearch = (search: Record<string, unknown>): ReservationsSearch => ({ day: dayOf(search, "day") });
+export const reservationsSearch = (search: Record<string, unknown>): ReservationsSearch => ({
+  day: dayOf(search, "day"),
+});

@@ -5,7 +5,7 @@ import { useSession } from "@/session/session";
 import { axis, grid, tooltip } from "@/ui/plot";
 import { addDays, startOfDay } from "@/ui/zone";
 
-/** The seats that are taken over the day, and how many there are. */
+/** A plot of the occupied seats over a day, with the store's number of seats as a line. */
 export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {
   const { locale } = useSession();
   if (peak === 0) return <p className="text-sm text-muted-foreground">No seats are taken.</p>;
@@ -13,7 +13,7 @@ export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: comp
   const most = Math.max(peak, seats);
   const steps = taken.map((step) => ({ at: Date.parse(step.from), seats: step.seats }));
   const midnight = Date.parse(startOfDay(addDays(date, 1), timezone));
-  // What is shown begins and ends with the guests, not with the night.
+  // The plot covers the time from the first guests to the last ones, with a quarter of an hour around it.
   const quarter = 15 * 60_000;
   const from = steps.findIndex((step) => step.seats > 0);
   const last = steps.at(-1)!;
@@ -23,7 +23,7 @@ export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: comp
     ...steps.slice(from),
     { ...last, at: last.seats > 0 ? midnight : last.at + quarter },
   ];
-  // At most eight full hours.
+  // At most eight ticks, at full hours.
   const hour = 60 * 60_000;
   const [begin, end] = [shown[0]!.at, shown.at(-1)!.at];
   const every = Math.max(1, Math.ceil((end - begin) / hour / 8)) * hour;
@@ -35,11 +35,28 @@ export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: comp
         <ResponsiveContainer width="100%" height="100%">
           <AreaChart data={shown} accessibilityLayer={false} margin={{ top: 8, right: 8, bottom: 0, left: -20 }}>
             {grid}
-            <XAxis {...axis} dataKey="at" type="number" scale="time" domain={["dataMin", "dataMax"]} ticks={hours} tickFormatter={clock} interval="equidistantPreserveStart" />
+            <XAxis
+              {...axis}
+              dataKey="at"
+              type="number"
+              scale="time"
+              domain={["dataMin", "dataMax"]}
+              ticks={hours}
+              tickFormatter={clock}
+              interval="equidistantPreserveStart"
+            />
             <YAxis {...axis} domain={[0, most]} ticks={[...new Set([0, Math.round(most / 2), most])]} />
             <Tooltip {...tooltip} cursor={{ stroke: "var(--border)" }} labelFormatter={(at) => clock(Number(at))} />
             <ReferenceLine y={seats} stroke="var(--series-2)" strokeDasharray="4 4" />
-            <Area type="stepAfter" dataKey="seats" name="Seats taken" stroke="var(--series-1)" fill="var(--series-1)" fillOpacity={0.25} isAnimationActive={false} />
+            <Area
+              type="stepAfter"
+              dataKey="seats"
+              name="Seats taken"
+              stroke="var(--series-1)"
+              fill="var(--series-1)"
+              fillOpacity={0.25}
+              isAnimationActive={false}
+            />
           </AreaChart>
         </ResponsiveContainer>
       </div>

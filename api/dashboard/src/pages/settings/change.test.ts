@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { type Settings, changeOf } from "./change";
+import { type Fields, type Settings, changeOf, fieldsOf, rebase } from "./change";
 
 const settings: Settings = {
   timezone: "Europe/Berlin",
@@ -13,53 +13,134 @@ const settings: Settings = {
   reservationMinutes: 120,
   bookingLeadMinutes: 60,
   bookingMaxDays: 90,
+  openingHours: { PICKUP: { mon: [{ from: "11:00", to: "24:00" }], fri: [{ from: "18:00", to: "02:00" }] } },
+  closures: [{ from: "2026-12-24", to: "2026-12-26", reason: "Christmas" }],
+  prepMinutes: { DELIVERY: 20, PICKUP: 20, DINE_IN: 20 },
+  orderLeadMinutes: 0,
+  orderMaxDays: 14,
+  acceptance: { remindAfterMinutes: 0, cancelAfterMinutes: 0 },
+  requireOtp: false,
   version: 7,
 };
 
-function form(changes: Record<string, string | null> = {}) {
-  const form = new FormData();
-  const shown = {
-    timezone: "Europe/Berlin",
-    businessDayCutoffHour: "4",
-    taxRatePpm: "19",
-    taxIncluded: "on",
-    taxDeliveryFee: "on",
-    "deliveryFees.EUR": "2.50",
-    "deliveryFees.JPY": "500",
-    "deliveryFees.USD": "",
-    seats: "40",
-    reservationMinutes: "120",
-    bookingLeadMinutes: "60",
-    bookingMaxDays: "90",
-    ...changes,
-  };
-  for (const [name, value] of Object.entries(shown)) if (value !== null) form.set(name, value);
-  return form;
-}
-
-const of = (changes?: Record<string, string | null>) => changeOf(settings, form(changes), ["EUR", "JPY", "USD"]);
+const before = fieldsOf(settings, ["EUR", "JPY", "USD"]);
+const of = (changes: Fields = {}) => changeOf(before, { ...before, ...changes }, "en");
 
 describe("a change of settings", () => {
-  it("is empty when nothing was changed", () => expect(of()).toEqual({ change: {}, faults: {} }));
+  it("is empty if nothing was changed", () => expect(of()).toEqual({ change: {}, errors: {} }));
 
-  it("has what differs and nothing else", () => {
-    expect(of({ timezone: "UTC", seats: "41", taxRatePpm: "7", taxIncluded: null })).toEqual({
-      change: { timezone: "UTC", seats: 41, taxRatePpm: 70_000, taxIncluded: false },
-      faults: {},
+  it("has only the changed members", () => {
+    expect(of({ timezone: "UTC", seats: "41", taxRatePpm: "7", taxIncluded: false, requireOtp: true })).toEqual({
+      change: { timezone: "UTC", seats: 41, taxRatePpm: 70_000, taxIncluded: false, requireOtp: true },
+      errors: {},
     });
   });
 
-  it("takes out the fee that was emptied, and sets those that were typed", () => {
-    expect(of({ "deliveryFees.EUR": "", "deliveryFees.JPY": "0", "deliveryFees.USD": "3,1" }).change).toEqual({ deliveryFees: { EUR: null, JPY: 0, USD: 310 } });
+  it("removes cleared fees and sets entered ones", () => {
+    expect(of({ "deliveryFees.EUR": "", "deliveryFees.JPY": "0", "deliveryFees.USD": "3,1" }).change).toEqual({
+      deliveryFees: { EUR: null, JPY: 0, USD: 310 },
+    });
   });
 
-  it("says what makes no sense", () => {
-    expect(Object.keys(of({ "deliveryFees.JPY": "1.5", seats: "-1", taxRatePpm: "101", bookingMaxDays: "", businessDayCutoffHour: "24" }).faults).sort()).toEqual([
+  it("has the changed preparation times and deadlines", () => {
+    expect(
+      of({
+        "prepMinutes.PICKUP": "15",
+        "acceptance.remindAfterMinutes": "3",
+        "acceptance.cancelAfterMinutes": "10",
+        orderMaxDays: "0",
+      }),
+    ).toEqual({
+      change: {
+        prepMinutes: { PICKUP: 15 },
+        acceptance: { remindAfterMinutes: 3, cancelAfterMinutes: 10 },
+        orderMaxDays: 0,
+      },
+      errors: {},
+    });
+  });
+
+  it.each([
+    ["5", "5", true],
+    ["5", "4", true],
+    ["5", "6", false],
+    ["5", "0", false],
+    ["0", "1", false],
+  ])("reminds after %s and cancels after %s minutes: refused %s", (remind, cancel, refused) => {
+    const { errors } = of({ "acceptance.remindAfterMinutes": remind, "acceptance.cancelAfterMinutes": cancel });
+    expect("acceptance.cancelAfterMinutes" in errors).toBe(refused);
+  });
+
+  it("names each invalid field", () => {
+    expect(
+      Object.keys(
+        of({
+          "deliveryFees.JPY": "1.5",
+          seats: "-1",
+          taxRatePpm: "101",
+          bookingMaxDays: "",
+          businessDayCutoffHour: "24",
+          "prepMinutes.DELIVERY": "1441",
+          closures: [{ from: "2026-12-26", to: "2026-12-24" }],
+        }).errors,
+      ).sort(),
+    ).toEqual([
       "bookingMaxDays",
       "businessDayCutoffHour",
+      "closures[0]",
       "deliveryFees.JPY",
+      "prepMinutes.DELIVERY",
       "seats",
       "taxRatePpm",
     ]);
   });
+});
+
+describe("a change of opening hours", () => {
+  it("has the changed days, and ends a day with 24:00", () => {
+    const spans = [
+      { from: "11:00", to: "14:30" },
+      { from: "18:00", to: "00:00" },
+    ];
+    expect(of({ "openingHours.PICKUP.tue": spans, "openingHours.PICKUP.fri": [] }).change).toEqual({
+      openingHours: {
+        PICKUP: {
+          tue: [
+            { from: "11:00", to: "14:30" },
+            { from: "18:00", to: "24:00" },
+          ],
+          fri: null,
+        },
+      },
+    });
+  });
+
+  it("removes the hours of a type without spans", () => {
+    expect(of({ "openingHours.PICKUP.mon": [], "openingHours.PICKUP.fri": [] }).change).toEqual({
+      openingHours: { PICKUP: null },
+    });
+  });
+
+  it("replaces all closures", () => {
+    const closures = [{ from: "2027-01-01", to: "2027-01-01", reason: " ", types: ["PICKUP" as const] }];
+    expect(of({ closures }).change).toEqual({
+      closures: [{ from: "2027-01-01", to: "2027-01-01", types: ["PICKUP"] }],
+    });
+  });
+});
+
+describe("a rebase", () => {
+  const theirs = { ...before, seats: "50", "deliveryFees.EUR": "3.00" };
+
+  it("keeps the changes of both", () =>
+    expect(rebase(before, { ...before, orderMaxDays: "7" }, theirs)).toEqual({
+      fields: { ...theirs, orderMaxDays: "7" },
+      conflicts: [],
+    }));
+
+  it("keeps the user's value of a field that both have changed, and lists it", () =>
+    expect(rebase(before, { ...before, seats: "60", "deliveryFees.EUR": "3.00" }, theirs)).toEqual({
+      fields: { ...theirs, seats: "60" },
+      conflicts: ["seats"],
+    }));
 });

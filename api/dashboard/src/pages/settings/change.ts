@@ -1,53 +1,147 @@
+import { AcceptanceRequest, ChangeSettingsRequest, PrepMinutesRequest } from "@/api/limits";
 import type { components } from "@/api/schema";
-import { parseMoney } from "@/ui/format";
+import { parseMoney, plainMoney } from "@/ui/format";
 
-import { parsePercent } from "./percent";
+import { type Day, type Span, days, shown, stored, weekErrors } from "./hours";
+import { parsePercent, plainPercent } from "./percent";
 
 export type Settings = components["schemas"]["Settings"];
 export type Change = components["schemas"]["ChangeSettingsRequest"];
+export type Closure = components["schemas"]["ClosureRequest"];
 
-/** The numbers of the form that are typed as they are, with the bounds of the API. */
-export const numbers = {
-  businessDayCutoffHour: { min: 0, max: 23 },
-  seats: { min: 0, max: 100_000 },
-  reservationMinutes: { min: 15, max: 1440 },
-  bookingLeadMinutes: { min: 0, max: 43_200 },
-  bookingMaxDays: { min: 1, max: 730 },
-} as const;
+export const types = ["DINE_IN", "PICKUP", "DELIVERY"] as const;
+export type Type = (typeof types)[number];
 
-/** What of the form differs from the settings as they are, and what of it makes no sense, by member. */
-export function changeOf(settings: Settings, form: FormData, currencies: string[]) {
-  const change: Change = {};
-  const faults: Record<string, string> = {};
-  const text = (name: string) => String(form.get(name) ?? "").trim();
+/** The bounds of the form's whole numbers, by field. */
+export const numbers: Record<string, { min: number; max: number }> = {
+  businessDayCutoffHour: ChangeSettingsRequest.businessDayCutoffHour,
+  seats: ChangeSettingsRequest.seats,
+  reservationMinutes: ChangeSettingsRequest.reservationMinutes,
+  bookingLeadMinutes: ChangeSettingsRequest.bookingLeadMinutes,
+  bookingMaxDays: ChangeSettingsRequest.bookingMaxDays,
+  orderLeadMinutes: ChangeSettingsRequest.orderLeadMinutes,
+  orderMaxDays: ChangeSettingsRequest.orderMaxDays,
+  ...Object.fromEntries(types.map((type) => [`prepMinutes.${type}`, PrepMinutesRequest[type]])),
+  "acceptance.remindAfterMinutes": AcceptanceRequest.remindAfterMinutes,
+  "acceptance.cancelAfterMinutes": AcceptanceRequest.cancelAfterMinutes,
+};
 
-  if (text("timezone") !== settings.timezone) change.timezone = text("timezone");
-  for (const name of Object.keys(numbers) as (keyof typeof numbers)[]) {
-    const { min, max } = numbers[name];
-    const value = Number(text(name));
-    if (text(name) === "" || !Number.isInteger(value) || value < min || value > max) faults[name] = `must be a whole number from ${min} to ${max}`;
-    else if (value !== settings[name]) change[name] = value;
-  }
-  for (const name of ["taxIncluded", "taxDeliveryFee"] as const) {
-    const value = form.get(name) === "on";
-    if (value !== settings[name]) change[name] = value;
-  }
-  const rate = parsePercent(text("taxRatePpm"));
-  if (rate === null) faults.taxRatePpm = "must be a percentage from 0 to 100 with at most four decimals";
-  else if (rate !== settings.taxRatePpm) change.taxRatePpm = rate;
+type Value = string | boolean | Span[] | Closure[];
 
-  const fees: Record<string, number | null> = {};
+/** The state of the form by field: the member of the request, as a path. Numbers, rates and amounts are texts. */
+export type Fields = Readonly<Record<string, Value>>;
+
+export const hoursField = (type: Type, day: Day) => `openingHours.${type}.${day}`;
+
+export const text = (fields: Fields, name: string) => fields[name] as string;
+export const spansOf = (fields: Fields, type: Type, day: Day) => fields[hoursField(type, day)] as Span[];
+export const closuresOf = (fields: Fields) => fields.closures as Closure[];
+
+const member = (settings: Settings, path: string): unknown =>
+  path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], settings);
+
+/** Returns the fields of settings, with a delivery fee for each of the currencies. */
+export function fieldsOf(settings: Settings, currencies: string[]): Fields {
+  const fields: Record<string, Value> = {
+    timezone: settings.timezone,
+    taxRatePpm: plainPercent(settings.taxRatePpm),
+    taxIncluded: settings.taxIncluded,
+    taxDeliveryFee: settings.taxDeliveryFee,
+    requireOtp: settings.requireOtp,
+    closures: settings.closures,
+  };
+  for (const name of Object.keys(numbers)) fields[name] = String(member(settings, name));
   for (const currency of currencies) {
-    const name = `deliveryFees.${currency}`;
-    const before = settings.deliveryFees[currency];
-    if (text(name) === "") {
-      if (before !== undefined) fees[currency] = null;
-      continue;
-    }
-    const fee = parseMoney(text(name), currency);
-    if (fee === null) faults[name] = "must be an amount of this currency";
-    else if (fee !== before) fees[currency] = fee;
+    const fee = settings.deliveryFees[currency];
+    fields[`deliveryFees.${currency}`] = fee === undefined ? "" : plainMoney(fee, currency);
   }
-  if (Object.keys(fees).length > 0) change.deliveryFees = fees as Change["deliveryFees"];
-  return { change, faults };
+  for (const type of types)
+    for (const day of days) fields[hoursField(type, day)] = (settings.openingHours?.[type]?.[day] ?? []).map(shown);
+  return fields;
+}
+
+const same = (a: Value | undefined, b: Value | undefined) => JSON.stringify(a) === JSON.stringify(b);
+
+/** Returns the names of the fields that differ. */
+export const changedFields = (before: Fields, after: Fields) =>
+  Object.keys(after).filter((name) => !same(before[name], after[name]));
+
+/**
+ * Moves the user's changes of `before` to settings that somebody else has changed meanwhile. A field that both have
+ * changed differently keeps the user's value and is listed in `conflicts`.
+ */
+export function rebase(before: Fields, mine: Fields, theirs: Fields) {
+  const changed = changedFields(before, mine).filter((name) => name in theirs);
+  return {
+    fields: { ...theirs, ...Object.fromEntries(changed.map((name) => [name, mine[name]!])) } as Fields,
+    conflicts: changed.filter((name) => !same(before[name], theirs[name]) && !same(mine[name], theirs[name])),
+  };
+}
+
+/** Returns the merge patch from the fields `before` to `after`, and the error of each invalid field. */
+export function changeOf(before: Fields, after: Fields, locale: string) {
+  const change: Change = {};
+  const errors: Record<string, string> = {};
+  const changed = new Set(changedFields(before, after));
+  const set = (path: string, value: unknown) => {
+    const [name, inner] = path.split(".") as [string, string | undefined];
+    const members = change as Record<string, unknown>;
+    if (inner === undefined) members[name] = value;
+    else members[name] = { ...(members[name] as object | undefined), [inner]: value };
+  };
+
+  for (const name of ["timezone", "taxIncluded", "taxDeliveryFee", "requireOtp"])
+    if (changed.has(name)) set(name, typeof after[name] === "string" ? after[name].trim() : after[name]);
+  for (const [name, { min, max }] of Object.entries(numbers)) {
+    const entered = text(after, name).trim();
+    const value = Number(entered);
+    if (entered === "" || !Number.isInteger(value) || value < min || value > max)
+      errors[name] = `must be a whole number from ${min} to ${max}`;
+    else if (changed.has(name)) set(name, value);
+  }
+  const remind = Number(text(after, "acceptance.remindAfterMinutes"));
+  const cancel = Number(text(after, "acceptance.cancelAfterMinutes"));
+  if (cancel !== 0 && cancel <= remind)
+    errors["acceptance.cancelAfterMinutes"] ??=
+      `must be more than the ${remind} minutes of the reminder, or 0 for no cancellation`;
+  const rate = parsePercent(text(after, "taxRatePpm"));
+  if (rate === null) errors.taxRatePpm = "must be a percentage from 0 to 100 with at most four decimals";
+  else if (changed.has("taxRatePpm")) change.taxRatePpm = rate;
+  for (const name of Object.keys(after).filter((one) => one.startsWith("deliveryFees."))) {
+    const currency = name.slice("deliveryFees.".length);
+    const entered = text(after, name).trim();
+    const fee = entered === "" ? null : parseMoney(entered, currency);
+    if (entered !== "" && fee === null) errors[name] = "must be an amount, such as 2.50";
+    else if (changed.has(name)) set(name, fee);
+  }
+  hoursOf(after, changed, change, errors, locale);
+  closuresChange(after, changed, change, errors);
+  return { change, errors };
+}
+
+function hoursOf(after: Fields, changed: Set<string>, change: Change, errors: Record<string, string>, locale: string) {
+  for (const type of types) {
+    const week = Object.fromEntries(days.map((day) => [day, spansOf(after, type, day)])) as Record<Day, Span[]>;
+    for (const [day, error] of Object.entries(weekErrors(week, locale))) errors[hoursField(type, day as Day)] = error;
+    const edited = days.filter((day) => changed.has(hoursField(type, day)));
+    if (edited.length === 0) continue;
+    const always = days.every((day) => week[day].length === 0);
+    const patch = Object.fromEntries(edited.map((day) => [day, week[day].length > 0 ? week[day].map(stored) : null]));
+    change.openingHours = { ...change.openingHours, [type]: always ? null : patch };
+  }
+}
+
+function closuresChange(after: Fields, changed: Set<string>, change: Change, errors: Record<string, string>) {
+  const closures = closuresOf(after);
+  closures.forEach(({ from, to }, i) => {
+    if (from === "" || to === "") errors[`closures[${i}]`] = "Enter the first and the last day.";
+    else if (to < from) errors[`closures[${i}]`] = "The last day is before the first day.";
+  });
+  if (!changed.has("closures")) return;
+  change.closures = closures.map(({ from, to, reason, types }) => ({
+    from,
+    to,
+    ...(reason?.trim() ? { reason: reason.trim() } : {}),
+    ...(types && types.length > 0 ? { types } : {}),
+  }));
 }

@@ -5,68 +5,164 @@ import { ApiError, api, data } from "@/api/client";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
-import { plainMoney } from "@/ui/format";
 import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type Change, type Settings, changeOf, numbers } from "./change";
-import { plainPercent } from "./percent";
+import { LeaveDialog } from "../leave";
+import { fulfillments } from "../orders/status";
+import {
+  type Change,
+  type Fields,
+  type Settings,
+  changeOf,
+  changedFields,
+  closuresOf,
+  fieldsOf,
+  numbers,
+  rebase,
+  text,
+  types,
+} from "./change";
+import { Closures } from "./closures";
+import { HoursEditor } from "./hours-editor";
+import { labelOf } from "./labels";
+import { SecondFactor } from "./second-factor";
 
 const key = ["settings"];
 
 export function SettingsPage() {
   const { storeName } = useSession();
-  // What is typed stays while it is typed, so nothing is read again behind one's back.
-  const settings = useQuery({ queryKey: key, queryFn: () => data(api.GET("/settings")), refetchOnWindowFocus: false });
+  const settings = useQuery({ queryKey: key, queryFn: () => data(api.GET("/settings")) });
   return (
     <>
-      <PageHeader title="Settings" about={`What ${storeName} decides about itself. Orders and reservations of before a change stay as they were.`} />
+      <PageHeader
+        title="Settings"
+        about={`Settings of ${storeName}. Changes do not affect existing orders and reservations.`}
+      />
       <QueryState of={settings} />
-      {settings.data && <Form key={settings.data.version} settings={settings.data} reload={() => settings.refetch()} />}
+      {settings.data && <SettingsForm settings={settings.data} />}
     </>
   );
 }
 
-function Form({ settings, reload }: { settings: Settings; reload: () => Promise<unknown> }) {
-  const { stores, storeId } = useSession();
+/** The user's changes: `fields` differ from `base`, the fields of the settings that were read with `version`. */
+type Edit = { version: number; base: Fields; fields: Fields; conflicts: string[] };
+
+/** Returns an edit of newer settings with the changes of an earlier edit. */
+function moved({ base, fields }: Edit, newer: Settings, currencies: string[]): Edit {
+  const theirs = fieldsOf(newer, currencies);
+  return { version: newer.version, base: theirs, ...rebase(base, fields, theirs) };
+}
+
+const patchSettings = (body: Change, version: number) =>
+  data(api.PATCH("/settings", { body, params: { header: { "If-Match": `"${version}"` } } }));
+
+const isOutdated = (error: unknown) => error instanceof ApiError && error.code === "VERSION_MISMATCH";
+
+/** Thrown if somebody else has changed the same fields. */
+class Conflict extends Error {}
+
+function useEdit(settings: Settings) {
+  const { stores, storeId, locale } = useSession();
+  const views = stores.find((store) => store.storeId === storeId)?.storeViews ?? [];
+  const currencies = [
+    ...new Set([...views.map((view) => view.currency), ...Object.keys(settings.deliveryFees)]),
+  ].sort();
+  const [edit, setEdit] = useState<Edit>(() => {
+    const base = fieldsOf(settings, currencies);
+    return { version: settings.version, base, fields: base, conflicts: [] };
+  });
+  if (settings.version > edit.version) setEdit(moved(edit, settings, currencies));
+  const { change, errors } = changeOf(edit.base, edit.fields, locale);
+  return {
+    ...edit,
+    change,
+    errors,
+    currencies,
+    dirty: changedFields(edit.base, edit.fields).length > 0,
+    set: (changed: Fields) => setEdit((before) => ({ ...before, fields: { ...before.fields, ...changed } })),
+    discard: () => setEdit((before) => ({ ...before, fields: before.base, conflicts: [] })),
+    move: (newer: Settings) => {
+      setEdit((before) => moved(before, newer, currencies)); // the user may have typed meanwhile
+      const next = moved(edit, newer, currencies);
+      return { ...next, ...changeOf(next.base, next.fields, locale) };
+    },
+  };
+}
+
+function SettingsForm({ settings }: { settings: Settings }) {
+  const { locale } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
-  const [faults, setFaults] = useState<Record<string, string>>({});
-  const views = stores.find((store) => store.storeId === storeId)?.storeViews ?? [];
-  const currencies = [...new Set([...views.map((view) => view.currency), ...Object.keys(settings.deliveryFees)])].sort();
+  const edit = useEdit(settings);
+  const { fields, set } = edit;
+  const [checked, setChecked] = useState(false);
   const save = useMutation({
-    mutationFn: (body: Change) => data(api.PATCH("/settings", { body, params: { header: { "If-Match": `"${settings.version}"` } } })),
+    mutationFn: async () => {
+      try {
+        return await patchSettings(edit.change, edit.version);
+      } catch (error) {
+        if (!isOutdated(error)) throw error;
+      }
+      // Somebody else has saved other settings meanwhile. Their fields stay unless the user has changed the same ones.
+      const newer = await data(api.GET("/settings"));
+      const next = edit.move(newer);
+      if (next.conflicts.length > 0) throw new Conflict();
+      return Object.keys(next.change).length === 0 ? newer : patchSettings(next.change, next.version);
+    },
     onSuccess: (changed) => {
-      toast("The settings are saved");
+      toast("Settings saved");
+      setChecked(false);
       queries.setQueryData(key, changed);
-      void queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== key[0] }); // days and times are shown in the store's zone
+      // Other pages show days and times in the store's time zone.
+      void queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== key[0] });
     },
   });
-  function submit(event: FormEvent<HTMLFormElement>) {
+  function submit(event: FormEvent) {
     event.preventDefault();
-    const { change, faults } = changeOf(settings, new FormData(event.currentTarget), currencies);
-    setFaults(faults);
-    if (Object.keys(faults).length > 0) return;
-    if (Object.keys(change).length === 0) return toast("There is nothing to save: nothing was changed");
-    save.mutate(change);
+    setChecked(true);
+    if (save.isPending || Object.keys(edit.errors).length > 0) return;
+    if (!edit.dirty) return toast("No changes to save");
+    save.mutate();
   }
-  const refused = save.error instanceof ApiError ? save.error : undefined;
-  const error = (path: string) => faults[path] ?? refused?.at(path);
-  const number = (name: keyof typeof numbers) => ({ name, type: "number", required: true, step: 1, ...numbers[name], defaultValue: settings[name], error: error(name) });
+  const refusal = save.error instanceof ApiError ? save.error : undefined;
+  const error = (path: string) => {
+    const refused = refusal?.details.find((detail) => detail.path === path || detail.path.startsWith(`${path}[`));
+    return (checked ? edit.errors[path] : undefined) ?? refused?.message;
+  };
+  const invalid = checked && Object.keys(edit.errors).length > 0;
+  const field = (name: string) => ({
+    name,
+    value: text(fields, name),
+    onChange: (event: { target: { value: string } }) => set({ [name]: event.target.value }),
+    error: error(name),
+  });
+  const number = (name: string) => ({
+    ...field(name),
+    label: labelOf(name),
+    type: "number",
+    required: true,
+    step: 1,
+    ...numbers[name],
+  });
+  const checkbox = (name: string) => ({
+    label: labelOf(name),
+    checked: fields[name] as boolean,
+    onChange: (event: { target: { checked: boolean } }) => set({ [name]: event.target.checked }),
+  });
   return (
     <form onSubmit={submit} noValidate className="grid max-w-3xl gap-5">
+      <LeaveDialog unsaved={edit.dirty} />
       <Card title="Time">
         <div className="grid gap-4 sm:grid-cols-2">
           <TextField
-            label="Time zone"
-            name="timezone"
+            label={labelOf("timezone")}
+            {...field("timezone")}
             required
             list="timezones"
             autoComplete="off"
             spellCheck={false}
-            defaultValue={settings.timezone}
-            hint="Type to search: Europe/Berlin, say. Business dates of before stay as they are."
-            error={error("timezone")}
+            hint="Type to search, for example Europe/Berlin. The business days of existing orders do not change."
           />
           <datalist id="timezones">
             {Intl.supportedValuesOf("timeZone").map((zone) => (
@@ -74,11 +170,9 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
             ))}
           </datalist>
           <SelectField
-            label="The business day begins at"
-            name="businessDayCutoffHour"
-            defaultValue={settings.businessDayCutoffHour}
-            hint="What happens before counts to the day before."
-            error={error("businessDayCutoffHour")}
+            label={labelOf("businessDayCutoffHour")}
+            {...field("businessDayCutoffHour")}
+            hint="Orders before this hour count toward the previous business day."
           >
             {Array.from({ length: 24 }, (_, hour) => (
               <option key={hour} value={hour}>
@@ -88,68 +182,117 @@ function Form({ settings, reload }: { settings: Settings; reload: () => Promise<
           </SelectField>
         </div>
       </Card>
+      <HoursEditor fields={fields} set={set} errorOf={error} />
+      <Closures closures={closuresOf(fields)} onChange={(closures) => set({ closures })} errorOf={error} />
+      <Card title="Orders">
+        <div className="grid gap-4 sm:grid-cols-3">
+          {types.map((type) => (
+            <TextField
+              key={type}
+              {...number(`prepMinutes.${type}`)}
+              hint={`From a new order to its promised time, for ${fulfillments[type].toLowerCase()}.`}
+            />
+          ))}
+        </div>
+        <div className="mt-4 grid gap-4 sm:grid-cols-2">
+          <TextField
+            {...number("orderLeadMinutes")}
+            hint="The minimum time from an order to the time for which it is wanted."
+          />
+          <TextField {...number("orderMaxDays")} hint="How far ahead guests can order. 0 = no orders for later." />
+          <TextField
+            {...number("acceptance.remindAfterMinutes")}
+            hint="Your team is reminded of an order of your shop that nobody has accepted. 0 = no reminder."
+          />
+          <TextField
+            {...number("acceptance.cancelAfterMinutes")}
+            hint="An order of your shop that nobody has accepted is cancelled. 0 = never."
+          />
+        </div>
+      </Card>
       <Card title="Tax">
         <div className="grid gap-4 sm:grid-cols-2">
           <TextField
-            label="Tax rate in percent"
-            name="taxRatePpm"
+            label={labelOf("taxRatePpm")}
+            {...field("taxRatePpm")}
             inputMode="decimal"
             required
-            defaultValue={plainPercent(settings.taxRatePpm)}
-            hint="For products without a rate of their own."
-            error={error("taxRatePpm")}
+            hint="For products without their own tax rate."
           />
           <div className="grid content-center gap-3">
-            <Checkbox name="taxIncluded" label="Prices contain the tax" defaultChecked={settings.taxIncluded} />
-            <Checkbox name="taxDeliveryFee" label="The delivery fee is taxed" defaultChecked={settings.taxDeliveryFee} />
+            <Checkbox {...checkbox("taxIncluded")} />
+            <Checkbox {...checkbox("taxDeliveryFee")} />
           </div>
         </div>
       </Card>
       <Card title="Delivery fees">
-        {currencies.length === 0 && <p className="text-sm text-muted-foreground">This store sells in no currency yet.</p>}
+        {edit.currencies.length === 0 && (
+          <p className="text-sm text-muted-foreground">
+            This store has no views. Fees appear here for each currency of its views.
+          </p>
+        )}
         <div className="grid gap-4 sm:grid-cols-3">
-          {currencies.map((currency) => {
-            const fee = settings.deliveryFees[currency];
-            const name = `deliveryFees.${currency}`;
-            return (
-              <TextField
-                key={currency}
-                label={`Fee in ${currency}`}
-                name={name}
-                inputMode="decimal"
-                defaultValue={fee === undefined ? "" : plainMoney(fee, currency)}
-                hint="Empty: nothing is charged."
-                error={error(name)}
-              />
-            );
-          })}
+          {edit.currencies.map((currency) => (
+            <TextField
+              key={currency}
+              label={labelOf(`deliveryFees.${currency}`)}
+              {...field(`deliveryFees.${currency}`)}
+              inputMode="decimal"
+              hint="Leave it empty to charge no fee."
+            />
+          ))}
         </div>
       </Card>
       <Card title="Reservations">
         <div className="grid gap-4 sm:grid-cols-2">
-          <TextField label="Seats" {...number("seats")} hint="How many guests can be reserved for at once. 0 takes no reservations." />
-          <TextField label="Length in minutes" {...number("reservationMinutes")} hint="Of a reservation that does not say it." />
-          <TextField label="Notice in minutes" {...number("bookingLeadMinutes")} hint="How long before its start a reservation must be made." />
-          <TextField label="Days ahead" {...number("bookingMaxDays")} hint="How many days before its start it can be made." />
+          <TextField
+            {...number("seats")}
+            hint="The number of guests with reservations at the same time. 0 turns reservations off."
+          />
+          <TextField {...number("reservationMinutes")} hint="For reservations without a duration." />
+          <TextField {...number("bookingLeadMinutes")} hint="The minimum time between booking and start." />
+          <TextField {...number("bookingMaxDays")} hint="The maximum time between booking and start." />
         </div>
       </Card>
-      <Failure error={save.error} />
-      {Object.keys(faults).length > 0 && (
+      <SecondFactor
+        required={fields.requireOtp as boolean}
+        onChange={(requireOtp) => set({ requireOtp })}
+        error={error("requireOtp")}
+      />
+      {edit.conflicts.length > 0 ? (
+        <div role="alert" className="rounded-md border border-warning/40 p-3 text-sm">
+          <p>Another user has changed the same settings. Save again to replace their values with yours:</p>
+          <ul className="mt-1 list-inside list-disc">
+            {edit.conflicts.map((name) => (
+              <li key={name}>
+                {labelOf(name, locale)}
+                {typeof edit.base[name] === "string" && `: now “${edit.base[name]}”`}
+              </li>
+            ))}
+          </ul>
+        </div>
+      ) : (
+        !(save.error instanceof Conflict) && <Failure error={save.error} />
+      )}
+      {invalid && (
         <p role="alert" className="text-sm text-danger">
-          Something above makes no sense yet. Nothing was saved.
+          Some fields are invalid. Correct them and save again.
         </p>
       )}
-      {/* The button stays in sight on a phone, where the form is long. */}
-      <div className="sticky bottom-0 flex flex-wrap justify-end gap-2 border-t bg-background py-3">
-        {refused?.code === "VERSION_MISMATCH" ? (
-          <Button variant="outline" onClick={() => void reload()}>
-            Show what was saved meanwhile
-          </Button>
-        ) : (
-          <Button variant="outline" type="reset" onClick={() => setFaults({})}>
-            Undo
-          </Button>
-        )}
+      {/* Sticky, because the form is longer than the screen of a phone. */}
+      <div className="sticky bottom-0 z-10 flex flex-wrap items-center justify-end gap-2 border-t bg-background py-3">
+        {edit.dirty && <span className="mr-auto text-sm text-muted-foreground">Unsaved changes</span>}
+        <Button
+          variant="outline"
+          disabled={!edit.dirty}
+          onClick={() => {
+            edit.discard();
+            setChecked(false);
+            save.reset();
+          }}
+        >
+          Discard changes
+        </Button>
         <Button type="submit" busy={save.isPending}>
           Save
         </Button>

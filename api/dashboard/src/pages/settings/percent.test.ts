@@ -14,4 +14,6 @@ it.each([
   expect(parsePercent(plainPercent(ppm))).toBe(ppm);
 });
 
-it.each(["", "100.1", "-1", "1.00001", "nineteen", "1e2", "1.2.3"])("%s is no percentage", (text) => expect(parsePercent(text)).toBeNull());
+it.each(["", "100.1", "-1", "1.00001", "nineteen", "1e2", "1.2.3"])("%s is not a percentage", (text) =>
+  expect(parsePercent(text)).toBeNull(),
+);

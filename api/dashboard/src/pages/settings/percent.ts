@@ -1,7 +1,7 @@
-/** A rate in parts per million as a percentage, as somebody would type it. */
+/** Formats a rate in parts per million as a percentage for a text field. */
 export const plainPercent = (ppm: number) => String(ppm / 10_000);
 
-/** Reads a percentage of at most four decimals: parts per million, or null when it is none from 0 to 100. */
+/** Parses a percentage from 0 to 100 with at most four decimals into parts per million; null if it is invalid. */
 export function parsePercent(text: string): number | null {
   const match = /^(\d{1,3})(?:[.,](\d{1,4}))?$/.exec(text.replace(/[\s%]/g, ""));
   if (!match) return null;

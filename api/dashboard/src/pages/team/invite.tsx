@@ -1,62 +1,60 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, data, faultsIn } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
+import * as limits from "@/api/limits";
 import type { components } from "@/api/schema";
 import { type Role, useSession } from "@/session/session";
-import { FormDialog, Shown } from "@/ui/dialog";
-import { Checkbox, SelectField, TextField } from "@/ui/field";
-import { Time } from "@/ui/format";
+import { FormDialog } from "@/ui/dialog";
+import { Checkbox, SelectField } from "@/ui/field";
 
+import { invitationsKey } from "./data";
+import { InvitationDialog } from "./invitation";
+import { MemberFields } from "./member-fields";
 import { roles } from "./roles";
 
-/** Invites somebody to stores of the website that the user owns, and shows the link. */
+/** Invites a user to stores that the current user owns. */
 export function InviteDialog({ onClose }: { onClose: () => void }) {
   const { stores, storeId } = useSession();
-  const website = stores.find((store) => store.storeId === storeId)?.websiteId;
-  const owned = stores.filter((store) => store.websiteId === website && store.role === "OWNER");
+  const active = stores.find((store) => store.storeId === storeId);
+  // An invitation to a store includes its sandbox.
+  const owned = stores.filter(
+    (store) => store.websiteId === active?.websiteId && store.role === "OWNER" && !store.sandboxOf,
+  );
   const [role, setRole] = useState<Role>("STAFF");
-  const [storeIds, setStoreIds] = useState([storeId]);
+  const [storeIds, setStoreIds] = useState([active?.sandboxOf ?? storeId]);
+  const queries = useQueryClient();
   const invite = useMutation({
     mutationFn: (body: components["schemas"]["InviteRequest"]) => data(api.POST("/users", { body })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: invitationsKey }),
   });
-  if (invite.data) {
-    const { email, link, mailed, expiresAt } = invite.data;
-    return (
-      <Shown
-        onClose={onClose}
-        title="The invitation is ready"
-        description={mailed ? `The link is on its way to ${email}. Should it get lost, send it once more:` : `Send this link to ${email}: nobody else does.`}
-        secret={link}
-        copy="Copy the link"
-        testId="invitation"
-      >
-        <p className="text-sm text-muted-foreground">
-          It works once, is shown this once, and can be accepted until <Time at={expiresAt} />. Another invitation of the same address takes its place.
-        </p>
-      </Shown>
-    );
-  }
-  const wrong = faultsIn(invite.error);
+  if (invite.data) return <InvitationDialog invitation={invite.data} onClose={onClose} />;
+  const fieldError = fieldErrors(invite.error);
   return (
     <FormDialog
       onClose={onClose}
-      title="Invite somebody"
-      description="They get a link with which they choose a password, or use the one that they have here already."
-      doing={invite}
-      onSubmit={(form) => invite.mutate({ email: String(form.get("email")).trim(), name: String(form.get("name")).trim(), role, storeIds })}
-      deed="Invite"
+      title="Invite user"
+      description="The user gets a link to set a password, or to log in with an existing one."
+      mutation={invite}
+      onSubmit={(form) =>
+        invite.mutate({
+          email: String(form.get("email")).trim(),
+          name: String(form.get("name")).trim(),
+          role,
+          storeIds,
+        })
+      }
+      submitLabel="Invite"
       disabled={storeIds.length === 0}
     >
-      <TextField label="E-mail address" name="email" type="email" required maxLength={320} autoComplete="off" error={wrong("email")} />
-      <TextField label="Name" name="name" required maxLength={200} autoComplete="off" error={wrong("name")} />
+      <MemberFields limits={limits.InviteRequest} fieldError={fieldError} />
       <SelectField
         label="Role"
         name="role"
         hint={`${roles[role].name} ${roles[role].may}.`}
         value={role}
         onChange={(event) => setRole(event.target.value as Role)}
-        error={wrong("role")}
+        error={fieldError("role")}
       >
         {Object.entries(roles).map(([one, { name }]) => (
           <option key={one} value={one}>
@@ -72,10 +70,14 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
               key={store.storeId}
               label={store.storeName}
               checked={storeIds.includes(store.storeId)}
-              onChange={(event) => setStoreIds(event.target.checked ? [...storeIds, store.storeId] : storeIds.filter((id) => id !== store.storeId))}
+              onChange={(event) =>
+                setStoreIds(
+                  event.target.checked ? [...storeIds, store.storeId] : storeIds.filter((id) => id !== store.storeId),
+                )
+              }
             />
           ))}
-          {storeIds.length === 0 && <p className="text-xs text-danger">Choose one at least.</p>}
+          {storeIds.length === 0 && <p className="text-xs text-danger">Choose at least one store.</p>}
         </fieldset>
       )}
     </FormDialog>

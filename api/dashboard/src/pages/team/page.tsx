@@ -1,40 +1,45 @@
-import { Link } from "@tanstack/react-router";
 import { UserPlus } from "lucide-react";
 import { useState } from "react";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
-import { More, useList } from "@/ui/more";
+import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
+import { type Member, usersKey } from "./data";
+import { Invitations } from "./invitations";
 import { InviteDialog } from "./invite";
 import { RemoveDialog } from "./remove";
-import { RoleSelect } from "./role";
+import { RoleMenu } from "./role";
 import { isLastOwner, roles } from "./roles";
 
-export type Member = components["schemas"]["Member"];
-
-/** The key of all that is read about users. */
-export const usersKey = ["users"];
-
 export function TeamPage() {
-  const { user, storeName } = useSession();
-  const members = useList<Member>(usersKey, (cursor) => api.GET("/users", { params: { query: { cursor, limit: 50 } } }));
+  const { user, storeName, storeId, stores } = useSession();
+  const sandboxOf = stores.find((store) => store.storeId === storeId)?.sandboxOf;
+  const live = stores.find((store) => store.storeId === sandboxOf);
+  const members = useList<Member>(usersKey, (cursor) =>
+    api.GET("/users", { params: { query: { cursor, limit: 50 } } }),
+  );
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
   const last = (member: Member) => !members.hasNextPage && isLastOwner(member, members.rows);
   const invite = (
     <Button onClick={() => setInviting(true)}>
-      <UserPlus aria-hidden /> Invite somebody
+      <UserPlus aria-hidden /> Invite user
     </Button>
   );
   return (
     <>
-      <PageHeader title="Team" about={`Who works in ${storeName}, and what each may do.`} actions={invite} />
+      <PageHeader title="Team" about={`The users of ${storeName} and their roles.`} actions={invite} />
       <div className="grid gap-5 [&>*]:min-w-0">
+        {sandboxOf && (
+          <p className="rounded-md border bg-muted p-3 text-sm">
+            This store is a sandbox. Its users and invitations are those of {live?.storeName ?? "the live store"}:
+            changes here apply to both.
+          </p>
+        )}
         <QueryState of={members} />
         {members.rows.length > 0 && (
           <Table label="Users of this store" stacked>
@@ -43,12 +48,13 @@ export function TeamPage() {
               {members.rows.map((member) => (
                 <tr key={member.id}>
                   <td className="break-words">
-                    <span className="font-medium">{member.name}</span> {member.id === user.id && <Badge tone="accent">you</Badge>}
+                    <span className="font-medium">{member.name}</span>{" "}
+                    {member.id === user.id && <Badge tone="accent">you</Badge>}
                     <span className="block text-xs text-muted-foreground">{member.email}</span>
                   </td>
                   <td>
-                    <RoleSelect member={member} />
-                    {last(member) && <span className="block pt-1 text-xs text-muted-foreground">the only owner</span>}
+                    <RoleMenu member={member} />
+                    {last(member) && <span className="block pt-1 text-xs text-muted-foreground">only owner</span>}
                   </td>
                   <td>
                     <span className="text-muted-foreground sm:hidden">Joined </span>
@@ -64,21 +70,18 @@ export function TeamPage() {
             </tbody>
           </Table>
         )}
-        <More list={members} />
+        <ShowMore list={members} />
         {members.data && !members.hasNextPage && members.rows.length === 1 && (
-          <Empty title="You are the only one here">
-            <p>Invite those who work with you: each logs in as themselves, and the audit trail knows who did what.</p>
+          <Empty title="No other users yet">
+            <p>
+              Users appear here when they accept your invitation. With a login for each user, the audit trail records
+              their actions separately.
+            </p>
             {invite}
           </Empty>
         )}
-        <p className="text-sm text-muted-foreground">
-          Who was invited, and who has accepted, stands in the{" "}
-          <Link to="/audit" search={{ action: "user.invited" }} className="text-primary underline underline-offset-4">
-            audit trail
-          </Link>
-          .
-        </p>
-        <Card title="What each role may do">
+        <Invitations />
+        <Card title="Roles">
           <dl className="grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr]">
             {Object.values(roles).map(({ name, may }) => (
               <div key={name} className="grid sm:col-span-2 sm:grid-cols-subgrid">

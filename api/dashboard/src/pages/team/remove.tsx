@@ -5,9 +5,9 @@ import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
 
-import { type Member, usersKey } from "./page";
+import { type Member, usersKey } from "./data";
 
-/** Removes somebody from the store, or oneself. */
+/** Removes a user from the store, or lets the current user leave it. */
 export function RemoveDialog({ member, last, onClose }: { member: Member; last: boolean; onClose: () => void }) {
   const { user, storeName } = useSession();
   const queries = useQueryClient();
@@ -16,7 +16,7 @@ export function RemoveDialog({ member, last, onClose }: { member: Member; last: 
   const remove = useMutation({
     mutationFn: () => api.DELETE("/users/{id}", { params: { path: { id: member.id } } }),
     onSuccess: () => {
-      toast(`${member.name} has left the store`);
+      toast(self ? `You have left ${storeName}` : `${member.name} removed`);
       onClose();
     },
     onSettled: () => queries.invalidateQueries({ queryKey: usersKey }),
@@ -26,23 +26,27 @@ export function RemoveDialog({ member, last, onClose }: { member: Member; last: 
       danger
       onClose={onClose}
       title={self ? `Leave ${storeName}?` : `Remove ${member.name}?`}
-      doing={remove}
+      mutation={remove}
       onSubmit={() => remove.mutate()}
-      deed={self ? "Leave the store" : "Remove"}
-      keep={self ? "Stay" : "Keep"}
+      submitLabel={self ? "Leave store" : "Remove"}
+      cancelLabel={self ? "Stay" : "Keep"}
     >
       <ul className="grid list-disc gap-1.5 pl-5 text-sm">
-        {last && <li className="font-medium">A store must keep an owner, and this is the only one: make somebody else an owner first.</li>}
+        {last && (
+          <li className="font-medium">
+            A store must have an owner, and this is its only one. Make another user an owner first.
+          </li>
+        )}
         <li>
           {self
-            ? "You lose this store with your next click, and come back by an invitation alone."
-            : "They lose this store with their next click, and come back by an invitation alone."}
+            ? "You lose access to this store immediately. To return, you need a new invitation."
+            : "They lose access to this store immediately. To return, they need a new invitation."}
         </li>
-        <li>Other stores of {self ? "yours" : "theirs"} stay, and so does the login.</li>
+        <li>{self ? "Your" : "Their"} login and access to other stores do not change.</li>
         <li>
-          What {self ? "you" : "they"} did here stays as it is, under {self ? "your" : "their"} name.
+          Records of {self ? "your" : "their"} actions keep {self ? "your" : "their"} name.
         </li>
-        <li>API keys go on working, whoever made them. Revoke those that {self ? "you" : "they"} have a copy of.</li>
+        <li>API keys remain valid. Revoke the keys that {self ? "you" : "they"} know.</li>
       </ul>
     </FormDialog>
   );

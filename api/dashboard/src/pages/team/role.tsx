@@ -1,59 +1,76 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { wordsOf } from "@/api/words";
 import { type Role, useSession } from "@/session/session";
+import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
-import { Select } from "@/ui/field";
+import { Menu, MenuItem } from "@/ui/menu";
 import { useToast } from "@/ui/toast";
 
-import { type Member, usersKey } from "./page";
+import { type Member, usersKey } from "./data";
 import { roles, warningOf } from "./roles";
 
-/** The role of somebody. Another one counts at once, but for those that are asked about first. */
-export function RoleSelect({ member }: { member: Member }) {
+/** Shows the role of a user in a menu of the other roles. Each change must be confirmed. */
+export function RoleMenu({ member }: { member: Member }) {
   const { user } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
-  const [asking, setAsking] = useState<Role | null>(null);
+  const [confirming, setConfirming] = useState<Role | null>(null);
   const change = useMutation({
     mutationFn: (role: Role) => data(api.PATCH("/users/{id}", { params: { path: { id: member.id } }, body: { role } })),
     onSuccess: (changed) => {
-      toast(`${changed.name} is ${changed.role} now`);
-      setAsking(null);
+      toast(`Role of ${changed.name} changed to ${changed.role}`);
+      setConfirming(null);
     },
-    onError: (error) => asking ?? toast(wordsOf(error), { bad: true }),
-    onSettled: () => Promise.all([usersKey, ...(member.id === user.id ? [["me"], ["stores"]] : [])].map((queryKey) => queries.invalidateQueries({ queryKey }))),
+    onSettled: () =>
+      Promise.all(
+        [usersKey, ...(member.id === user.id ? [["me"], ["stores"]] : [])].map((queryKey) =>
+          queries.invalidateQueries({ queryKey }),
+        ),
+      ),
   });
+  const role = member.role as Role;
   return (
     <>
-      <Select
-        aria-label={`Role of ${member.name}`}
-        className="w-32"
-        value={asking ?? (change.isPending ? change.variables : member.role)}
-        disabled={change.isPending}
-        onChange={(event) => {
-          const role = event.target.value as Role;
-          if (warningOf(member, role, user.id)) setAsking(role);
-          else change.mutate(role);
-        }}
+      <Menu
+        label={`Role of ${member.name}`}
+        trigger={
+          <Button variant="outline" className="w-32 justify-between" aria-label={`Role of ${member.name}: ${role}`}>
+            {roles[role].name} <ChevronDown aria-hidden />
+          </Button>
+        }
       >
-        {Object.entries(roles).map(([role, { name }]) => (
-          <option key={role} value={role}>
-            {name}
-          </option>
-        ))}
-      </Select>
-      {asking && (
+        {(Object.keys(roles) as Role[])
+          .filter((other) => other !== role)
+          .map((other) => (
+            <MenuItem
+              key={other}
+              onSelect={() => {
+                change.reset();
+                setConfirming(other);
+              }}
+            >
+              {roles[other].name}
+            </MenuItem>
+          ))}
+      </Menu>
+      {confirming && (
         <FormDialog
-          onClose={() => setAsking(null)}
-          title={member.id === user.id ? `Become ${roles[asking].name}?` : `Make ${member.name} ${roles[asking].name}?`}
-          description={warningOf(member, asking, user.id)}
-          doing={change}
-          onSubmit={() => change.mutate(asking)}
-          deed="Change the role"
-          keep="Leave it"
+          onClose={() => setConfirming(null)}
+          title={
+            member.id === user.id
+              ? `Change your role to ${roles[confirming].name}?`
+              : `Change the role of ${member.name} to ${roles[confirming].name}?`
+          }
+          description={
+            warningOf(member, confirming, user.id) ?? `${roles[role].name} becomes ${roles[confirming].name}.`
+          }
+          mutation={change}
+          onSubmit={() => change.mutate(confirming)}
+          submitLabel="Change role"
+          cancelLabel="Keep role"
         />
       )}
     </>

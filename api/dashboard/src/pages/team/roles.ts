@@ -1,21 +1,23 @@
 import type { Role } from "@/session/session";
 
-/** The roles from the lowest to the highest: each may do what those before it may, and what stands here. */
+/** The roles from lowest to highest. Each role has the permissions of the roles before it. */
 export const roles: Record<Role, { name: string; may: string }> = {
-  STAFF: { name: "Staff", may: "takes orders and reservations, records payments, and sees products" },
-  MANAGER: { name: "Manager", may: "also cancels and refunds orders, changes products and makes them unavailable, and sees customers" },
-  ADMIN: { name: "Admin", may: "also sees analytics, keeps webhooks and settings, and deletes products" },
-  OWNER: { name: "Owner", may: "does everything: also the team, API keys, the plan and the audit trail" },
+  STAFF: { name: "Staff", may: "can take orders and reservations, record payments and view products" },
+  MANAGER: { name: "Manager", may: "can also cancel and refund orders, edit products and view customers" },
+  ADMIN: { name: "Admin", may: "can also view analytics, manage webhooks and settings, and delete products" },
+  OWNER: { name: "Owner", may: "can also manage the team, API keys and the plan, and view the audit trail" },
 };
 
 type Member = { id: string; role: Role };
 
-/** What somebody should know before a role is changed; nothing where it harms nobody and is changed back with a click. */
+/** Returns a warning for a role change that the user cannot undo, or undefined. */
 export function warningOf(member: Member, to: Role, self: string): string | undefined {
-  if (member.id === self && member.role === "OWNER" && to !== "OWNER") return "You are no owner then, and cannot make yourself one again: another owner has to.";
-  if (to === "OWNER") return "An owner may do everything here, as you do: create API keys, change the plan, and remove others, you among them.";
+  if (member.id === self && member.role === "OWNER" && to !== "OWNER")
+    return "You will no longer be an owner. Only another owner can change this back.";
+  if (to === "OWNER") return "An owner has full access to this store and can remove other users, including you.";
   return undefined;
 }
 
-/** Whether nobody else of a whole team is an owner. */
-export const isLastOwner = (member: Member, team: Member[]) => member.role === "OWNER" && team.every((other) => other.id === member.id || other.role !== "OWNER");
+/** Reports whether a member is the only owner. `team` must be the whole team. */
+export const isLastOwner = (member: Member, team: Member[]) =>
+  member.role === "OWNER" && team.every((other) => other.id === member.id || other.role !== "OWNER");

@@ -3,8 +3,10 @@ import { ExternalLink } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, data } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import { errorMessage } from "@/api/error-message";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
+import { CopyButton } from "@/ui/copy";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
 import { Failure, QueryState } from "@/ui/page";
@@ -12,14 +14,19 @@ import { Sheet } from "@/ui/dialog";
 import { CodeBlock, pretty } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 
-import { type Delivery, webhooksKey } from "./data";
+import { curlOf } from "./curl";
+import { OrderLink } from "./order-link";
+import { type Attempt, type Delivery, useWebhook, webhooksKey } from "./data";
+import { EventAttempts } from "./event-attempts";
+import { ReplayButton } from "./replay-button";
 import { StatusBadge } from "./status";
 
-/** One attempt in full: what was sent, what came back, what happens next. */
+/** The details of an attempt: its request, its response and the next retry. */
 export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id: string; onClose: () => void }) {
   const attempt = useQuery({
     queryKey: [...webhooksKey, webhookId, "attempt", id],
-    queryFn: () => data(api.GET("/webhooks/{id}/deliveries/{attemptId}", { params: { path: { id: webhookId, attemptId: id } } })),
+    queryFn: () =>
+      data(api.GET("/webhooks/{id}/deliveries/{attemptId}", { params: { path: { id: webhookId, attemptId: id } } })),
     refetchInterval: (query) => (query.state.data?.status === "retrying" ? 2_000 : false),
   });
   const shown = attempt.data;
@@ -31,11 +38,19 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
     refetchInterval: 2_000,
   });
   return (
-    <Sheet onClose={onClose} title={shown ? (shown.deliveryId ? `Attempt ${shown.attemptNumber} of ${shown.eventType}` : "Test") : "Attempt"}>
+    <Sheet
+      onClose={onClose}
+      title={shown ? (shown.deliveryId ? `Attempt ${shown.attemptNumber} of ${shown.eventType}` : "Test") : "Attempt"}
+    >
       <QueryState of={attempt} />
       {shown && (
         <>
-          <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5 text-sm [&_dd]:min-w-0 [&_dd]:break-words [&_dt]:text-muted-foreground">
+          <dl
+            className={cn(
+              "grid grid-cols-[auto_1fr] gap-x-6 gap-y-1.5 text-sm",
+              "[&_dd]:min-w-0 [&_dd]:break-words [&_dt]:text-muted-foreground",
+            )}
+          >
             <dt>Outcome</dt>
             <dd className="flex flex-wrap items-center gap-2">
               <StatusBadge status={shown.status} />
@@ -45,30 +60,39 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
                 </span>
               )}
             </dd>
-            <dt>Answer</dt>
+            <dt>Response</dt>
             <dd>{shown.error || `HTTP ${shown.statusCode}`}</dd>
-            <dt>Made</dt>
+            <dt>Time</dt>
             <dd>
               <Time at={shown.deliveredAt} seconds />
             </dd>
-            <dt>Took</dt>
-            <dd className="tabular-nums">{formatMs(shown.responseTimeMs)} until the status line</dd>
+            <dt>Response time</dt>
+            <dd className="tabular-nums">{formatMs(shown.responseTimeMs)}</dd>
             <dt>Event</dt>
             <dd>
               <code className="text-xs break-all">{shown.eventId}</code>
             </dd>
+            {shown.orderId && (
+              <>
+                <dt>Order</dt>
+                <dd>
+                  <OrderLink id={shown.orderId} />
+                </dd>
+              </>
+            )}
             {delivery.data && (
               <>
                 <dt>Delivery</dt>
                 <dd className="flex flex-wrap items-center gap-2">
                   <StatusBadge status={delivery.data.status} />
-                  {delivery.data.attempts === 1 ? "1 attempt so far" : `${delivery.data.attempts} attempts so far`}
+                  {delivery.data.attempts === 1 ? "1 attempt" : `${delivery.data.attempts} attempts`}
                 </dd>
               </>
             )}
           </dl>
           <Failure error={delivery.error} />
           {delivery.data && <DeliveryActions delivery={delivery.data} />}
+          {shown.deliveryId && <EventAttempts webhookId={webhookId} eventId={shown.eventId} shown={id} />}
           <Part title="Request">
             <p className="text-sm break-all">
               <code className="text-xs">
@@ -76,7 +100,12 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
               </code>
             </p>
             <Headers of={shown.request.headers} />
-            <Body text={shown.request.body} label="Body of the request" />
+            <Body text={shown.request.body} label="Request body" />
+            {shown.request.body !== null && (
+              <div>
+                <CopyButton text={curlOf(shown.request)} label="Copy as curl" />
+              </div>
+            )}
           </Part>
           <Part title="Response">
             {shown.response ? (
@@ -84,11 +113,17 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
                 <Headers of={shown.response.headers} />
                 <Body
                   text={shown.response.body}
-                  label={shown.response.bodyEncoding === "base64" ? "Body of the response, its first 16 KiB, in base64" : "Body of the response, its first 16 KiB"}
+                  label={
+                    shown.response.bodyEncoding === "base64"
+                      ? "Response body (first 16 KiB, base64)"
+                      : "Response body (first 16 KiB)"
+                  }
                 />
               </>
             ) : (
-              <p className="text-sm text-muted-foreground">There was none: {shown.error || "the server did not answer"}.</p>
+              <p className="text-sm text-muted-foreground">
+                No response: {shown.error || "the receiver did not respond"}.
+              </p>
             )}
           </Part>
         </>
@@ -106,13 +141,15 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
 
 function Headers({ of }: { of: Record<string, string[]> }) {
   const headers = Object.entries(of).sort(([one], [other]) => one.localeCompare(other));
-  if (headers.length === 0) return <p className="text-sm text-muted-foreground">No headers are kept.</p>;
+  if (headers.length === 0) return <p className="text-sm text-muted-foreground">No headers stored.</p>;
   return (
     <dl className="grid gap-x-4 gap-y-1 rounded-md border p-3 text-xs sm:grid-cols-[auto_1fr]">
       {headers.map(([name, values]) => (
         <div key={name} className="contents">
           <dt className="text-muted-foreground">{name}</dt>
-          <dd className="min-w-0 font-mono break-all">{values.join(", ")}</dd>
+          <dd className="min-w-0 font-mono break-all">
+            {values.length > 0 ? values.join(", ") : <span className="text-muted-foreground">value not stored</span>}
+          </dd>
         </div>
       ))}
     </dl>
@@ -120,33 +157,50 @@ function Headers({ of }: { of: Record<string, string[]> }) {
 }
 
 function Body({ text, label }: { text: string | null; label: string }) {
-  if (text === null) return <p className="text-sm text-muted-foreground">The body is no longer kept.</p>;
+  if (text === null) return <p className="text-sm text-muted-foreground">The body is no longer stored.</p>;
   if (text === "") return <p className="text-sm text-muted-foreground">The body is empty.</p>;
-  return <CodeBlock text={pretty(text)} label={label} />;
+  // A signature is that of the bytes, so the button copies the text as it was sent.
+  return <CodeBlock text={pretty(text)} copy={text} label={label} />;
 }
 
-const ended: Delivery["status"][] = ["delivered", "dead_letter", "cancelled"];
+/** The statuses in which a delivery can be replayed. */
+const finished: Delivery["status"][] = ["delivered", "dead_letter", "cancelled"];
 
-/** Queues a delivery once more. */
-export function useReplay() {
+/** Returns the result of a retry for people. */
+const retryResult = (made: Attempt) =>
+  made.status === "delivered"
+    ? `Attempt ${made.attemptNumber} delivered: HTTP ${made.statusCode}`
+    : `Attempt ${made.attemptNumber} failed: ${made.error || `HTTP ${made.statusCode}`}`;
+
+/** Returns a mutation that makes the next attempt of a retrying delivery now. */
+export function useRetry() {
   const queries = useQueryClient();
   const toast = useToast();
   return useMutation({
-    mutationFn: (id: string) => data(api.POST("/deliveries/{id}/replay", { params: { path: { id } } })),
-    onSuccess: () => toast("It is delivered once more"),
-    onError: (error) => toast(wordsOf(error), { bad: true }),
+    mutationFn: (id: string) => data(api.POST("/deliveries/{id}/retry", { params: { path: { id } } })),
+    onSuccess: (made) => toast(retryResult(made), { error: made.status !== "delivered" }),
+    onError: (error) => toast(errorMessage(error), { error: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
 }
 
 function DeliveryActions({ delivery }: { delivery: Delivery }) {
-  const replay = useReplay();
+  const retry = useRetry();
+  const webhook = useWebhook(delivery.webhookId);
   return (
-    <div className="flex flex-wrap gap-2">
-      {ended.includes(delivery.status) && (
-        <Button size="small" busy={replay.isPending} onClick={() => replay.mutate(delivery.id)}>
-          Deliver once more
+    <div className="flex flex-wrap items-center gap-2">
+      {retry.data && (
+        <p role="status" className="w-full text-sm">
+          {retryResult(retry.data)}.
+        </p>
+      )}
+      {delivery.status === "retrying" && (
+        <Button size="small" busy={retry.isPending} onClick={() => retry.mutate(delivery.id)}>
+          Retry now
         </Button>
+      )}
+      {finished.includes(delivery.status) && (
+        <ReplayButton deliveryId={delivery.id} off={webhook.data?.isActive === false} />
       )}
       {delivery.workflowUrl && (
         <Button asChild variant="outline" size="small">

@@ -2,71 +2,87 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, faultsIn } from "@/api/client";
-import { FormDialog, Shown } from "@/ui/dialog";
+import { api, data, fieldErrors } from "@/api/client";
+import type { components } from "@/api/schema";
+import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
 import { type EventType, type Webhook, type WebhookList, ifMatch, webhookListKey, webhooksKey } from "./data";
+import { DescriptionField } from "./description-field";
 import { EventPicker } from "./events";
-import { madeSecret } from "./secret";
-import { OwnSecret, ShownSecret } from "./secret-field";
+import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
+import { ReplaceHeaders } from "./headers-field";
+import { generatedSecret } from "./secret";
+import { OwnSecret, NewSecret } from "./secret-field";
 import { URLField } from "./url-field";
 
 type Props = { webhook: Webhook; onClose: () => void };
 
-/** Changes a webhook, unless somebody else has done so since it was read. */
+/** Returns a mutation that changes a webhook. It fails if the webhook has changed since it was loaded. */
 export function useChange(webhook: Webhook) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: { url?: string; events?: EventType[]; isActive?: boolean }) =>
+    mutationFn: (body: components["schemas"]["ChangeWebhookRequest"]) =>
       data(api.PATCH("/webhooks/{id}", { params: { path: { id: webhook.id }, header: ifMatch(webhook) }, body })),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
 }
 
-export function EditDialog({ webhook: now, onClose }: Props) {
-  const [webhook] = useState(now); // what is being edited, whatever is read meanwhile
+export function EditDialog({ webhook: latest, onClose }: Props) {
+  const [webhook] = useState(latest); // the edited version: If-Match must not follow a refetch
   const toast = useToast();
   const change = useChange(webhook);
   const [events, setEvents] = useState(webhook.events as EventType[]);
+  const [headers, setHeaders] = useState<HeaderRow[] | null>(null);
+  const repeated = repeatedHeader(headers ?? []);
   function submit(form: FormData) {
     const url = String(form.get("url")).trim();
+    const description = String(form.get("description")).trim();
     change.mutate(
-      { url, events },
+      { url, description, events, ...(headers && { headers: headersOf(headers) }) },
       {
         onSuccess: () => {
-          toast("The webhook is changed");
+          toast("Webhook saved");
           onClose();
         },
       },
     );
   }
-  const wrong = faultsIn(change.error);
+  const fieldError = fieldErrors(change.error);
   return (
     <FormDialog
       wide
       onClose={onClose}
-      title="Edit the webhook"
-      description="The URL counts from the next attempt of every delivery. Events count for what happens from now on."
-      doing={change}
+      title="Edit webhook"
+      description="A new URL applies to all further attempts. New event types apply to future events only."
+      mutation={change}
       onSubmit={submit}
-      deed="Save"
-      disabled={events.length === 0}
+      submitLabel="Save"
+      disabled={events.length === 0 || repeated !== undefined}
     >
-      <URLField defaultValue={webhook.url} error={wrong("url")} />
-      <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
+      <URLField defaultValue={webhook.url} error={fieldError("url")} />
+      <DescriptionField defaultValue={webhook.description} error={fieldError("description")} />
+      <EventPicker chosen={events} onChange={setEvents} error={fieldError("events")} />
+      <ReplaceHeaders
+        names={webhook.headerNames}
+        rows={headers}
+        onChange={setHeaders}
+        error={(path) =>
+          path === "headers" && repeated !== undefined ? `${repeated} is there twice.` : fieldError(path)
+        }
+      />
     </FormDialog>
   );
 }
 
 const hour = 3600;
-const overlaps = { "0": "Not at all", [hour]: "1 hour", [24 * hour]: "24 hours", [7 * 24 * hour]: "7 days" };
+const overlaps = { "0": "No overlap", [hour]: "1 hour", [24 * hour]: "24 hours", [7 * 24 * hour]: "7 days" };
 
-export function RotateDialog({ webhook: now, onClose }: Props) {
-  const [webhook] = useState(now);
+export function RotateDialog({ webhook: latest, onClose }: Props) {
+  const [webhook] = useState(latest);
   const queries = useQueryClient();
-  const [{ secret, own }, setSecret] = useState(madeSecret);
+  const [{ secret, own }, setSecret] = useState(generatedSecret);
   const [overlap, setOverlap] = useState(String(24 * hour));
   const rotate = useMutation({
     mutationFn: () =>
@@ -80,33 +96,38 @@ export function RotateDialog({ webhook: now, onClose }: Props) {
   });
   if (rotate.data) {
     return (
-      <Shown
+      <SecretDialog
         onClose={onClose}
-        title="The secret is new"
-        description="It counts from the next attempt on."
+        title="Secret rotated"
+        description="The new secret signs all attempts from now on."
         secret={own ? undefined : secret}
-        copy="Copy the secret"
+        copyLabel="Copy secret"
         testId="secret"
       />
     );
   }
-  const wrong = faultsIn(rotate.error);
+  const fieldError = fieldErrors(rotate.error);
   return (
     <FormDialog
       onClose={onClose}
-      title="Rotate the secret?"
-      description="Let your server know both secrets, the old and the new one, before you go on. The new one is shown this once."
-      doing={rotate}
+      title="Rotate secret"
+      description="First let your server accept both secrets. The new secret is shown only once."
+      mutation={rotate}
       onSubmit={() => rotate.mutate()}
-      deed="Rotate"
+      submitLabel="Rotate"
     >
-      {!own && <ShownSecret secret={secret} />}
-      <OwnSecret own={own} onChange={setSecret} error={wrong("secret")} />
+      {!own && <NewSecret secret={secret} />}
+      <OwnSecret own={own} onChange={setSecret} error={fieldError("secret")} />
       <SelectField
-        label="Sign with the old secret as well for"
-        hint="In the header webhook-signature of Standard Webhooks. X-Webhook-Signature has the new one alone."
+        label="Overlap with the old secret"
+        hint={
+          <>
+            During the overlap, the header webhook-signature has both signatures. X-Webhook-Signature has only the new
+            one.
+          </>
+        }
         value={overlap}
-        error={wrong("overlapSeconds")}
+        error={fieldError("overlapSeconds")}
         onChange={(event) => setOverlap(event.target.value)}
       >
         {Object.entries(overlaps).map(([seconds, name]) => (
@@ -119,25 +140,36 @@ export function RotateDialog({ webhook: now, onClose }: Props) {
   );
 }
 
-export function SwitchOffDialog({ webhook, onClose }: Props) {
+export function TurnOffDialog({ webhook, onClose }: Props) {
   const toast = useToast();
   const change = useChange(webhook);
-  const switchOff = () =>
+  const turnOff = () =>
     change.mutate(
       { isActive: false },
       {
         onSuccess: () => {
-          toast("The webhook is switched off");
+          toast("Webhook turned off");
           onClose();
         },
       },
     );
   return (
-    <FormDialog danger onClose={onClose} title="Switch this webhook off?" doing={change} onSubmit={switchOff} deed="Switch off" keep="Leave it on">
+    <FormDialog
+      danger
+      onClose={onClose}
+      title="Turn off this webhook?"
+      mutation={change}
+      onSubmit={turnOff}
+      submitLabel="Turn off"
+      cancelLabel="Keep on"
+    >
       <ul className="grid list-disc gap-1.5 pl-5 text-sm">
-        <li>New events are not sent here, and are not kept for later.</li>
-        <li>What is on its way becomes a dead letter at its next attempt, and can be replayed as long as its event is kept.</li>
-        <li>Switched on again, it starts without failures.</li>
+        <li>New events are not delivered to this webhook, not even after you turn it on again.</li>
+        <li>
+          Queued deliveries become dead letters at their next attempt. You can replay them while their events are
+          stored.
+        </li>
+        <li>Turning the webhook on again resets its failure count.</li>
       </ul>
     </FormDialog>
   );
@@ -150,9 +182,12 @@ export function DeleteDialog({ webhook, onClose }: Props) {
   const remove = useMutation({
     mutationFn: () => api.DELETE("/webhooks/{id}", { params: { path: { id: webhook.id }, header: ifMatch(webhook) } }),
     onSuccess: async () => {
-      toast("The webhook is deleted");
-      // What the list shows until it is read again is asked for, and would be refused.
-      queries.setQueryData<WebhookList>(webhookListKey, (list) => list && { ...list, data: list.data.filter((one) => one.id !== webhook.id) });
+      toast("Webhook deleted");
+      // The list requests the statistics of each webhook that it shows, which would fail for this one.
+      queries.setQueryData<WebhookList>(
+        webhookListKey,
+        (list) => list && { ...list, data: list.data.filter((one) => one.id !== webhook.id) },
+      );
       await navigate({ to: "/webhooks" });
       queries.removeQueries({ queryKey: [...webhooksKey, webhook.id] });
       await queries.invalidateQueries({ queryKey: webhooksKey });
@@ -164,16 +199,16 @@ export function DeleteDialog({ webhook, onClose }: Props) {
       onClose={onClose}
       title="Delete this webhook?"
       description={<span className="break-all">{webhook.url}</span>}
-      doing={remove}
+      mutation={remove}
       onSubmit={() => remove.mutate()}
-      deed="Delete"
-      keep="Keep it"
+      submitLabel="Delete"
+      cancelLabel="Keep"
     >
       <ul className="grid list-disc gap-1.5 pl-5 text-sm">
-        <li>Nothing is sent here any more, from the next attempt on.</li>
-        <li>What waits to be sent, retries and dead letters included, is cancelled and cannot be replayed.</li>
-        <li>Its attempts can no longer be looked at.</li>
-        <li>It cannot be brought back. To pause, switch it off instead.</li>
+        <li>No further attempts are made.</li>
+        <li>Queued deliveries, retries and dead letters are cancelled and cannot be replayed.</li>
+        <li>The attempts can no longer be viewed.</li>
+        <li>You cannot undo this. To pause the webhook, turn it off instead.</li>
       </ul>
     </FormDialog>
   );

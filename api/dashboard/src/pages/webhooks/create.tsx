@@ -2,26 +2,37 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, faultsIn, idempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 
 import { type EventType, webhooksKey } from "./data";
+import { DescriptionField } from "./description-field";
 import { EventPicker } from "./events";
-import { madeSecret } from "./secret";
-import { OwnSecret, ShownSecret } from "./secret-field";
+import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
+import { HeadersField } from "./headers-field";
+import { generatedSecret } from "./secret";
+import { OwnSecret, NewSecret } from "./secret-field";
 import { TestResult, useTest } from "./ping";
 import { URLField } from "./url-field";
 
-/** Creates a webhook, shows its secret, and tries it out. */
+/** Creates a webhook, then shows its secret and offers a test. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [once] = useState(idempotencyKey);
-  const [{ secret, own }, setSecret] = useState(madeSecret);
+  const [idempotencyKey] = useState(newIdempotencyKey);
+  const [{ secret, own }, setSecret] = useState(generatedSecret);
   const [events, setEvents] = useState<EventType[]>([]);
+  const [headers, setHeaders] = useState<HeaderRow[]>([]);
+  const repeated = repeatedHeader(headers);
   const create = useMutation({
-    mutationFn: (url: string) => data(api.POST("/webhooks", { body: { url, events, secret }, params: { header: { "Idempotency-Key": once } } })),
+    mutationFn: (texts: { url: string; description: string }) =>
+      data(
+        api.POST("/webhooks", {
+          body: { ...texts, events, secret, headers: headersOf(headers) },
+          params: { header: { "Idempotency-Key": idempotencyKey } },
+        }),
+      ),
     onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
   const test = useTest(create.data?.id ?? "");
@@ -29,43 +40,57 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   if (created) {
     return (
       <Dialog
-        stays
+        explicit
         onClose={onClose}
-        title="Your webhook is ready"
+        title="Webhook created"
         description={
           own
-            ? "Every delivery is signed with the secret that you gave. Does your server know it?"
-            : "Give your server this secret: every delivery is signed with it. It is shown this once; when it is lost, rotate it."
+            ? "Every delivery is signed with your secret. Let your server verify the signature."
+            : "Every delivery is signed with this secret. Copy it to your server now: it is shown only once."
         }
       >
-        {!own && <ShownSecret secret={secret} />}
+        {!own && <NewSecret secret={secret} />}
         <TestResult test={test} />
         <DialogActions>
           <Button variant="outline" onClick={() => void navigate({ to: "/webhooks/$id", params: { id: created.id } })}>
-            Open its page
+            Open webhook
           </Button>
           <Button variant="outline" busy={test.isPending} onClick={() => test.mutate()}>
-            Send a test
+            Send test
           </Button>
           <Button onClick={onClose}>Done</Button>
         </DialogActions>
       </Dialog>
     );
   }
-  const wrong = faultsIn(create.error);
+  const fieldError = fieldErrors(create.error);
   return (
     <FormDialog
       wide
       onClose={onClose}
-      title="Create a webhook"
-      doing={create}
-      onSubmit={(form) => create.mutate(String(form.get("url")).trim())}
-      deed="Create"
-      disabled={events.length === 0}
+      title="Create webhook"
+      mutation={create}
+      onSubmit={(form) =>
+        create.mutate({ url: String(form.get("url")).trim(), description: String(form.get("description")).trim() })
+      }
+      submitLabel="Create"
+      disabled={events.length === 0 || repeated !== undefined}
     >
-      <URLField placeholder="https://example.com/hooks/comanda" hint="Where your server takes POST requests. https only." error={wrong("url")} />
-      <EventPicker chosen={events} onChange={setEvents} error={wrong("events")} />
-      <OwnSecret own={own} onChange={setSecret} error={wrong("secret")} />
+      <URLField
+        placeholder="https://example.com/hooks/comanda"
+        hint="The HTTPS URL where your server accepts POST requests."
+        error={fieldError("url")}
+      />
+      <DescriptionField error={fieldError("description")} />
+      <EventPicker chosen={events} onChange={setEvents} error={fieldError("events")} />
+      <HeadersField
+        rows={headers}
+        onChange={setHeaders}
+        error={(path) =>
+          path === "headers" && repeated !== undefined ? `${repeated} is there twice.` : fieldError(path)
+        }
+      />
+      <OwnSecret own={own} onChange={setSecret} error={fieldError("secret")} />
     </FormDialog>
   );
 }

@@ -6,18 +6,19 @@ import { Choice } from "@/ui/choice";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
+import { useNow } from "@/ui/now";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 import { ApiError } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import { errorMessage } from "@/api/error-message";
 
 import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
-import { DeleteDialog, EditDialog, RotateDialog, SwitchOffDialog, useChange } from "./change";
+import { DeleteDialog, EditDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
 import { type Webhook, spans, useEventTypes, useStats, useWebhook, useWebhooks } from "./data";
 import { healthOf } from "./health";
 import { ReplayDialog, Replays } from "./replay";
-import { useShown } from "./show";
+import { useWebhookSearch } from "./use-webhook-search";
 import { Snippets } from "./snippets";
 import { HealthBadge } from "./status";
 import { TestResult, useTest } from "./ping";
@@ -26,13 +27,13 @@ const Plots = lazy(() => import("./plots").then((module) => ({ default: module.P
 
 type Open = "test" | "replay" | "edit" | "rotate" | "off" | "delete" | null;
 
-/** One webhook: how it does, what was sent, and what can be done about it. */
+/** The page of a webhook: health, statistics, attempts and settings. */
 export function WebhookPage() {
   const {
     id,
     search: { attempt },
     show,
-  } = useShown();
+  } = useWebhookSearch();
   const webhook = useWebhook(id);
   const all = useWebhooks();
   const catalogue = useEventTypes();
@@ -41,14 +42,16 @@ export function WebhookPage() {
   const shown = webhook.data;
   if (webhook.error instanceof ApiError && webhook.error.status === 404) {
     return (
-      <Empty title="There is no such webhook in this store">
+      <Empty title="Webhook not found">
+        <p>It was deleted or belongs to another store.</p>
         <Link to="/webhooks" className="text-primary underline">
-          To the webhooks
+          Show all webhooks
         </Link>
       </Empty>
     );
   }
-  if (!shown) return webhook.error ? <Failure error={webhook.error} retry={() => void webhook.refetch()} /> : <Loading />;
+  if (!shown)
+    return webhook.error ? <Failure error={webhook.error} retry={() => void webhook.refetch()} /> : <Loading />;
   const eventTypes = (catalogue.data ?? []).map((type) => type.name);
   return (
     <div className="grid gap-5 [&>*]:min-w-0">
@@ -58,9 +61,10 @@ export function WebhookPage() {
         </Link>
         <PageHeader
           title={<span className="break-all">{shown.url}</span>}
+          about={shown.description || undefined}
           actions={
             <>
-              <Button onClick={() => setOpen("test")}>Send a test</Button>
+              <Button onClick={() => setOpen("test")}>Send test</Button>
               <Button variant="outline" onClick={() => setOpen("replay")}>
                 Replay…
               </Button>
@@ -72,35 +76,37 @@ export function WebhookPage() {
         />
       </div>
       <Failure error={webhook.error} retry={() => void webhook.refetch()} />
-      <Trouble webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
+      <WebhookAlert webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
       <Numbers webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
       <Replays webhookId={id} />
       <Attempts eventTypes={eventTypes} onTest={() => setOpen("test")} />
-      <Facts webhook={shown} onOpen={setOpen} />
+      <Details webhook={shown} onOpen={setOpen} />
       <Snippets url={shown.url} />
-      {attempt && (
-        <AttemptSheet webhookId={id} id={attempt} onClose={() => show({ attempt: undefined })} />
-      )}
+      {attempt && <AttemptSheet webhookId={id} id={attempt} onClose={() => show({ attempt: undefined })} />}
       {open === "test" && <TestDialog webhook={shown} onClose={close} />}
       {open === "replay" && <ReplayDialog webhooks={all.data?.data ?? [shown]} webhookId={id} onClose={close} />}
       {open === "edit" && <EditDialog webhook={shown} onClose={close} />}
       {open === "rotate" && <RotateDialog webhook={shown} onClose={close} />}
-      {open === "off" && <SwitchOffDialog webhook={shown} onClose={close} />}
+      {open === "off" && <TurnOffDialog webhook={shown} onClose={close} />}
       {open === "delete" && <DeleteDialog webhook={shown} onClose={close} />}
     </div>
   );
 }
 
-/** What is wrong with a webhook and will not go away by itself. */
-function Trouble({ webhook, days }: { webhook: Webhook; days: number }) {
+/** An alert if the webhook is turned off or failing. */
+function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
   const toast = useToast();
   const change = useChange(webhook);
   if (!webhook.isActive) {
     return (
-      <div role="alert" className="flex flex-wrap items-center justify-between gap-3 rounded-md border border-warning/50 p-3 text-sm">
+      <div
+        role="alert"
+        className="flex flex-wrap items-center justify-between gap-3 rounded-md border border-warning/50 p-3 text-sm"
+      >
         <p>
-          This webhook is switched off: new events are not sent here.
-          {webhook.failureCount > 0 && ` Its last ${webhook.failureCount.toLocaleString("en")} attempts have failed; repair the receiver first, then replay its dead letters.`}
+          This webhook is turned off. New events are not delivered to it.
+          {webhook.failureCount > 0 &&
+            ` Its last ${webhook.failureCount.toLocaleString()} attempts failed. Fix the receiver first.`}
         </p>
         <Button
           size="small"
@@ -108,11 +114,14 @@ function Trouble({ webhook, days }: { webhook: Webhook; days: number }) {
           onClick={() =>
             change.mutate(
               { isActive: true },
-              { onSuccess: () => toast("The webhook is switched on"), onError: (error) => toast(wordsOf(error), { bad: true }) },
+              {
+                onSuccess: () => toast("Webhook turned on"),
+                onError: (error) => toast(errorMessage(error), { error: true }),
+              },
             )
           }
         >
-          Switch on
+          Turn on
         </Button>
       </div>
     );
@@ -121,13 +130,14 @@ function Trouble({ webhook, days }: { webhook: Webhook; days: number }) {
   return (
     <div role="alert" className="rounded-md border border-warning/50 p-3 text-sm">
       The receiver has been failing since <Time at={webhook.failingSince} />.
-      {days > 0 && ` After ${days} days with failures and no success between them the webhook is switched off; ${webhook.failingDays} of these have passed.`}
+      {days > 0 &&
+        ` After ${days} days with failures and no success, it is turned off (${webhook.failingDays} so far).`}
     </div>
   );
 }
 
 function Numbers({ webhook, days }: { webhook: Webhook; days: number }) {
-  const { search, show } = useShown();
+  const { search, show } = useWebhookSearch();
   const { span = "24h" } = search;
   const stats = useStats(webhook.id, span);
   const totals = stats.data?.totals;
@@ -136,7 +146,7 @@ function Numbers({ webhook, days }: { webhook: Webhook; days: number }) {
       title="Deliveries"
       actions={
         <Choice
-          label="Span of time"
+          label="Time span"
           value={span}
           options={spans}
           onChange={(next) => show({ span: next === "24h" ? undefined : next }, { replace: true })}
@@ -147,10 +157,10 @@ function Numbers({ webhook, days }: { webhook: Webhook; days: number }) {
         <Figure name="Health">
           <HealthBadge health={healthOf(webhook, days)} />
         </Figure>
-        <Figure name="Delivered">{totals?.delivered.toLocaleString("en")}</Figure>
-        <Figure name="Failed attempts">{totals?.failed.toLocaleString("en")}</Figure>
-        <Figure name="Dead letters">{totals?.deadLetter.toLocaleString("en")}</Figure>
-        <Figure name="Retrying now">{stats.data?.retryingNow.toLocaleString("en")}</Figure>
+        <Figure name="Delivered">{totals?.delivered.toLocaleString()}</Figure>
+        <Figure name="Failed attempts">{totals?.failed.toLocaleString()}</Figure>
+        <Figure name="Dead letters">{totals?.deadLetter.toLocaleString()}</Figure>
+        <Figure name="Retrying now">{stats.data?.retryingNow.toLocaleString()}</Figure>
         <Figure name="Response p50">{totals && formatMs(totals.p50Ms)}</Figure>
         <Figure name="Response p99">{totals && formatMs(totals.p99Ms)}</Figure>
       </dl>
@@ -173,13 +183,23 @@ const Figure = ({ name, children }: { name: string; children: ReactNode }) => (
   </div>
 );
 
-function Facts({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) => void }) {
+function Details({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) => void }) {
+  const now = useNow(60_000);
   return (
     <Card title="Settings">
       <dl className="grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr] [&_dt]:text-muted-foreground">
         <dt>Events</dt>
         <dd className="flex flex-wrap gap-1.5">
           {webhook.events.map((name) => (
+            <code key={name} className="rounded bg-muted px-1.5 py-0.5 text-xs">
+              {name}
+            </code>
+          ))}
+        </dd>
+        <dt>Headers</dt>
+        <dd className="flex flex-wrap gap-1.5">
+          {webhook.headerNames.length === 0 && "none"}
+          {webhook.headerNames.map((name) => (
             <code key={name} className="rounded bg-muted px-1.5 py-0.5 text-xs">
               {name}
             </code>
@@ -197,26 +217,26 @@ function Facts({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) => 
         <dd>
           <Time at={webhook.lastDeliveryAt} />
         </dd>
-        {webhook.previousSecretExpiresAt && Date.parse(webhook.previousSecretExpiresAt) > Date.now() && (
+        {webhook.previousSecretExpiresAt && Date.parse(webhook.previousSecretExpiresAt) > now && (
           <>
             <dt>Old secret</dt>
             <dd>
-              signs as well until <Time at={webhook.previousSecretExpiresAt} />
+              valid until <Time at={webhook.previousSecretExpiresAt} />
             </dd>
           </>
         )}
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd>
           <code className="text-xs break-all">{webhook.id}</code>
         </dd>
       </dl>
       <div className="mt-4 flex flex-wrap gap-2 border-t pt-4">
         <Button variant="outline" size="small" onClick={() => onOpen("rotate")}>
-          Rotate the secret
+          Rotate secret
         </Button>
         {webhook.isActive && (
           <Button variant="outline" size="small" onClick={() => onOpen("off")}>
-            Switch off
+            Turn off
           </Button>
         )}
         <Button variant="danger" size="small" onClick={() => onOpen("delete")}>
@@ -229,9 +249,13 @@ function Facts({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) => 
 
 function TestDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const test = useTest(webhook.id);
-  const { show } = useShown();
+  const { show } = useWebhookSearch();
   return (
-    <Dialog onClose={onClose} title="Send a test" description="One signed test.ping, now, without retries. It counts neither for the plan nor for the watchdog.">
+    <Dialog
+      onClose={onClose}
+      title="Send test"
+      description="Sends one signed test.ping event, without retries. It does not count toward the plan's limit."
+    >
       <p className="text-sm break-all text-muted-foreground">To {webhook.url}</p>
       <TestResult test={test} />
       <DialogActions>
@@ -239,15 +263,22 @@ function TestDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => voi
           <Button
             variant="outline"
             onClick={() => {
-              show({ eventId: test.data.eventId, status: undefined, eventType: undefined, from: undefined, to: undefined, page: undefined });
+              show({
+                eventId: test.data.eventId,
+                status: undefined,
+                eventType: undefined,
+                from: undefined,
+                to: undefined,
+                page: undefined,
+              });
               onClose();
             }}
           >
-            Show its attempt
+            Show attempt
           </Button>
         )}
         <Button busy={test.isPending} onClick={() => test.mutate()}>
-          {test.data ? "Send another" : "Send"}
+          {test.data ? "Send again" : "Send"}
         </Button>
       </DialogActions>
     </Dialog>

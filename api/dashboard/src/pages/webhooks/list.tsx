@@ -8,40 +8,49 @@ import { Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { CreateDialog } from "./create";
 import { useWebhooks } from "./data";
 import { healthOf } from "./health";
-import { Spark } from "./spark";
+import { Sparkline } from "./sparkline";
 import { HealthBadge } from "./status";
 
 export function WebhooksPage() {
   const webhooks = useWebhooks();
   const [creating, setCreating] = useState(false);
   const all = webhooks.data?.data;
-  const create = <Button onClick={() => setCreating(true)}>Create a webhook</Button>;
+  const create = <Button onClick={() => setCreating(true)}>Create webhook</Button>;
   return (
     <>
-      <PageHeader title="Webhooks" about="Servers of yours that are told what happens in this store, within seconds, until they say that they have understood." actions={create} />
+      <PageHeader
+        title="Webhooks"
+        about="A webhook sends the events of this store to your server, with retries."
+        actions={create}
+      />
       <QueryState of={webhooks} />
       {all?.length === 0 && (
-        <Empty title="Your first webhook in one minute">
+        <Empty title="No webhooks yet">
           <ol className="list-inside list-decimal text-left">
-            <li>Create one with the https address of your server, and keep the secret that you are shown.</li>
-            <li>Send it a test from its page.</li>
-            <li>See the test arrive: its request and your server's answer are on that page, word for word.</li>
+            <li>Create a webhook with the HTTPS URL of your server, and store its secret.</li>
+            <li>Send a test from the page of the webhook.</li>
+            <li>Check the request and your server's response on that page.</li>
           </ol>
           {create}
         </Empty>
       )}
       {all && all.length > 0 && (
-        <Table label="Webhooks">
-          <Columns names={["Receiver", "Health", "Last delivery", "Last 24 hours"]} />
+        <Table label="Webhooks" stacked>
+          <Columns names={["URL", "Health", "Last delivery", "Last 24 hours"]} />
           <tbody>
             {all.map((webhook) => (
               <tr key={webhook.id} className="hover:bg-muted/50">
                 <td className="min-w-56">
-                  <Link to="/webhooks/$id" params={{ id: webhook.id }} className="font-medium break-all text-primary underline-offset-4 hover:underline">
+                  <Link
+                    to="/webhooks/$id"
+                    params={{ id: webhook.id }}
+                    className="font-medium break-all text-primary underline-offset-4 hover:underline"
+                  >
                     {webhook.url}
                   </Link>
+                  {webhook.description && <span className="block">{webhook.description}</span>}
                   <span className="block text-xs text-muted-foreground" title={webhook.events.join(", ")}>
-                    {webhook.events.length === 1 ? webhook.events[0] : `${webhook.events.length} types of events`}
+                    {webhook.events.length === 1 ? webhook.events[0] : `${webhook.events.length} event types`}
                   </span>
                 </td>
                 <td className="min-w-44">
@@ -51,7 +60,7 @@ export function WebhooksPage() {
                   <Time at={webhook.lastDeliveryAt} />
                 </td>
                 <td>
-                  <Spark id={webhook.id} />
+                  <Sparkline id={webhook.id} />
                 </td>
               </tr>
             ))}

@@ -2,6 +2,7 @@ import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/r
 
 import { api, data } from "@/api/client";
 import type { components } from "@/api/schema";
+import { cn } from "@/ui/cn";
 import { formatMs } from "@/ui/duration";
 import { Failure } from "@/ui/page";
 
@@ -9,7 +10,7 @@ import { webhooksKey } from "./data";
 
 type Result = components["schemas"]["WebhookTestResult"];
 
-/** Sends a test.ping and waits for what becomes of it. */
+/** Returns a mutation that sends a test.ping event and waits for the response. */
 export function useTest(id: string) {
   const queries = useQueryClient();
   return useMutation<Result, Error, void>({
@@ -23,16 +24,24 @@ export function TestResult({ test }: { test: UseMutationResult<Result, Error, vo
   if (test.isPending) {
     return (
       <p role="status" className="rounded-md border p-3 text-sm text-muted-foreground">
-        A test.ping is on its way…
+        Sending test.ping…
       </p>
     );
   }
   if (!test.data) return null;
   const { delivered, statusCode, responseTimeMs, error } = test.data;
   return (
-    <p role="status" className={`rounded-md border p-3 text-sm ${delivered ? "border-success/40 text-success" : "border-danger/40 text-danger"}`}>
-      {delivered ? `The test arrived: your server answered ${statusCode} after ${formatMs(responseTimeMs)}.` : `The test failed: ${error ?? `HTTP ${statusCode}`}.`}
-      {!delivered && statusCode === 401 && " Does your server know this secret?"}
+    <p
+      role="status"
+      className={cn(
+        "rounded-md border p-3 text-sm",
+        delivered ? "border-success/40 text-success" : "border-danger/40 text-danger",
+      )}
+    >
+      {delivered
+        ? `Test delivered. Your server responded with ${statusCode} after ${formatMs(responseTimeMs)}.`
+        : `Test failed: ${error ?? `HTTP ${statusCode}`}.`}
+      {!delivered && statusCode === 401 && " Check that your server uses this webhook's secret."}
     </p>
   );
 }

@@ -7,14 +7,27 @@ import { Plot, axis, grid, margin, tooltip } from "@/ui/plot";
 
 import type { DeliveryStats } from "./data";
 
-type Row = { start: string; label: string; delivered: number; failed: number; deadLetter: number; p50: number | null; p99: number | null };
+type Row = {
+  start: string;
+  label: string;
+  delivered: number;
+  failed: number;
+  deadLetter: number;
+  p50: number | null;
+  p99: number | null;
+};
 
-/** The plots of a webhook's attempts. A click on a bar chooses its time. */
+/** The plots of a webhook's attempts. A click on a bar calls onChoose with the bounds of its bucket. */
 export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (from: string, to: string) => void }) {
   const { locale, timezone } = useSession();
   const hours = stats.granularity === "hour";
   const rows = useMemo<Row[]>(() => {
-    const format = new Intl.DateTimeFormat(locale, hours ? { hour: "2-digit", minute: "2-digit", timeZone: timezone } : { day: "numeric", month: "short", timeZone: "UTC" });
+    const format = new Intl.DateTimeFormat(
+      locale,
+      hours
+        ? { hour: "2-digit", minute: "2-digit", timeZone: timezone }
+        : { day: "numeric", month: "short", timeZone: "UTC" },
+    );
     return stats.buckets.map((bucket) => ({
       start: bucket.start,
       label: format.format(new Date(bucket.start)),
@@ -25,8 +38,14 @@ export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (fr
       p99: bucket.p99Ms,
     }));
   }, [stats, locale, timezone, hours]);
-  const choose = (row: Row) => onChoose(row.start, new Date(Date.parse(row.start) + (hours ? 1 : 24) * 3_600_000).toISOString());
-  const bar = { stackId: "attempts", isAnimationActive: false, cursor: "pointer", onClick: (item: { payload?: Row }) => item.payload && choose(item.payload) };
+  const choose = (row: Row) =>
+    onChoose(row.start, new Date(Date.parse(row.start) + (hours ? 1 : 24) * 3_600_000).toISOString());
+  const bar = {
+    stackId: "attempts",
+    isAnimationActive: false,
+    cursor: "pointer",
+    onClick: (item: { payload?: Row }) => item.payload && choose(item.payload),
+  };
   const line = { isAnimationActive: false, dot: { r: 2 }, strokeWidth: 2, connectNulls: true } as const;
   return (
     <div className="grid gap-6 lg:grid-cols-2">
@@ -57,4 +76,9 @@ export function Plots({ stats, onChoose }: { stats: DeliveryStats; onChoose: (fr
   );
 }
 
-const legend = { itemSorter: null, iconType: "circle", iconSize: 8, wrapperStyle: { fontSize: 12, paddingTop: 4 } } as const;
+const legend = {
+  itemSorter: null,
+  iconType: "circle",
+  iconSize: 8,
+  wrapperStyle: { fontSize: 12, paddingTop: 4 },
+} as const;

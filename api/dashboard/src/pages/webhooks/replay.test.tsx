@@ -9,14 +9,16 @@ import { ReplayDialog } from "./replay";
 
 afterEach(() => vi.restoreAllMocks());
 
-test("what is counted is what is replayed: of one reason, unless that is dropped", async () => {
+test("the dry run and the replay use the same filters", async () => {
   vi.spyOn(api, "GET").mockResolvedValue({ data: { data: [] } } as never);
-  type Asked = { reason?: string; status?: string; dryRun?: boolean };
-  const counted: Asked[] = [];
-  const ordered: Asked[] = [];
-  vi.spyOn(api, "POST").mockImplementation(((_path: string, { body }: { body: Asked }) => {
-    (body.dryRun ? counted : ordered).push(body);
-    return Promise.resolve({ data: { data: { status: "dry_run", matched: body.reason ? 2 : 5, replayed: 0, skipped: 0, inProgress: 0 } } });
+  type ReplayBody = { reason?: string; status?: string; dryRun?: boolean };
+  const dryRuns: ReplayBody[] = [];
+  const replays: ReplayBody[] = [];
+  vi.spyOn(api, "POST").mockImplementation(((_path: string, { body }: { body: ReplayBody }) => {
+    (body.dryRun ? dryRuns : replays).push(body);
+    return Promise.resolve({
+      data: { data: { status: "dry_run", matched: body.reason ? 2 : 5, replayed: 0, skipped: 0, inProgress: 0 } },
+    });
   }) as never);
   render(
     <QueryClientProvider client={new QueryClient()}>
@@ -26,13 +28,13 @@ test("what is counted is what is replayed: of one reason, unless that is dropped
   await userEvent.click(await screen.findByRole("button", { name: "Replay 2" }));
   await userEvent.selectOptions(screen.getByLabelText("Reason"), "Any");
   await userEvent.click(await screen.findByRole("button", { name: "Replay 5" }));
-  expect(ordered).toMatchObject([
+  expect(replays).toMatchObject([
     { reason: "HTTP 500", status: "dead_letter" },
     { reason: undefined, status: "dead_letter" },
   ]);
   await userEvent.selectOptions(screen.getByLabelText("Reason"), "HTTP 500");
-  await userEvent.selectOptions(screen.getByLabelText("Which"), "cancelled");
+  await userEvent.selectOptions(screen.getByLabelText("Status"), "cancelled");
   await screen.findByRole("button", { name: "Replay 5" });
-  expect(counted[0]).toMatchObject({ reason: "HTTP 500", status: "dead_letter" });
-  expect(counted.at(-1)).toMatchObject({ reason: undefined, status: "cancelled" });
+  expect(dryRuns[0]).toMatchObject({ reason: "HTTP 500", status: "dead_letter" });
+  expect(dryRuns.at(-1)).toMatchObject({ reason: undefined, status: "cancelled" });
 });

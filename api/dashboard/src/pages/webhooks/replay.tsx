@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api, data, idempotencyKey } from "@/api/client";
-import { wordsOf } from "@/api/words";
+import { api, data, newIdempotencyKey } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
 import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
@@ -13,12 +13,14 @@ import { useToast } from "@/ui/toast";
 
 import { type BulkReplay, type EventType, type Webhook, isSubscribable, useEventTypes, webhooksKey } from "./data";
 
-type Wanted = components["schemas"]["ReplayStoreRequest"];
+type StoreFilters = components["schemas"]["ReplayStoreRequest"];
+type ReplayFilters = components["schemas"]["ReplayWebhookRequest"] & { webhookId?: string };
 
-const replayable: Record<Wanted["status"], string> = {
+const replayable: Record<ReplayFilters["status"], string> = {
   dead_letter: "Dead letters",
-  delivered: "Delivered ones, for a receiver that has lost them",
-  cancelled: "Cancelled ones",
+  delivered: "Delivered",
+  cancelled: "Cancelled",
+  missed: "Missed events",
 };
 
 const day = 86_400_000;
@@ -26,79 +28,139 @@ const ages = { "1 hour": day / 24, "24 hours": day, "7 days": 7 * day, "30 days"
 
 type Props = { webhooks: Webhook[]; webhookId?: string; reason?: string; onClose: () => void };
 
+/** Sends a bulk replay. Only the replay of one webhook accepts missed events. */
+const send = ({ webhookId, ...body }: ReplayFilters, idempotencyKey?: string) => {
+  const header = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+  return data(
+    webhookId !== undefined && body.status === "missed"
+      ? api.POST("/webhooks/{id}/replay", { params: { path: { id: webhookId }, header }, body })
+      : api.POST("/replays", { params: { header }, body: { ...body, webhookId } as StoreFilters }),
+  );
+};
+
 /**
- * Orders a bulk replay, if a reason is given of the dead letters that have it. How much that would be is counted
- * beforehand, for the same span of time.
+ * Starts a bulk replay, restricted to dead letters with the given reason, if any. A dry run with the
+ * same filters and the same time span counts the deliveries first.
  */
 export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
   const eventTypes = (useEventTypes().data ?? []).filter(isSubscribable);
   const queries = useQueryClient();
   const [now] = useState(Date.now);
   const [age, setAge] = useState<keyof typeof ages>("30 days");
-  const [wanted, setWanted] = useState<Pick<Wanted, "webhookId" | "status" | "reason" | "eventType">>({ webhookId, status: "dead_letter", reason });
-  const [once, setOnce] = useState(idempotencyKey);
-  const body: Wanted = { ...wanted, from: new Date(now - ages[age]).toISOString(), to: new Date(now).toISOString() };
-  const count = useQuery({
+  const [filters, setFilters] = useState<Omit<ReplayFilters, "from" | "to" | "dryRun">>({
+    webhookId,
+    status: "dead_letter",
+    reason,
+  });
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
+  const body: ReplayFilters = {
+    ...filters,
+    from: new Date(now - ages[age]).toISOString(),
+    to: new Date(now).toISOString(),
+  };
+  const dryRun = useQuery({
     queryKey: [...webhooksKey, "dry-run", body],
-    queryFn: () => data(api.POST("/replays", { body: { ...body, dryRun: true } })),
+    queryFn: () => send({ ...body, dryRun: true }),
     staleTime: 0,
     gcTime: 0,
   });
-  const order = useMutation({
-    mutationFn: () => data(api.POST("/replays", { body, params: { header: { "Idempotency-Key": once } } })),
+  const start = useMutation({
+    mutationFn: () => send(body, idempotencyKey),
     onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
-  const change = (next: Partial<typeof wanted>) => {
-    setWanted({ ...wanted, ...next });
-    setOnce(idempotencyKey());
+  const change = (next: Partial<typeof filters>) => {
+    setFilters({ ...filters, ...next });
+    setIdempotencyKey(newIdempotencyKey());
   };
-  if (order.data?.id) {
+  if (start.data?.id) {
     return (
-      <Dialog onClose={onClose} title="Replaying" description="You can close this: the replay goes on, and its progress stays on the page.">
-        <Progress id={order.data.id} initial={order.data} />
+      <Dialog
+        onClose={onClose}
+        title="Replay progress"
+        description="You can close this dialog. The replay continues, and the page shows its progress."
+      >
+        <Progress id={start.data.id} initial={start.data} />
         <DialogActions>
           <Button onClick={onClose}>Done</Button>
         </DialogActions>
       </Dialog>
     );
   }
-  const left = count.data && !count.isFetching ? count.data.matched - count.data.skipped : undefined;
+  const off = webhooks.filter((webhook) => !webhook.isActive && webhook.id === (filters.webhookId ?? webhook.id));
+  const missed = filters.status === "missed";
+  const again = missed ? "" : " again";
+  const matching = dryRun.data && !dryRun.isFetching ? dryRun.data.matched - dryRun.data.skipped : undefined;
   return (
-    <Dialog onClose={onClose} title="Replay deliveries" description="Deliver once more what has ended. Receivers know repeats by the event's id. At most half of what the plan allows goes to replays, so new events keep flowing.">
-      <SelectField label="Receiver" value={wanted.webhookId ?? ""} onChange={(event) => change({ webhookId: event.target.value || undefined })}>
-        <option value="">All of this store</option>
+    <Dialog
+      onClose={onClose}
+      title="Replay deliveries"
+      description={
+        <>
+          Sends finished deliveries again. Receivers recognize repeats by the event ID. Replays use at most half of the
+          plan's limit, so that new events are not delayed.
+        </>
+      }
+    >
+      <SelectField
+        label="Webhook"
+        value={filters.webhookId ?? ""}
+        onChange={(event) => {
+          const webhookId = event.target.value || undefined;
+          change(missed && !webhookId ? { webhookId, status: "dead_letter" } : { webhookId });
+        }}
+      >
+        <option value="">All webhooks</option>
         {webhooks.map((webhook) => (
           <option key={webhook.id} value={webhook.id}>
             {webhook.url}
           </option>
         ))}
       </SelectField>
-      <SelectField label="Which" value={wanted.status} onChange={(event) => change({ status: event.target.value as Wanted["status"], reason: undefined })}>
-        {Object.entries(replayable).map(([status, name]) => (
-          <option key={status} value={status}>
-            {name}
-          </option>
-        ))}
+      <SelectField
+        label="Status"
+        hint={
+          missed
+            ? "Events that the webhook subscribes to and never received, for example because it was turned off."
+            : !filters.webhookId && "Choose one webhook to replay events that it missed."
+        }
+        value={filters.status}
+        onChange={(event) => change({ status: event.target.value as ReplayFilters["status"], reason: undefined })}
+      >
+        {Object.entries(replayable)
+          .filter(([status]) => status !== "missed" || filters.webhookId)
+          .map(([status, name]) => (
+            <option key={status} value={status}>
+              {name}
+            </option>
+          ))}
       </SelectField>
-      {reason && wanted.status === "dead_letter" && (
-        <SelectField label="Reason" value={wanted.reason ?? ""} onChange={(event) => change({ reason: event.target.value || undefined })}>
+      {reason && filters.status === "dead_letter" && (
+        <SelectField
+          label="Reason"
+          value={filters.reason ?? ""}
+          onChange={(event) => change({ reason: event.target.value || undefined })}
+        >
           <option value="">Any</option>
           <option>{reason}</option>
         </SelectField>
       )}
       <div className="grid gap-4 sm:grid-cols-2">
-        <SelectField label="Event" value={wanted.eventType ?? ""} onChange={(event) => change({ eventType: (event.target.value as EventType) || undefined })}>
+        <SelectField
+          label="Event"
+          value={filters.eventType ?? ""}
+          onChange={(event) => change({ eventType: (event.target.value as EventType) || undefined })}
+        >
           <option value="">Any</option>
           {eventTypes.map(({ name }) => (
             <option key={name}>{name}</option>
           ))}
         </SelectField>
         <SelectField
-          label="Made in the last"
+          label="Created in the last"
           value={age}
           onChange={(event) => {
             setAge(event.target.value as keyof typeof ages);
-            setOnce(idempotencyKey());
+            setIdempotencyKey(newIdempotencyKey());
           }}
         >
           {Object.keys(ages).map((name) => (
@@ -107,27 +169,43 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
         </SelectField>
       </div>
       <p role="status" className="rounded-md border bg-muted p-3 text-sm" data-testid="dry-run">
-        {left === undefined
-          ? "Counting…"
-          : left === 0
-            ? "No delivery is like that."
-            : `${left.toLocaleString("en")} ${left === 1 ? "delivery" : "deliveries"} would be made once more.`}
-        {count.data && left !== undefined && count.data.skipped > 0 && ` Of ${count.data.skipped.toLocaleString("en")} more the event is no longer kept.`}
+        {matching === undefined ? "Counting…" : matchText(matching, missed)}
+        {dryRun.data &&
+          matching !== undefined &&
+          dryRun.data.skipped > 0 &&
+          ` ${dryRun.data.skipped.toLocaleString()} more have events that are no longer stored.`}
       </p>
-      <Failure error={count.error ?? order.error} />
+      {off.length > 0 && (
+        <p role="alert" className="rounded-md border border-warning/50 p-3 text-sm">
+          {filters.webhookId
+            ? `This webhook is turned off: its deliveries become dead letters${again}. Turn it on first.`
+            : `Turned off: ${off.map((webhook) => webhook.url).join(", ")}. ` +
+              "The deliveries of these webhooks become dead letters again."}
+        </p>
+      )}
+      <Failure error={dryRun.error ?? start.error} />
       <DialogActions>
         <Button variant="outline" onClick={onClose}>
           Cancel
         </Button>
-        <Button busy={order.isPending} disabled={!left} onClick={() => order.mutate()}>
-          {left ? `Replay ${left.toLocaleString("en")}` : "Replay"}
+        <Button busy={start.isPending} disabled={!matching} onClick={() => start.mutate()}>
+          {matching ? `Replay ${matching.toLocaleString()}` : "Replay"}
         </Button>
       </DialogActions>
     </Dialog>
   );
 }
 
-/** How far a bulk replay has come. */
+/** Says how many deliveries a replay sends or, if it is one of missed events, how many events. */
+function matchText(n: number, missed: boolean) {
+  const [one, many] = missed ? ["event", "events"] : ["delivery", "deliveries"];
+  if (n === 0) return `No ${many} match these filters.`;
+  return n === 1 ? `1 ${one} matches these filters.` : `${n.toLocaleString()} ${many} match these filters.`;
+}
+
+const deadLettersAgain = (n: number) => (n === 1 ? "1 dead letter again" : `${n.toLocaleString()} dead letters again`);
+
+/** The progress of a bulk replay. */
 function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
   const queries = useQueryClient();
   const toast = useToast();
@@ -136,19 +214,29 @@ function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
     queryFn: () => data(api.GET("/replays/{id}", { params: { path: { id } } })),
     initialData: initial,
     staleTime: 0,
-    refetchInterval: (query) => (query.state.data?.status === "running" || (query.state.data?.inProgress ?? 0) > 0 ? 1_000 : false),
+    refetchInterval: ({ state }) => {
+      if (state.data?.status === "running" || (state.data?.inProgress ?? 0) > 0) return 1_000;
+      return (state.data?.outcomes?.retrying ?? 0) > 0 ? 10_000 : false;
+    },
   });
   const cancel = useMutation({
     mutationFn: () => data(api.POST("/replays/{id}/cancel", { params: { path: { id } } })),
-    onError: (error) => toast(wordsOf(error), { bad: true }),
+    onError: (error) => toast(errorMessage(error), { error: true }),
     onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
   });
   const { status, matched, replayed, skipped, inProgress, reason } = replay.data;
   const done = replayed + skipped;
   const percent = matched > 0 ? Math.min(100, Math.round((done / matched) * 100)) : 100;
-  const parts = [`${replayed.toLocaleString("en")} of ${matched.toLocaleString("en")} queued`];
-  if (inProgress > 0) parts.push(`${inProgress.toLocaleString("en")} on their way`);
-  if (skipped > 0) parts.push(`${skipped.toLocaleString("en")} skipped: no longer kept, or replayed already`);
+  const parts = [`${replayed.toLocaleString()} of ${matched.toLocaleString()} queued`];
+  if (inProgress > 0) parts.push(`${inProgress.toLocaleString()} in progress`);
+  if (skipped > 0) parts.push(`${skipped.toLocaleString()} skipped (no longer stored or already replayed)`);
+  const { outcomes } = replay.data;
+  if (outcomes) {
+    if (outcomes.delivered > 0) parts.push(`${outcomes.delivered.toLocaleString()} delivered`);
+    if (outcomes.retrying > 0) parts.push(`${outcomes.retrying.toLocaleString()} retrying`);
+    if (outcomes.deadLetters > 0) parts.push(deadLettersAgain(outcomes.deadLetters));
+    if (outcomes.cancelled > 0) parts.push(`${outcomes.cancelled.toLocaleString()} cancelled`);
+  }
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap items-center justify-between gap-2 text-sm">
@@ -158,11 +246,18 @@ function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
         </span>
         {status === "running" && (
           <Button variant="outline" size="small" busy={cancel.isPending} onClick={() => cancel.mutate()}>
-            Queue no more
+            Stop replay
           </Button>
         )}
       </div>
-      <div role="progressbar" aria-label="Progress of the replay" aria-valuenow={percent} aria-valuemin={0} aria-valuemax={100} className="h-2 overflow-hidden rounded-full bg-muted">
+      <div
+        role="progressbar"
+        aria-label="Replay progress"
+        aria-valuenow={percent}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        className="h-2 overflow-hidden rounded-full bg-muted"
+      >
         <div className="h-full bg-primary" style={{ width: `${percent}%` }} />
       </div>
       {status === "cancelled" && reason && <p className="text-xs text-muted-foreground">{reason}</p>}
@@ -171,13 +266,14 @@ function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
   );
 }
 
-/** The newest bulk replays, of one webhook or of the whole store. Nothing when there were none. */
-export function Replays({ webhookId, urlOf }: { webhookId: string; urlOf?: never } | { webhookId?: never; urlOf: (id: string) => string }) {
-  const query = { limit: 3 };
+/** The newest bulk replays of one webhook or of the store. Renders nothing if there are none. */
+export function Replays({
+  webhookId,
+  urlOf,
+}: { webhookId: string; urlOf?: never } | { webhookId?: never; urlOf: (id: string) => string }) {
   const replays = useQuery({
     queryKey: [...webhooksKey, webhookId, "replays"],
-    queryFn: () =>
-      data(webhookId ? api.GET("/webhooks/{id}/replays", { params: { path: { id: webhookId }, query } }) : api.GET("/replays", { params: { query } })),
+    queryFn: () => data(api.GET("/replays", { params: { query: { webhookId, limit: 3 } } })),
     refetchInterval: 30_000,
   });
   if (replays.error) return <Failure error={replays.error} retry={() => void replays.refetch()} />;
@@ -188,10 +284,13 @@ export function Replays({ webhookId, urlOf }: { webhookId: string; urlOf?: never
         {replays.data.map((replay) => (
           <li key={replay.id} className="grid gap-1">
             <p className="text-xs text-muted-foreground">
-              <Time at={replay.createdAt} /> · {replayable[replay.deliveryStatus as Wanted["status"]].split(",")[0]}
-              {urlOf && <span className="break-all"> of {replay.webhookId ? urlOf(replay.webhookId) : "all receivers"}</span>}
+              <Time at={replay.createdAt} /> · {replayable[replay.deliveryStatus]}
+              {urlOf && (
+                <span className="break-all"> · {replay.webhookId ? urlOf(replay.webhookId) : "all webhooks"}</span>
+              )}
               {replay.eventType && `, ${replay.eventType}`}
-              {replay.deliveryReason && <span className="break-words">, {replay.deliveryReason}</span>} · made <Time at={replay.from} /> – <Time at={replay.to} />
+              {replay.deliveryReason && <span className="break-words">, {replay.deliveryReason}</span>} · created{" "}
+              <Time at={replay.from} /> – <Time at={replay.to} />
             </p>
             <Progress id={replay.id!} initial={replay} />
           </li>

@@ -1,7 +1,9 @@
+import { oneOf } from "@/pages/search";
+
 import { type AttemptStatus, type Span, spans } from "./data";
 import { attemptStatuses } from "./names";
 
-/** What the page of a webhook shows, as its address says. */
+/** The search parameters of a webhook's page. `from` and `to` are instants. */
 export type WebhookSearch = {
   span?: Span;
   status?: AttemptStatus;
@@ -13,31 +15,35 @@ export type WebhookSearch = {
   attempt?: string;
 };
 
-/** Reads such an address. What makes no sense is left out. */
+/** Returns a parameter that is a non-empty text. Unlike textOf it drops numbers: ids and instants are never numbers. */
+const stringOf = (search: Record<string, unknown>, name: string) => {
+  const value = search[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+const instantOf = (search: Record<string, unknown>, name: string) => {
+  const value = stringOf(search, name);
+  return Number.isNaN(Date.parse(value ?? "")) ? undefined : value;
+};
+
 export function webhookSearch(search: Record<string, unknown>): WebhookSearch {
-  const text = (name: string) => (typeof search[name] === "string" && search[name] !== "" ? (search[name] as string) : undefined);
-  const time = (name: string) => (Number.isNaN(Date.parse(text(name) ?? "")) ? undefined : text(name));
-  const known = <T extends string>(name: string, of: Record<T, unknown>) => {
-    const value = text(name);
-    return value !== undefined && Object.hasOwn(of, value) ? (value as T) : undefined;
-  };
   const page = Number(search.page);
   return {
-    span: known("span", spans),
-    status: known("status", attemptStatuses),
-    eventType: text("eventType"),
-    eventId: text("eventId"),
-    from: time("from"),
-    to: time("to"),
+    span: oneOf<Span>(search, "span", spans),
+    status: oneOf<AttemptStatus>(search, "status", attemptStatuses),
+    eventType: stringOf(search, "eventType"),
+    eventId: stringOf(search, "eventId"),
+    from: instantOf(search, "from"),
+    to: instantOf(search, "to"),
     page: Number.isInteger(page) && page > 1 && page <= 1_000_000 ? page : undefined,
-    attempt: text("attempt"),
+    attempt: stringOf(search, "attempt"),
   };
 }
 
-/** What the page of dead letters shows: all of them, or those of one receiver, for one reason. */
+/** The search parameters of the dead letters page. */
 export type DeadLettersSearch = { webhookId?: string; reason?: string };
 
-export function deadLettersSearch(search: Record<string, unknown>): DeadLettersSearch {
-  const text = (name: string) => (typeof search[name] === "string" && search[name] !== "" ? (search[name] as string) : undefined);
-  return { webhookId: text("webhookId"), reason: text("reason") };
-}
+export const deadLettersSearch = (search: Record<string, unknown>): DeadLettersSearch => ({
+  webhookId: stringOf(search, "webhookId"),
+  reason: stringOf(search, "reason"),
+});

@@ -1,4 +1,4 @@
-/** A secret of 256 random bits, from the browser's generator. */
+/** Returns a secret of 256 random bits in base64url. */
 export function newSecret(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(32));
   return btoa(String.fromCharCode(...bytes))
@@ -7,7 +7,7 @@ export function newSecret(): string {
     .replaceAll("=", "");
 }
 
-/** A secret, and whether somebody typed it. What was typed is never shown. */
+/** A secret, and whether the user entered it. An entered secret is never shown. */
 export type ChosenSecret = { secret: string; own: boolean };
 
-export const madeSecret = (): ChosenSecret => ({ secret: newSecret(), own: false });
+export const generatedSecret = (): ChosenSecret => ({ secret: newSecret(), own: false });

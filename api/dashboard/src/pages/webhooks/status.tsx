@@ -3,7 +3,7 @@ import { Badge, type Tone } from "@/ui/page";
 import type { AttemptStatus, Delivery } from "./data";
 import { type Health } from "./health";
 
-const looks: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {
+const statusStyles: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {
   delivered: ["good", "delivered"],
   failed: ["bad", "failed"],
   retrying: ["warn", "retrying"],
@@ -13,10 +13,10 @@ const looks: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {
   cancelled: ["neutral", "cancelled"],
 };
 
-/** Where an attempt or a delivery stands. */
-export const StatusBadge = ({ status }: { status: keyof typeof looks }) => (
-  <Badge tone={looks[status][0]} className="whitespace-nowrap">
-    {looks[status][1]}
+/** The status of an attempt or a delivery. */
+export const StatusBadge = ({ status }: { status: keyof typeof statusStyles }) => (
+  <Badge tone={statusStyles[status][0]} className="whitespace-nowrap">
+    {statusStyles[status][1]}
   </Badge>
 );
 

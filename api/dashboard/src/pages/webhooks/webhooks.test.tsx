@@ -10,8 +10,10 @@ import { receiverOf, snippets } from "./snippets";
 
 const webhook: Webhook = {
   id: "whk_1",
+  description: "",
   url: "https://example.com/hook",
   events: ["order.created"],
+  headerNames: [],
   isActive: true,
   createdAt: "2026-03-14T12:00:00.000Z",
   updatedAt: "2026-03-14T12:00:00.000Z",
@@ -21,40 +23,75 @@ const webhook: Webhook = {
   version: 1,
 };
 
-test("health at a glance", () => {
+test("healthOf shows failures and the watchdog's progress", () => {
   const at = "2026-03-14T12:00:00.000Z";
   const failing = { ...webhook, lastDeliveryAt: at, failureCount: 1234, failingSince: at };
-  expect(healthOf(webhook, 7).label).toBe("nothing sent yet");
-  expect(healthOf({ ...webhook, lastDeliveryAt: at }, 7)).toEqual({ tone: "good", label: "no failures" });
-  expect(healthOf({ ...failing, failureCount: 1 }, 7)).toEqual({ tone: "warn", label: "failing", detail: "1 failure · watchdog day 1 of 7" });
-  expect(healthOf({ ...failing, failingDays: 4 }, 7)).toMatchObject({ tone: "warn", detail: "1,234 failures in a row · watchdog day 5 of 7" });
-  expect(healthOf({ ...failing, failingDays: 5 }, 7)).toMatchObject({ tone: "bad", detail: "1,234 failures in a row · watchdog day 6 of 7" });
+  expect(healthOf(webhook, 7).label).toBe("no deliveries yet");
+  expect(healthOf({ ...webhook, lastDeliveryAt: at }, 7)).toEqual({ tone: "good", label: "healthy" });
+  expect(healthOf({ ...failing, failureCount: 1 }, 7)).toEqual({
+    tone: "warn",
+    label: "failing",
+    detail: "1 failure · watchdog day 1 of 7",
+  });
+  expect(healthOf({ ...failing, failingDays: 4 }, 7)).toMatchObject({
+    tone: "warn",
+    detail: "1,234 consecutive failures · watchdog day 5 of 7",
+  });
+  expect(healthOf({ ...failing, failingDays: 5 }, 7)).toMatchObject({
+    tone: "bad",
+    detail: "1,234 consecutive failures · watchdog day 6 of 7",
+  });
   expect(healthOf({ ...failing, failingDays: 7 }, 7).detail).toMatch(/day 7 of 7$/);
-  expect(healthOf({ ...failing, isActive: false }, 7)).toEqual({ tone: "neutral", label: "switched off", detail: "1,234 failures in a row" });
+  expect(healthOf({ ...failing, isActive: false }, 7)).toEqual({
+    tone: "neutral",
+    label: "turned off",
+    detail: "1,234 consecutive failures",
+  });
 });
 
-test("secrets are long, of the browser's randomness, and of characters that nothing has to escape", () => {
+test("generated secrets are unique and URL-safe", () => {
   const secrets = Array.from({ length: 100 }, newSecret);
   for (const secret of secrets) expect(secret).toMatch(/^[\w-]{43}$/);
   expect(new Set(secrets).size).toBe(100);
 });
 
-test("an address says what is shown, and what makes no sense in it is left out", () => {
-  const full = { span: "7d", status: "failed", eventType: "order.created", eventId: "evt_1", from: "2026-03-14T12:00:00Z", to: "2026-03-14T13:00:00Z", page: 3, attempt: "att_1" };
+test("search parameters are parsed and invalid values are dropped", () => {
+  const full = {
+    span: "7d",
+    status: "failed",
+    eventType: "order.created",
+    eventId: "evt_1",
+    from: "2026-03-14T12:00:00Z",
+    to: "2026-03-14T13:00:00Z",
+    page: 3,
+    attempt: "att_1",
+  };
   expect(webhookSearch(full)).toEqual(full);
-  const nonsense = { span: "toString", status: "lost", eventType: "", eventId: 7, from: "soon", to: [], page: -1, attempt: null };
+  const nonsense = {
+    span: "toString",
+    status: "lost",
+    eventType: "",
+    eventId: 7,
+    from: "soon",
+    to: [],
+    page: -1,
+    attempt: null,
+  };
   expect(Object.values(webhookSearch(nonsense)).filter((value) => value !== undefined)).toEqual([]);
   expect(webhookSearch({ page: 1e9 }).page).toBeUndefined();
-  expect(deadLettersSearch({ webhookId: "whk_1", reason: "HTTP 500" })).toEqual({ webhookId: "whk_1", reason: "HTTP 500" });
+  expect(deadLettersSearch({ webhookId: "whk_1", reason: "HTTP 500" })).toEqual({
+    webhookId: "whk_1",
+    reason: "HTTP 500",
+  });
   expect(deadLettersSearch({ webhookId: {}, reason: "" })).toEqual({});
 });
 
-test("the programs that verify are those of the README, which are tested", () => {
+test("the programs are those of the README, which are tested", () => {
   const readme = readFileSync("../../README.md", "utf8");
   for (const program of Object.values(snippets)) expect(readme).toContain("\n" + program + "```");
 });
 
-test("the program in Go takes what comes to this webhook's path", () => {
+test("the Go program listens on the webhook's path", () => {
   expect(receiverOf("go", "https://example.com/a/$&?x=1")).toContain('http.Handle("/a/$&", ');
   expect(receiverOf("go", "nowhere")).toContain('http.Handle("/", ');
   expect(receiverOf("node", webhook.url)).toBe(snippets.node);

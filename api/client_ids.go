@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Operations of the website of the active store.
+var (
+	getWebsite       = handle("getWebsite", (*Server).ownWebsite)
+	updateOwnWebsite = handle("updateOwnWebsite", (*Server).changeOwnWebsite, app.CodeConflict)
+)
+
+// clientIDsIn has the lists to replace. An absent list stays as it is.
+type clientIDsIn struct {
+	// The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
+	Google []string `json:"google" validate:"omitempty,max=10,unique,dive,clientid" example:"[\"web.example\"]"`
+	// The same at Apple.
+	Apple []string `json:"apple" validate:"omitempty,max=10,unique,dive,clientid"`
+	// The same at Facebook.
+	Facebook []string `json:"facebook" validate:"omitempty,max=10,unique,dive,clientid"`
+}
+
+// ownWebsiteOut is a website as its users see it.
+type ownWebsiteOut struct {
+	ID     app.WebsiteID `json:"id"`
+	Name   string        `json:"name"`
+	Domain string        `json:"domain"`
+	Social app.ClientIDs `json:"social"` // client ids for social logins, sorted
+}
+
+func newOwnWebsiteOut(w app.Website) ownWebsiteOut {
+	return ownWebsiteOut{w.ID, w.Name, w.Domain, w.Social}
+}
+
+func (s *Server) ownWebsite(ctx context.Context, c *call, _ noIn) (ownWebsiteOut, error) {
+	website, err := s.db.Website(ctx, c.principal.WebsiteID)
+	return newOwnWebsiteOut(website), err
+}
+
+type changeOwnWebsiteIn struct {
+	// Each list replaces the client ids at its provider.
+	Social clientIDsIn `json:"social"`
+}
+
+func (s *Server) changeOwnWebsite(ctx context.Context, c *call, in changeOwnWebsiteIn) (ownWebsiteOut, error) {
+	website, err := s.db.ChangeClientIDs(ctx, c.now, c.actor(), c.principal.WebsiteID, app.ClientIDs(in.Social))
+	return newOwnWebsiteOut(website), err
+}

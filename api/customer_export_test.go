@@ -1,0 +1,62 @@
+package api
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestExportCustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.addShopper()
+	w.orderOf("own", w.addCustomer("own", "other@example.com").Customer.ID)
+	w.settle(s)
+	w.exec(`INSERT INTO customer_identities (store_id, provider, subject, customer_id, created_at)
+		VALUES ($1, 'google', '42', $2, $3)`, w.stores["own"].id, s.Customer.ID, noon)
+	var export app.CustomerExport
+	a := w.do("GET", s.path+"/export", s.AccessToken, nil).ok(200, &export)
+	var customer app.Customer
+	w.do("GET", s.path, s.AccessToken, nil).ok(200, &customer)
+	if diff := cmp.Diff(customer, export.Customer); diff != "" {
+		t.Error("customer (-shown +exported):", diff)
+	}
+	var order app.Order
+	w.do("GET", "/orders/"+string(s.order.ID), s.AccessToken, nil).ok(200, &order)
+	if diff := cmp.Diff([]app.Order{order}, export.Orders); diff != "" {
+		t.Error("orders (-shown +exported):", diff)
+	}
+	counts := map[string]int{
+		"addresses": len(export.Addresses), "payments": len(export.Payments),
+		"refunds": len(export.Payments[0].Refunds), "reservations": len(export.Reservations),
+		"loyalty": len(export.LoyaltyEntries), "identities": len(export.Identities), "sessions": len(export.Sessions),
+	}
+	if diff := cmp.Diff(map[string]int{
+		"addresses": 1, "payments": 1, "refunds": 1, "reservations": 1, "loyalty": 1, "identities": 1, "sessions": 1,
+	}, counts); diff != "" {
+		t.Error("parts (-want +got):", diff)
+	}
+	if !slices.ContainsFunc(export.Activities, func(a app.ExportedActivity) bool {
+		return a.Action == app.AuditLoginSucceeded
+	}) {
+		t.Errorf("activities: got %+v, want at least the registration", export.Activities)
+	}
+	for _, secret := range []string{"metadata", "externalId", "passwordHash", "other@example.com",
+		string(w.users["OWNER"].ID),
+	} {
+		if strings.Contains(a.Body.String(), secret) {
+			t.Errorf("the export contains %q", secret)
+		}
+	}
+	guest := w.addGuest(w.stores["own"].id)
+	a = w.do("GET", "/customers/"+string(guest)+"/export", w.tokens["ADMIN"], nil).ok(200, nil)
+	if !strings.Contains(a.Body.String(), `"orders":[]`) {
+		t.Errorf("export without orders: got %s, want empty lists", a.Body)
+	}
+	w.do("GET", "/customers/"+string(guest)+"/export", s.AccessToken, nil).refused(app.CodeNotFound)
+	w.do("GET", "/customers/cus_none/export", w.tokens["ADMIN"], nil).refused(app.CodeNotFound)
+}

@@ -1,0 +1,1 @@
+var e=new Set(`AC CP CQ DG EA EU EZ IC QO TA UN XA XB ZZ`.split(` `)),t=[...`ABCDEFGHIJKLMNOPQRSTUVWXYZ`];function n(n){let r=new Intl.DisplayNames(n,{type:`region`,fallback:`none`});return t.flatMap(e=>t.map(t=>e+t)).filter(t=>!e.has(t)&&new Intl.Locale(`und-${t}`).region===t).flatMap(e=>{let t=r.of(e);return t?[[e,t]]:[]}).sort(([,e],[,t])=>e.localeCompare(t,n))}export{n as t};

@@ -1,0 +1,1 @@
+var e=[`platform`,`websites`];export{e as t};

@@ -1,1 +1,0 @@
-var e=e=>`${e.firstName} ${e.lastName}`.trim()||e.email||e.phone||`Unnamed`;export{e as t};

@@ -1,1 +1,0 @@
-var e=(e,t)=>e.currency===t?e.priceMinor:e.prices[t];export{e as t};

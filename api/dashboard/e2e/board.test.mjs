@@ -1,0 +1,479 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+
+import { accessible, as, client, heading, launch, menu, until, userOf, visit, world } from "./world.mjs";
+
+let browser, api, product;
+before(async () => {
+  browser = await launch();
+  api = await client(userOf("MANAGER"));
+  [product] = (await api("GET", "/products?limit=100")).filter(({ stockQuantity }) => stockQuantity === undefined);
+});
+after(() => browser.close());
+
+const place = (name, more = {}) =>
+  api("POST", "/orders", {
+    items: [{ productId: product.id, quantity: 1 }],
+    fulfillmentType: "PICKUP",
+    customer: { name },
+    ...more,
+  });
+
+const complete = (order) => api("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
+
+const column = (page, name) => page.getByRole("region", { name, exact: true });
+const card = (page, order) => page.getByRole("article", { name: `Order ${order.orderId}`, exact: true });
+
+/** Opens the board and waits until it is live. */
+async function openBoard(page) {
+  await visit(page, "Orders");
+  await page.getByText("Live updates").waitFor();
+}
+
+describe("the board", () => {
+  it("shows all open orders, oldest first, with true counts", async () => {
+    const [{ storeId }] = world.stores;
+    const before = await api("GET", "/orders?status=RECEIVED&limit=100");
+    const orders = [];
+    for (let i = 0; i < 110; i++) orders.push(await place(`Guest ${i}`));
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      const received = column(page, "Received");
+      const wanted = String(before.length + orders.length);
+      await received.getByRole("heading", { name: `Received ${wanted}` }).waitFor();
+      if (before.length === 0) {
+        assert.equal(
+          await received.getByRole("article").first().getAttribute("aria-label"),
+          `Order ${orders[0].orderId}`,
+        );
+      }
+      const more = received.getByRole("button", { name: /^Show \d+ more$/ });
+      while (await more.count()) await more.click();
+      assert.equal(await received.getByRole("article").count(), Number(wanted), storeId);
+      await card(page, orders[0]).waitFor();
+      await card(page, orders[109]).waitFor();
+    });
+    for (const order of orders) await complete(order);
+  });
+
+  it("reads single orders when something changes", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await card(page, order).waitFor();
+      const requests = [];
+      page.on("request", (request) => requests.push(new URL(request.url())));
+      await api("PATCH", `/orders/${order.id}/status`, { status: "PREPARING" });
+      await column(page, "Preparing")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      const next = await place("Grace");
+      await card(page, next).waitFor();
+      assert.deepEqual(
+        requests.filter(({ pathname }) => pathname === "/orders"),
+        [],
+      );
+      await complete(order);
+      await card(page, order).waitFor({ state: "detached" });
+      await complete(next);
+    });
+  });
+
+  it("undoes a step within five seconds, and sends it when the page is left", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .click();
+      const moved = column(page, "Confirmed").getByRole("article", { name: `Order ${order.orderId}` });
+      await moved.waitFor();
+      await page.getByRole("button", { name: `Undo: confirm order ${order.orderId}` }).click();
+      await page.getByText(`“Confirm” undone: order ${order.orderId} is Received again`).first().waitFor();
+      await column(page, "Received")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      assert.equal((await api("GET", `/orders/${order.id}`)).status, "RECEIVED");
+
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .click();
+      await moved.waitFor();
+      await page.reload();
+      await until("the step is sent", async () => (await api("GET", `/orders/${order.id}`)).status === "CONFIRMED");
+    });
+    await complete(order);
+  });
+
+  it("undoes two steps of an order one by one, and drops a step that another user has overtaken", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      // Only a slow click would be too late to undo: the undo time starts again with each step.
+      await openBoard(page);
+      const step = (name) => card(page, order).getByRole("button", { name: `${name} order ${order.orderId}` });
+      await step("Confirm").click();
+      await step("Start preparing").click();
+      await page.getByText(`Order ${order.orderId}: Received → Confirmed → Preparing.`).waitFor();
+      await page.getByRole("button", { name: `Undo: start preparing order ${order.orderId}` }).click();
+      await column(page, "Confirmed")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      await api("PATCH", `/orders/${order.id}/status`, { status: "READY" });
+      await column(page, "Ready")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      await page
+        .getByText(/was set to “Ready” by someone else|was not changed/)
+        .first()
+        .waitFor();
+    });
+    await complete(order);
+  });
+
+  it("sends a step before the user logs out", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .click();
+      await page.getByRole("button", { name: "Log out" }).click();
+      await page.getByRole("button", { name: "Log in" }).waitFor();
+      assert.equal((await api("GET", `/orders/${order.id}`)).status, "CONFIRMED");
+    });
+    await complete(order);
+  });
+
+  it("keeps the focus on the board after each step", async () => {
+    const orders = [await place("Ada"), await place("Grace")];
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      for (const order of orders) {
+        const step = card(page, order).getByRole("button", { name: `Confirm order ${order.orderId}` });
+        await step.focus();
+        await page.keyboard.press("Enter");
+        await column(page, "Confirmed")
+          .getByRole("article", { name: `Order ${order.orderId}` })
+          .waitFor();
+        const focused = await page.evaluate(() => document.activeElement.closest("section")?.ariaLabel);
+        assert.equal(focused, "Received");
+      }
+    });
+    for (const order of orders) await complete(order);
+  });
+
+  it("asks before an unpaid order is completed", async () => {
+    const order = await place("Ada");
+    await api("PATCH", `/orders/${order.id}/status`, { status: "READY" });
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await card(page, order)
+        .getByRole("button", { name: `Complete order ${order.orderId}` })
+        .click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByText(/is not recorded as paid/).waitFor();
+      await dialog.getByRole("button", { name: "Keep open" }).click();
+      await card(page, order)
+        .getByRole("button", { name: `Complete order ${order.orderId}` })
+        .click();
+      await dialog.getByRole("button", { name: "Complete without payment" }).click();
+      await page.getByRole("button", { name: "Send now" }).click();
+      await until(
+        "the order is completed",
+        async () => (await api("GET", `/orders/${order.id}`)).status === "COMPLETED",
+      );
+    });
+  });
+
+  it("says that the browser is offline, and takes no step", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page, context) => {
+      await openBoard(page);
+      await card(page, order).waitFor();
+      await context.setOffline(true);
+      await page.getByText("No connection.", { exact: true }).waitFor();
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .click();
+      await page.getByText(`No connection. Order ${order.orderId} was not changed.`).first().waitFor();
+      await column(page, "Received")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      await context.setOffline(false);
+      await page.getByText("No connection.", { exact: true }).waitFor({ state: "detached" });
+      await page.getByText("Live updates").waitFor();
+      assert.equal((await api("GET", `/orders/${order.id}`)).status, "RECEIVED");
+    });
+    await complete(order);
+  });
+});
+
+describe("an order on its way to the till", () => {
+  it("shows the webhooks that took it, and those that did not, while it happens", async () => {
+    const admin = await client(userOf("ADMIN"));
+    const secret = "a secret of at least thirty-two characters";
+    const connect = async (description, status) => {
+      const url = `${world.receiver}/${status}`;
+      return admin("POST", "/webhooks", { url, events: ["order.created"], secret, description });
+    };
+    const [till, shop] = [await connect("Till of the board", 204), await connect("Shop of the board", 503)];
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await until("the shop has refused the event", async () => {
+        const deliveries = await api("GET", `/orders/${order.id}/deliveries`);
+        return deliveries.some(({ status }) => status === "dead_letter");
+      });
+      await card(page, order).locator("[data-reach=failed]").waitFor();
+      assert.match(await card(page, order).locator("[data-reach]").innerText(), /Did not reach .*Shop of the board/);
+      await accessible(page, "the board with marks");
+      await card(page, order)
+        .getByRole("link", { name: `#${order.orderId}` })
+        .click();
+      const systems = page.getByRole("list", { name: "Connected systems" });
+      const row = (name) => systems.locator("> li").filter({ hasText: name });
+      await row("Till of the board")
+        .getByText(/^Delivered/)
+        .waitFor();
+      await row("Shop of the board")
+        .getByText(/^Not delivered after 2 attempts/)
+        .waitFor();
+      await admin("PATCH", `/webhooks/${shop.id}`, { url: `${world.receiver}/204` });
+      await admin("POST", `/webhooks/${shop.id}/replay`, { from: order.createdAt });
+      await row("Shop of the board")
+        .getByText(/^Delivered/)
+        .waitFor(); // without a reload
+    });
+    for (const { id } of [till, shop]) await admin("DELETE", `/webhooks/${id}`);
+    await complete(order);
+  });
+});
+
+describe("an order number", () => {
+  it("opens the order from every page, and other words find orders", async () => {
+    const order = await place("Augusta Ada King");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await visit(page, "Reservations");
+      await page.keyboard.press("/");
+      await page.keyboard.type(`#${order.orderId}`);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: `Order ${order.orderId}` }).waitFor();
+      await page.getByLabel("Find an order").fill("Augusta");
+      await page.keyboard.press("Enter");
+      await heading(page, "Orders").waitFor();
+      await page.getByRole("link", { name: `#${order.orderId}` }).waitFor();
+      assert.equal(await page.getByLabel("Number, name, email or phone").inputValue(), "Augusta");
+    });
+    await complete(order);
+  });
+});
+
+describe("the store menu", () => {
+  it("does nothing when an arrow key moves in it", async () => {
+    const [berlin] = world.stores;
+    await as(browser, userOf("OWNER"), async (page) => {
+      await page.getByRole("button", { name: `Store: ${berlin.storeName}` }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByRole("menuitem").first().waitFor();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Escape");
+      await page.getByRole("menuitem").first().waitFor({ state: "detached" });
+      await page.getByRole("button", { name: `Store: ${berlin.storeName}` }).waitFor();
+    });
+  });
+});
+
+describe("a refusal of the API", () => {
+  it("names times in the time zone of the store, and no members", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.route("**/reservations?**", (route) =>
+        route.fulfill({
+          status: 422,
+          json: {
+            success: false,
+            error: {
+              code: "VALIDATION_FAILED",
+              message: "startAt must be after 2026-03-14T12:00:00.000Z",
+              details: [{ path: "startAt", message: "must be after 2026-03-14T12:00:00.000Z" }],
+            },
+          },
+        }),
+      );
+      await menu(page).getByRole("link", { name: "Reservations" }).click();
+      const alert = page.getByRole("alert");
+      await alert.getByText(/^The time must be after Mar 14, 2026, \d+:00/).waitFor();
+      assert.doesNotMatch(await alert.innerText(), /startAt|T12:00/);
+    });
+  });
+});
+
+describe("the promised time", () => {
+  it("is changed when the order is confirmed", async () => {
+    const [first, second] = [await place("Ada"), await place("Grace")];
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await card(page, first)
+        .getByRole("button", { name: `Confirm with another time: order ${first.orderId}`, exact: true })
+        .click();
+      const before = Date.now();
+      await page.getByRole("menuitem", { name: /\+45 min$/ }).click();
+      await page.getByRole("button", { name: "Send now" }).click();
+      const changed = await until("the order is confirmed", async () => {
+        const now = await api("GET", `/orders/${first.id}`);
+        return now.status === "CONFIRMED" && now;
+      });
+      const minutes = (Date.parse(changed.promisedAt) - before) / 60_000;
+      assert.ok(minutes > 44 && minutes < 47, `promised in ${minutes} minutes`);
+      await column(page, "Confirmed")
+        .getByRole("article", { name: `Order ${first.orderId}` })
+        .getByText(/^Ready at/)
+        .waitFor();
+
+      await page.goto(`/dashboard/orders/${second.id}`);
+      await page.getByRole("button", { name: "Confirm for…" }).click();
+      await page.getByRole("menuitem", { name: "Other time…" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Day").fill("2020-01-01");
+      await dialog.getByRole("button", { name: "Confirm" }).click();
+      await dialog.getByText("Choose a time in the future.").waitFor();
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+      await dialog.getByLabel("Day").fill(tomorrow);
+      await dialog.getByLabel("Ready at").fill("12:34");
+      await dialog.getByRole("button", { name: "Confirm" }).click();
+      await page.getByRole("heading", { level: 1, name: `Order ${second.orderId} Confirmed` }).waitFor();
+      assert.match((await api("GET", `/orders/${second.id}`)).promisedAt, new RegExp(`^${tomorrow}T\\d\\d:34`));
+    });
+    for (const order of [first, second]) await complete(order);
+  });
+});
+
+describe("a change without a connection", () => {
+  it("fails immediately and is not sent when the connection returns", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page, context) => {
+      await page.goto(`/dashboard/orders/${order.id}`);
+      const confirm = page.getByRole("button", { name: `Confirm order ${order.orderId}` });
+      await confirm.waitFor();
+      await context.setOffline(true);
+      await confirm.click();
+      await page
+        .getByText(/cannot be reached/)
+        .first()
+        .waitFor();
+      await context.setOffline(false);
+      await page.getByText("No connection.", { exact: true }).waitFor({ state: "detached" });
+      assert.equal((await api("GET", `/orders/${order.id}`)).status, "RECEIVED");
+    });
+    await complete(order);
+  });
+});
+
+describe("too many requests", () => {
+  it("at a reload are explained, and the page continues without a click", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      let refusals = 1;
+      await page.route("**/auth/refresh", async (route) => {
+        if (refusals-- <= 0) return route.continue();
+        await route.fulfill({
+          status: 429,
+          headers: { "Retry-After": "2" },
+          json: { success: false, error: { code: "RATE_LIMITED", message: "too many requests" } },
+        });
+      });
+      await page.reload();
+      await page.getByRole("heading", { name: "Too many requests" }).waitFor();
+      await heading(page, "Orders").waitFor();
+    });
+  });
+
+  it("of a query are repeated after the time that the service demands", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      let refusals = 1;
+      await page.route("**/reservations?**", async (route) => {
+        if (refusals-- <= 0) return route.continue();
+        await route.fulfill({
+          status: 429,
+          headers: { "Retry-After": "2" },
+          json: { success: false, error: { code: "RATE_LIMITED", message: "too many requests" } },
+        });
+      });
+      await visit(page, "Reservations");
+      await page.getByText("Too many requests. This page continues in 2 seconds.").waitFor();
+      await page.getByText("Too many requests.").waitFor({ state: "detached" });
+      assert.equal(await page.getByRole("alert").count(), 0);
+    });
+  });
+
+  it("are avoided by tabs that share the access token", async () => {
+    await as(browser, userOf("STAFF"), async (page, context) => {
+      let refreshes = 0;
+      context.on("request", (request) => request.url().endsWith("/auth/refresh") && refreshes++);
+      const other = await context.newPage();
+      await other.goto("/dashboard/orders");
+      await heading(other, "Orders").waitFor();
+      await page.reload();
+      await heading(page, "Orders").waitFor();
+      assert.equal(refreshes, 0);
+    });
+  });
+});
+
+describe("a search", () => {
+  it("starts although the page renders all the time", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto("/dashboard/orders?view=all");
+      await heading(page, "Orders").waitFor();
+      await page.getByText("Live updates").waitFor();
+      let busy = true;
+      const orders = [];
+      const flood = (async () => {
+        while (busy) orders.push(await place("Flood"));
+      })();
+      try {
+        await page.getByLabel("Number, name, email or phone").fill("nobody at all");
+        await page.waitForURL(/q=nobody/, { timeout: 5_000 });
+      } finally {
+        busy = false;
+        await flood;
+      }
+      for (const order of orders) await complete(order);
+    });
+  });
+});
+
+describe("the form for a new order", () => {
+  it("adds the first product that the search finds when Enter is pressed", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto("/dashboard/orders/new");
+      await heading(page, "New order").waitFor();
+      await page.getByRole("button", { name: /^Pizza Margherita/ }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Ada");
+      await page.getByText("Total", { exact: true }).waitFor();
+      await page.getByLabel("Search the menu").fill("penne");
+      await page.keyboard.press("Enter");
+      await page.getByLabel("Quantity of Penne Arrabbiata").waitFor();
+      assert.ok(page.url().endsWith("/orders/new"), page.url());
+    });
+  });
+});
+
+describe("a menu of actions", () => {
+  it("does nothing when an arrow key moves in it", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto(`/dashboard/orders/${order.id}`);
+      await page.getByRole("button", { name: "Skip to…" }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByRole("menuitem", { name: "Start preparing" }).waitFor();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Escape");
+      await page.getByRole("menuitem").first().waitFor({ state: "detached" });
+      assert.equal((await api("GET", `/orders/${order.id}`)).status, "RECEIVED");
+      await page.getByRole("button", { name: "Skip to…" }).click();
+      await page.getByRole("menuitem", { name: "Mark ready" }).click();
+      await page.getByRole("heading", { level: 1, name: `Order ${order.orderId} Ready` }).waitFor();
+    });
+    await complete(order);
+  });
+});

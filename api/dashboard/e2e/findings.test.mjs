@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+
+import { as, client, heading, launch, narrow, settled, userOf, visit, world } from "./world.mjs";
+
+let browser, api, product;
+before(async () => {
+  browser = await launch();
+  api = await client(userOf("MANAGER"));
+  [product] = (await api("GET", "/products?limit=100")).filter(({ stockQuantity }) => stockQuantity === undefined);
+});
+after(() => browser.close());
+
+const place = (name, more = {}) =>
+  api("POST", "/orders", {
+    items: [{ productId: product.id, quantity: 1 }],
+    fulfillmentType: "PICKUP",
+    customer: { name },
+    ...more,
+  });
+
+const complete = (order) => api("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
+
+const busyOwner = () => world.users.find((user) => user.role === "OWNER" && user.storeIds.includes(world.busy.storeId));
+
+describe("an attempt", () => {
+  it("is copied with the bytes that were signed", async () => {
+    const owner = await client(busyOwner());
+    const { id } = await owner("POST", "/webhooks", {
+      url: `${world.receiver}/204`,
+      events: ["order.created"],
+      secret: "a secret of at least thirty-two characters",
+    });
+    await owner("POST", `/webhooks/${id}/test`, {});
+    const [attempt] = await owner("GET", `/webhooks/${id}/deliveries`);
+    const { request } = await owner("GET", `/webhooks/${id}/deliveries/${attempt.id}`);
+    await as(browser, busyOwner(), async (page, context) => {
+      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.goto(`/dashboard/webhooks/${id}?attempt=${attempt.id}`);
+      await page.getByRole("dialog").getByRole("button", { name: "Copy", exact: true }).first().click();
+      await page.getByText("Copied").waitFor();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), request.body);
+      await page.getByRole("button", { name: "Copy as curl" }).click();
+      await page.waitForFunction(async () => (await navigator.clipboard.readText()).startsWith("curl -X POST '"));
+    });
+    await owner("DELETE", `/webhooks/${id}`);
+  });
+});
+
+describe("a payment", () => {
+  it("by card is recorded with the provider of the card", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto(`/dashboard/orders/${order.id}`);
+      await page.getByRole("button", { name: "Record payment" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Payment method").selectOption("card");
+      await dialog.getByRole("button", { name: "Record", exact: true }).click();
+      await dialog.waitFor({ state: "detached" });
+    });
+    const [payment] = await api("GET", `/orders/${order.id}/payments`);
+    assert.deepEqual([payment.provider, payment.paymentMethod], ["CARD_TERMINAL", "card"]);
+    await complete(order);
+  });
+});
+
+describe("a new order", () => {
+  it("takes a local phone number of the store's country", async () => {
+    let order;
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto("/dashboard/orders/new");
+      await page.getByRole("button", { name: /^Pizza Margherita/ }).click();
+      await page.getByLabel("Name", { exact: true }).fill("Lise Meitner");
+      await page.getByLabel("Phone").fill("0151 2345678");
+      await page.getByText("Stored as +491512345678.").waitFor();
+      await page.getByRole("button", { name: "Place order" }).click();
+      await page.waitForURL(/\/orders\/ord_/);
+      await page.getByText("+491512345678").waitFor();
+      order = { id: page.url().split("/").at(-1) };
+    });
+    await complete(order);
+  });
+});
+
+describe("a secret that is shown once", () => {
+  it("stays until its dialog is closed explicitly", async () => {
+    await as(browser, userOf("OWNER"), async (page) => {
+      await visit(page, "API keys");
+      await page.getByRole("button", { name: "Create API key" }).first().click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Name").fill("Findings");
+      await dialog.getByRole("checkbox").first().check();
+      await dialog.getByRole("button", { name: "Create", exact: true }).click();
+      const done = dialog.getByRole("button", { name: "Done" });
+      await done.waitFor();
+      await page.keyboard.press("Escape");
+      await page.mouse.click(5, 5);
+      await done.click();
+      await dialog.waitFor({ state: "detached" });
+    });
+  });
+});
+
+describe("orders", () => {
+  it("are exported as CSV without formulas", async () => {
+    const order = await place("=HYPERLINK(1)");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto(`/dashboard/orders?view=all&q=${order.orderId}`);
+      const [saved] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Export CSV" }).click(),
+      ]);
+      const [columns, ...rows] = readFileSync(await saved.path(), "utf8")
+        .trimEnd()
+        .split("\r\n");
+      assert.match(columns, /number,status,placedAt/);
+      const row = rows.find((one) => one.startsWith(`${order.orderId},RECEIVED,`));
+      assert.ok(row?.includes(",'=HYPERLINK(1),"), rows.join("\n"));
+    });
+    await complete(order);
+  });
+});
+
+describe("on a phone", () => {
+  const phone = { hasTouch: true };
+  for (const [path, name] of [
+    ["/orders?view=all", "Orders"],
+    ["/products", "Products"],
+    ["/audit", "Audit trail"],
+    ["/api-keys", "API keys"],
+  ]) {
+    it(`${name} shows each row and its actions without scrolling sideways`, async () => {
+      await as(
+        browser,
+        userOf("OWNER"),
+        async (page) => {
+          await page.setViewportSize({ width: 360, height: 740 });
+          await page.goto(`/dashboard${path}`);
+          await heading(page, name).waitFor();
+          await settled(page);
+          await page.getByRole("region", { name }).getByRole("row").nth(1).waitFor();
+          await narrow(page, name);
+          const hidden = await page
+            .getByRole("region", { name })
+            .evaluate((region) => region.scrollWidth - region.clientWidth);
+          assert.ok(hidden <= 0, `${hidden} pixels of ${name} are hidden`);
+        },
+        phone,
+      );
+    });
+  }
+
+  it("a dialog keeps its submit button visible", async () => {
+    await as(
+      browser,
+      userOf("MANAGER"),
+      async (page) => {
+        await page.setViewportSize({ width: 360, height: 740 });
+        await page.goto("/dashboard/products");
+        await page.getByRole("button", { name: "Add product" }).click();
+        const submit = page.getByRole("dialog").getByRole("button", { name: "Add", exact: true });
+        const { y, height } = await submit.boundingBox();
+        assert.ok(y + height <= 740, `the button ends at ${y + height}`);
+      },
+      phone,
+    );
+  });
+});

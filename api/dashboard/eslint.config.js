@@ -1,0 +1,72 @@
+import js from "@eslint/js";
+import jsxA11y from "eslint-plugin-jsx-a11y";
+import reactHooks from "eslint-plugin-react-hooks";
+import tseslint from "typescript-eslint";
+
+/** A layer may import the layers before it. Files outside the layers (router, layout, main) may import all of them. */
+const layers = ["api", "session", "ui", "pages"];
+
+export default tseslint.config(
+  { ignores: ["dist", "src/api/schema.d.ts", "src/api/limits.ts"] },
+  js.configs.recommended,
+  tseslint.configs.recommended,
+  {
+    files: ["src/**/*.{ts,tsx}"],
+    extends: [reactHooks.configs.flat.recommended, jsxA11y.flatConfigs.recommended],
+    rules: {
+      // A scrollable region must be focusable, otherwise the keyboard cannot scroll it.
+      "jsx-a11y/no-noninteractive-tabindex": ["error", { tags: ["pre"], roles: ["region"] }],
+      // The rule recognizes native controls only.
+      "jsx-a11y/label-has-associated-control": ["error", { controlComponents: ["Select", "Filter"] }],
+      // The login page contains nothing but its form, so the focus belongs to the first field.
+      "jsx-a11y/no-autofocus": ["error", { ignoreNonDOM: true }],
+    },
+  },
+  // One import direction keeps the lower layers usable without the pages. imports.test.ts checks for cycles.
+  ...layers.map((layer, i) => ({
+    files: [`src/${layer}/**`],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              group: ["@/*", ...layers.slice(0, i + 1).map((allowed) => `!@/${allowed}`)],
+              message: `Import direction: ${layers.join(" <- ")}.`,
+            },
+          ],
+        },
+      ],
+    },
+  })),
+  {
+    // The browser tests run in Node and pass functions to the page; theme.js runs in the page.
+    files: ["e2e/*.mjs", "public/*.js"],
+    languageOptions: {
+      globals: Object.fromEntries(
+        [
+          "EventTarget",
+          "URL",
+          "atob",
+          "document",
+          "fetch",
+          "innerWidth",
+          "localStorage",
+          "matchMedia",
+          "navigator",
+          "process",
+          "self",
+          "setTimeout",
+        ].map((name) => [name, false]),
+      ),
+    },
+  },
+  {
+    rules: {
+      // `const { omitted, ...rest }` is the shortest way to omit a member.
+      "@typescript-eslint/no-unused-vars": ["error", { ignoreRestSiblings: true }],
+      // Longer lines do not fit a side-by-side diff. Prettier breaks code at 120 columns but not strings and comments.
+      "max-len": ["error", { code: 120 }],
+    },
+  },
+);

@@ -1,0 +1,119 @@
+import { useMutation } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+
+import { api } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
+import type { components } from "@/api/schema";
+import type { MenuNames } from "@/pages/products/names";
+import { useSession } from "@/session/session";
+import { Button } from "@/ui/button";
+import { csvOf, download, separatorIn } from "@/ui/csv";
+import { plainMoney } from "@/ui/format";
+import { everyPage } from "@/ui/list";
+import { useToast } from "@/ui/toast";
+
+import type { Granularity, Range } from "./range";
+
+type SalesBucket = components["schemas"]["SalesBucket"];
+type ProductSales = components["schemas"]["ProductSales"];
+type OptionSales = components["schemas"]["OptionSales"];
+
+type Columns<T> = [string, (row: T) => string | number | undefined][];
+
+/** An amount as a number, which a spreadsheet can sum. */
+const amount = (minor: number, currency: string) => Number(plainMoney(minor, currency));
+
+const money =
+  <Member extends string>(member: Member) =>
+  (row: Record<Member, number> & { currency: string }) =>
+    amount(row[member], row.currency);
+
+const salesColumns: Columns<SalesBucket> = [
+  ["period", (row) => row.bucket],
+  ["currency", (row) => row.currency],
+  ["orders", (row) => row.orders],
+  ["cancelled", (row) => row.cancelledOrders],
+  ["items", (row) => row.itemsSold],
+  ["gross", money("grossMinor")],
+  ["discount", money("discountMinor")],
+  ["net", money("netMinor")],
+  ["tax", money("taxMinor")],
+  ["deliveryFees", money("deliveryFeeMinor")],
+  ["refunded", money("refundedMinor")],
+];
+
+const productColumns: Columns<ProductSales> = [
+  ["productId", (row) => row.productId],
+  ["product", (row) => row.productName],
+  ["currency", (row) => row.currency],
+  ["quantity", (row) => row.quantity],
+  ["net", money("netMinor")],
+];
+
+const optionColumns = (names: MenuNames | undefined): Columns<OptionSales> => [
+  ["productId", (row) => row.productId],
+  ["product", (row) => names?.get(row.productId)],
+  ["group", (row) => row.groupName],
+  ["option", (row) => row.name],
+  ["currency", (row) => row.currency],
+  ["quantity", (row) => row.quantity],
+  ["net", money("netMinor")],
+];
+
+type Props<T> = { name: string; range: Range; columns: Columns<T>; load: () => Promise<T[]> };
+
+/** Saves the rows of a table as a file. Texts that a spreadsheet would run as formulas are marked. */
+function Export<T>({ name, range, columns, load }: Props<T>) {
+  const { locale } = useSession();
+  const toast = useToast();
+  const run = useMutation({
+    mutationFn: load,
+    onSuccess: (rows) => {
+      const cells = rows.map((row) => columns.map(([, of]) => of(row)));
+      const titles = columns.map(([title]) => title);
+      download(`${name}-${range.from}-${range.to}.csv`, csvOf(titles, cells, separatorIn(locale)));
+    },
+    onError: (error) => toast(errorMessage(error), { error: true }),
+  });
+  return (
+    <Button
+      variant="outline"
+      size="small"
+      busy={run.isPending}
+      aria-label={`Export ${name} as CSV`}
+      onClick={() => run.mutate()}
+    >
+      <Download aria-hidden /> Export CSV
+    </Button>
+  );
+}
+
+export const SalesExport = ({ buckets, range, by }: { buckets: SalesBucket[]; range: Range; by: Granularity }) => (
+  <Export name={`sales-by-${by}`} range={range} columns={salesColumns} load={() => Promise.resolve(buckets)} />
+);
+
+export const ProductsExport = ({ range }: { range: Range }) => (
+  <Export
+    name="products-sold"
+    range={range}
+    columns={productColumns}
+    load={() =>
+      everyPage<ProductSales>((cursor) =>
+        api.GET("/analytics/products", { params: { query: { ...range, cursor, limit: 100 } } }),
+      )
+    }
+  />
+);
+
+export const OptionsExport = ({ range, names }: { range: Range; names: MenuNames | undefined }) => (
+  <Export
+    name="options-sold"
+    range={range}
+    columns={optionColumns(names)}
+    load={() =>
+      everyPage<OptionSales>((cursor) =>
+        api.GET("/analytics/options", { params: { query: { ...range, cursor, limit: 100 } } }),
+      )
+    }
+  />
+);

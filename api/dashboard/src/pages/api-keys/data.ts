@@ -1,0 +1,6 @@
+import type { components } from "@/api/schema";
+
+export type APIKey = components["schemas"]["APIKey"];
+
+/** The query key shared by all queries about API keys. */
+export const keysKey = ["api-keys"];

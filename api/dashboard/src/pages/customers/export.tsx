@@ -1,0 +1,25 @@
+import { useMutation } from "@tanstack/react-query";
+
+import { api, data } from "@/api/client";
+import { Button } from "@/ui/button";
+import { download } from "@/ui/csv";
+import { useErrorMessage } from "@/ui/error-message";
+import { useToast } from "@/ui/toast";
+
+import { type Customer } from "./name";
+
+/** Downloads everything that is kept about a customer, as JSON. */
+export function ExportButton({ customer: { id } }: { customer: Customer }) {
+  const toast = useToast();
+  const explain = useErrorMessage();
+  const load = useMutation({
+    mutationFn: () => data(api.GET("/customers/{id}/export", { params: { path: { id } } })),
+    onSuccess: (all) => download(`customer-${id}.json`, JSON.stringify(all, null, 2) + "\n", "application/json"),
+    onError: (error) => toast(explain(error), { error: true }),
+  });
+  return (
+    <Button variant="outline" busy={load.isPending} onClick={() => load.mutate()}>
+      Export
+    </Button>
+  );
+}

@@ -1,0 +1,60 @@
+import type { components } from "@/api/schema";
+import type { Tone } from "@/ui/page";
+
+export type Delivery = components["schemas"]["OrderDelivery"];
+
+/** The key of an order's deliveries. The event stream reports when they change. */
+export const deliveriesKey = (orderId: string) => ["orders", "deliveries", orderId] as const;
+
+/** The labels of the events of an order, as staff reads them. */
+export const eventLabels: Partial<Record<Delivery["eventType"], string>> = {
+  "order.created": "New order",
+  "order.status_updated": "Status change",
+  "order.completed": "Completion",
+  "order.cancelled": "Cancellation",
+  "payment.succeeded": "Payment",
+  "payment.failed": "Failed payment",
+  "payment.refunded": "Refund",
+};
+
+/** Returns the name of a webhook: its description or, if it has none, the end of its id. */
+export const webhookName = ({ id, description }: Delivery["webhook"]) => description || `Webhook …${id.slice(-6)}`;
+
+export type Group = { webhook: Delivery["webhook"]; deliveries: Delivery[] };
+
+/** Groups deliveries by webhook and keeps their order. */
+export function byWebhook(deliveries: Delivery[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const delivery of deliveries) {
+    const group = groups.get(delivery.webhook.id) ?? { webhook: delivery.webhook, deliveries: [] };
+    group.deliveries.push(delivery);
+    groups.set(delivery.webhook.id, group);
+  }
+  return [...groups.values()];
+}
+
+export type Reach = {
+  state: "reached" | "sending" | "retrying" | "failed";
+  /** The webhooks that an event has not reached. */
+  missing: string[];
+  nextRetryAt?: string;
+};
+
+/** Returns whether all events of an order have reached the webhooks; undefined if it has none. */
+export function reachOf(deliveries: Delivery[]): Reach | undefined {
+  const counted = deliveries.filter(({ status }) => status !== "cancelled");
+  if (counted.length === 0) return undefined;
+  const open = counted.filter(({ status }) => status !== "delivered");
+  const missing = [...new Set(open.map(({ webhook }) => webhookName(webhook)))];
+  const nextRetryAt = open.flatMap((delivery) => delivery.nextRetryAt ?? []).toSorted()[0];
+  if (open.some(({ status }) => status === "dead_letter")) return { state: "failed", missing };
+  if (open.some(({ status }) => status === "retrying")) return { state: "retrying", missing, nextRetryAt };
+  return { state: open.length > 0 ? "sending" : "reached", missing };
+}
+
+export const reachTones: Record<Reach["state"], Tone> = {
+  reached: "good",
+  sending: "neutral",
+  retrying: "warn",
+  failed: "bad",
+};

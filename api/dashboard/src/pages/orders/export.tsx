@@ -1,0 +1,68 @@
+import { useMutation } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+
+import { api } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
+import type { paths } from "@/api/schema";
+import { Button } from "@/ui/button";
+import { csvOf, download } from "@/ui/csv";
+import { plainMoney } from "@/ui/format";
+import { everyPage } from "@/ui/list";
+import { useToast } from "@/ui/toast";
+
+import type { Order } from "./status";
+
+type Query = paths["/orders"]["get"]["parameters"]["query"];
+
+/** An export has at most this many orders. */
+const maxExport = 10_000;
+
+const columns: [string, (order: Order) => string | number | undefined][] = [
+  ["number", (order) => order.orderId],
+  ["status", (order) => order.status],
+  ["placedAt", (order) => order.createdAt],
+  ["businessDate", (order) => order.businessDate],
+  ["customer", (order) => order.customer.name],
+  ["fulfillment", (order) => order.fulfillmentType],
+  ["source", (order) => order.source],
+  ["currency", (order) => order.currency],
+  ["subtotal", (order) => Number(plainMoney(order.subtotalMinor, order.currency))],
+  ["discount", (order) => Number(plainMoney(order.discountMinor, order.currency))],
+  ["deliveryFee", (order) => Number(plainMoney(order.deliveryFeeMinor, order.currency))],
+  ["tax", (order) => Number(plainMoney(order.taxMinor, order.currency))],
+  ["total", (order) => Number(plainMoney(order.totalMinor, order.currency))],
+  ["paymentStatus", (order) => order.paymentStatus],
+];
+
+/** Saves the orders of a list as a CSV file. */
+export function ExportOrders({ query }: { query: Query }) {
+  const toast = useToast();
+  const run = useMutation({
+    mutationFn: () =>
+      everyPage<Order>(
+        (cursor) => api.GET("/orders", { params: { query: { ...query, cursor, limit: 100 } } }),
+        maxExport,
+      ),
+    onSuccess: (orders) => {
+      const rows = orders.map((order) => columns.map(([, of]) => of(order)));
+      download(
+        `orders-${new Date().toISOString().slice(0, 10)}.csv`,
+        csvOf(
+          columns.map(([name]) => name),
+          rows,
+        ),
+      );
+      toast(
+        orders.length >= maxExport
+          ? `Only the newest ${maxExport} orders were exported; restrict the list by a day`
+          : `${orders.length} orders exported`,
+      );
+    },
+    onError: (error) => toast(errorMessage(error), { error: true }),
+  });
+  return (
+    <Button variant="outline" busy={run.isPending} onClick={() => run.mutate()}>
+      <Download aria-hidden /> Export CSV
+    </Button>
+  );
+}

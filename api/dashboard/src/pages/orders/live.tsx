@@ -1,0 +1,111 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useRef, useState } from "react";
+
+import { useEventStream } from "@/api/events";
+import { useSession } from "@/session/session";
+
+import { deliveriesKey } from "./deliveries";
+import { type OrderEvent, catchUp, openOrders, readChanged } from "./open-orders";
+
+/** The polling interval while the event stream is down, in milliseconds. */
+const pollInterval = 10_000;
+
+/** Events within this many milliseconds are applied together. */
+const collectDelay = 150;
+
+/** The minimum interval between reloads of lists, in milliseconds. */
+const listInterval = 2_000;
+
+/** The interval between reads of deliveries, in milliseconds. A delivery changes several times within a second. */
+const deliveriesInterval = 1_000;
+
+type Live = {
+  live: boolean;
+  /** The interval at which order queries must poll, if the event stream is not open. */
+  refetchInterval: number | undefined;
+  /** The reminders of orders that wait for acceptance, since the page was opened. */
+  reminders: readonly OrderEvent[];
+};
+
+const Context = createContext<Live>({ live: false, refetchInterval: pollInterval, reminders: [] });
+
+/** Returns the state of the event stream. */
+export const useLiveOrders = () => use(Context);
+
+/**
+ * Keeps all order queries up to date. Open orders and single orders are patched from the event stream; lists are
+ * reloaded, because an order may enter or leave them.
+ */
+export function LiveOrders({ children }: { children: ReactNode }) {
+  const queries = useQueryClient();
+  const { storeId } = useSession();
+  const waiting = useRef(new Map<string, OrderEvent>());
+  const delivered = useRef(new Set<string>());
+  const timers = useRef<{ collect?: Timer; lists?: Timer; deliveries?: Timer }>({});
+  const [reminders, setReminders] = useState<readonly OrderEvent[]>([]);
+  useEffect(() => {
+    const { current } = timers;
+    return () => {
+      clearTimeout(current.collect);
+      clearTimeout(current.lists);
+      clearTimeout(current.deliveries);
+      timers.current = {};
+    };
+  }, []);
+
+  const reloadLists = useCallback(() => {
+    timers.current.lists ??= setTimeout(() => {
+      timers.current.lists = undefined;
+      void queries.invalidateQueries({ queryKey: ["orders", "list"] });
+    }, listInterval);
+  }, [queries]);
+
+  const reloadDeliveries = useCallback(() => {
+    timers.current.deliveries ??= setTimeout(() => {
+      timers.current.deliveries = undefined;
+      const ids = [...delivered.current];
+      delivered.current.clear();
+      for (const id of ids) void queries.invalidateQueries({ queryKey: deliveriesKey(id) });
+    }, deliveriesInterval);
+  }, [queries]);
+
+  const flush = useCallback(async () => {
+    timers.current.collect = undefined;
+    const events = [...waiting.current.values()];
+    waiting.current.clear();
+    const read = await readChanged(queries, events);
+    const ids = new Set([...read, ...events.filter(({ deliveries }) => !deliveries).map(({ id }) => id)]);
+    if (ids.size === 0) return;
+    void queries.invalidateQueries({
+      predicate: ({ queryKey: [first, kind, id] }) =>
+        first === "orders" && kind !== "one" && kind !== deliveriesKey("")[1] && ids.has(String(id)),
+    });
+    reloadLists();
+  }, [queries, reloadLists]);
+
+  const live = useEventStream("/orders/stream", storeId, {
+    onOpen: () => {
+      void catchUp(queries).catch(() => queries.invalidateQueries({ queryKey: openOrders.queryKey }));
+      void queries.invalidateQueries({ queryKey: ["orders"] });
+    },
+    onEvent: (text) => {
+      const event = JSON.parse(text) as OrderEvent;
+      if (event.reminder) setReminders((all) => (all.some(({ id }) => id === event.id) ? all : [...all, event]));
+      if (event.deliveries) {
+        delivered.current.add(event.id);
+        reloadDeliveries();
+      }
+      // The event of a delivery may be the first one with the newest version of its order.
+      const deliveries = event.deliveries && (waiting.current.get(event.id)?.deliveries ?? true);
+      waiting.current.set(event.id, { ...event, deliveries });
+      timers.current.collect ??= setTimeout(() => void flush(), collectDelay);
+    },
+  });
+  const refetchInterval = live ? undefined : pollInterval;
+  // Sounds and notifications need the orders while the tab is in the background, too.
+  useQuery({ ...openOrders, refetchInterval, refetchIntervalInBackground: true });
+  const value = useMemo(() => ({ live, refetchInterval, reminders }), [live, refetchInterval, reminders]);
+  return <Context value={value}>{children}</Context>;
+}
+
+type Timer = ReturnType<typeof setTimeout>;

@@ -1,0 +1,141 @@
+import { type ReactNode, createContext, use, useCallback, useEffect, useState } from "react";
+import { createPortal } from "react-dom";
+
+import { useSession } from "@/session/session";
+import { cn } from "@/ui/cn";
+import { Money, ShortTime, Time } from "@/ui/format";
+
+import { erasedName } from "../customers/name";
+import { claimPrint, deviceSettings, useDeviceSettings } from "./device";
+import { ItemDetails, ItemName } from "./item";
+import { type Order, fulfillments, payments } from "./status";
+import { Totals } from "./totals";
+
+export type Paper = "slip" | "receipt";
+
+type Job = { order: Order; kind: Paper };
+
+const Context = createContext<(jobs: Job[]) => void>(() => {});
+
+/** Returns a function that prints kitchen slips and receipts, each on a page of its own. */
+export const usePrint = () => use(Context);
+
+/** Returns a function that prints an order that was accepted on this device, once and as the settings say. */
+export function usePrintAccepted() {
+  const print = usePrint();
+  return useCallback(
+    (order: Order) => {
+      const choice = deviceSettings().print;
+      const kinds: Paper[] = choice === "both" ? ["slip", "receipt"] : choice === "nothing" ? [] : [choice];
+      if (kinds.length === 0) return;
+      void claimPrint(order.id).then((first) => first && print(kinds.map((kind) => ({ order, kind }))));
+    },
+    [print],
+  );
+}
+
+/** Renders the pages to print. styles.css shows them on paper instead of the dashboard. */
+export function PrintProvider({ children }: { children: ReactNode }) {
+  const { paper } = useDeviceSettings();
+  // Not every browser reports the end of printing, so pages that were handed to the printer are replaced by the next.
+  const [{ jobs, handed }, setState] = useState<{ jobs: Job[]; handed: boolean }>({ jobs: [], handed: false });
+  const print = useCallback(
+    (more: Job[]) => setState((now) => ({ jobs: now.handed ? more : [...now.jobs, ...more], handed: false })),
+    [],
+  );
+  useEffect(() => {
+    if (jobs.length === 0 || handed) return;
+    // After the pages are laid out.
+    const frame = requestAnimationFrame(() => {
+      addEventListener("afterprint", () => setState((now) => (now.jobs === jobs ? { jobs: [], handed: false } : now)), {
+        once: true,
+      });
+      window.print();
+      setState((now) => (now.jobs === jobs ? { jobs, handed: true } : now));
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [jobs, handed]);
+  return (
+    <Context value={print}>
+      {children}
+      {jobs.length > 0 &&
+        createPortal(
+          <div className={cn("print-pages", paper === "A4" ? "paper-a4" : "paper-80mm")}>
+            {jobs.map(({ order, kind }, i) => (
+              <div key={i} className="print-page" data-testid={kind}>
+                {kind === "slip" ? <Slip order={order} /> : <Receipt order={order} />}
+              </div>
+            ))}
+          </div>,
+          document.body,
+        )}
+    </Context>
+  );
+}
+
+/** What the kitchen reads: no prices, large quantities. */
+function Slip({ order }: { order: Order }) {
+  return (
+    <>
+      <p className="text-2xl font-bold">#{order.orderId}</p>
+      <p className="font-semibold">
+        {fulfillments[order.fulfillmentType]} · {order.customer.name}
+        {order.tableLabel && ` · Table ${order.tableLabel}`}
+      </p>
+      <p>
+        <Time at={order.createdAt} />
+      </p>
+      {order.requestedFor && (
+        <p className="font-bold">
+          For <ShortTime at={order.requestedFor} />
+        </p>
+      )}
+      <ul className="my-2 border-y py-2 text-lg">
+        {order.items.map((item, i) => (
+          <li key={i} className="flex gap-2">
+            <span className="font-bold tabular-nums">{item.quantity}×</span>
+            <span className="min-w-0 break-words">
+              <ItemName item={item} viewId={order.storeViewId} />
+              <ItemDetails item={item} viewId={order.storeViewId} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      {order.note && <p className="border p-1 font-semibold break-words whitespace-pre-wrap">{order.note}</p>}
+    </>
+  );
+}
+
+function Receipt({ order }: { order: Order }) {
+  const { storeName } = useSession();
+  const { deliveryAddress: to } = order;
+  return (
+    <>
+      <p className="text-lg font-bold">{storeName}</p>
+      <p>
+        Order {order.orderId} · {fulfillments[order.fulfillmentType]}
+      </p>
+      <p>
+        <Time at={order.createdAt} />
+      </p>
+      <p>{order.customer.name || erasedName}</p>
+      {to && (
+        <p>{[to.line1, to.line2, `${to.postalCode ?? ""} ${to.city}`.trim(), to.country].filter(Boolean).join(", ")}</p>
+      )}
+      <ul className="my-2 border-y py-2">
+        {order.items.map((item, i) => (
+          <li key={i} className="flex justify-between gap-2">
+            <span className="min-w-0 break-words">
+              {item.quantity}× {item.productName}
+              <ItemDetails item={item} />
+            </span>
+            <Money minor={item.totalMinor} currency={order.currency} />
+          </li>
+        ))}
+      </ul>
+      <Totals of={order} />
+      <p className="mt-2">{payments[order.paymentStatus].label}</p>
+      <p className="mt-2 text-xs">This receipt is not a tax invoice.</p>
+    </>
+  );
+}

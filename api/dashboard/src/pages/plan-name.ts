@@ -1,0 +1,9 @@
+import type { components } from "@/api/schema";
+
+export type Plan = components["schemas"]["Billing"]["plan"];
+
+/** The plans in ascending order of their limits. */
+export const plans: Plan[] = ["STARTER", "GROW", "PROFESSIONAL", "ENTERPRISE"];
+
+/** Returns the display name of a plan. */
+export const planName = (plan: Plan) => plan.charAt(0) + plan.slice(1).toLowerCase();

@@ -1,0 +1,7 @@
+import type { components } from "@/api/schema";
+
+export type Website = components["schemas"]["Website"];
+export type WebsiteDetails = components["schemas"]["WebsiteDetails"];
+
+/** The query key shared by all queries about websites. */
+export const websitesKey = ["platform", "websites"];

@@ -1,0 +1,51 @@
+import { useMutation } from "@tanstack/react-query";
+
+import { api } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
+import type { components } from "@/api/schema";
+import { useSession } from "@/session/session";
+import { csvOf, download, separatorIn } from "@/ui/csv";
+import { everyPage } from "@/ui/list";
+import { useToast } from "@/ui/toast";
+
+type Product = components["schemas"]["Product"];
+
+/** The columns of the import, in the same order. */
+const columns = [
+  "sku",
+  "name",
+  "description",
+  "category",
+  "priceMinor",
+  "currency",
+  "taxRatePpm",
+  "isAvailable",
+  "stockQuantity",
+  "position",
+  "externalId",
+] as const satisfies (keyof Product)[];
+
+/** Returns a CSV of products that the import accepts without changes. It omits products without a SKU. */
+export function productsCsv(products: Product[], separator: "," | ";"): string {
+  const rows = products.filter(({ sku }) => sku).map((product) => columns.map((column) => product[column]));
+  return csvOf([...columns], rows, separator);
+}
+
+/** The mutation that saves the menu as a file. */
+export function useProductsExport() {
+  const { locale } = useSession();
+  const toast = useToast();
+  return useMutation({
+    mutationFn: () =>
+      everyPage<Product>((cursor) =>
+        api.GET("/products", { params: { query: { own: true, sort: "position", cursor, limit: 100 } } }),
+      ),
+    onSuccess: (products) => {
+      download("products.csv", productsCsv(products, separatorIn(locale)));
+      const omitted = products.filter(({ sku }) => !sku).length;
+      const exported = `${products.length - omitted} products exported`;
+      toast(omitted > 0 ? `${exported}; ${omitted} without a SKU were left out, because an import needs it` : exported);
+    },
+    onError: (error) => toast(errorMessage(error), { error: true }),
+  });
+}

@@ -1,0 +1,177 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { ChevronDown } from "lucide-react";
+import { useState } from "react";
+
+import { api, data } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
+import type { components } from "@/api/schema";
+import { storeKey } from "@/pages/stores/data";
+import { useSession } from "@/session/session";
+import { Button } from "@/ui/button";
+import { FormDialog } from "@/ui/dialog";
+import { TextField } from "@/ui/field";
+import { ShortTime, Time } from "@/ui/format";
+import { Menu, MenuItem } from "@/ui/menu";
+import { Badge, type Tone } from "@/ui/page";
+import { useToast } from "@/ui/toast";
+
+import { type Sale, endOfBusinessDay, instantOfLocal, localOf, saleOf } from "./sale";
+
+type Product = components["schemas"]["Product"];
+type Change = Pick<components["schemas"]["ChangeProductRequest"], "isAvailable" | "soldOutUntil">;
+
+const states: Record<Sale, { label: string; tone: Tone }> = {
+  onSale: { label: "Available", tone: "good" },
+  unavailable: { label: "Unavailable", tone: "neutral" },
+  soldOut: { label: "Sold out", tone: "bad" },
+  outOfStock: { label: "Out of stock", tone: "bad" },
+};
+
+/** Whether customers can order a product and, if it is sold out, until when. */
+function SaleBadge({ product, sale }: { product: Product; sale: Sale }) {
+  return (
+    <Badge tone={states[sale].tone} className="text-left">
+      {states[sale].label}
+      {sale === "soldOut" && (
+        <span>
+          until <ShortTime at={product.soldOutUntil!} />
+        </span>
+      )}
+    </Badge>
+  );
+}
+
+/** The time until which a product is sold out "for today": the end of the store's business day. */
+function useEndOfDay(now: number): string | undefined {
+  const { timezone } = useSession();
+  const store = useQuery({ queryKey: storeKey, queryFn: () => data(api.GET("/store")), staleTime: 60_000 });
+  return store.data && endOfBusinessDay(now, timezone, store.data.businessDayCutoffHour);
+}
+
+type Props = { product: Product; name: string; now: number; readOnly: boolean };
+
+/** Shows whether a product can be ordered. For editors it is a menu that marks it as sold out, or available again. */
+export function SoldOut({ readOnly, ...of }: Props) {
+  const sale = saleOf(of.product, of.now);
+  return readOnly ? <SaleBadge product={of.product} sale={sale} /> : <SoldOutMenu {...of} sale={sale} />;
+}
+
+function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { sale: Sale }) {
+  const queries = useQueryClient();
+  const toast = useToast();
+  const endOfDay = useEndOfDay(now);
+  const [choosing, setChoosing] = useState(false);
+  // The change has no version: it states what the user wants, whatever else has changed.
+  const change = useMutation({
+    mutationFn: ({ body }: { body: Change; done: string }) =>
+      data(api.PATCH("/products/{id}", { params: { path: { id: product.id } }, body })),
+    onSuccess: (_, { done }) => {
+      toast(`${name} ${done}`);
+      setChoosing(false);
+    },
+    onError: (error) => choosing || toast(errorMessage(error), { error: true }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+  });
+  const off = sale === "unavailable" || sale === "soldOut";
+  return (
+    <>
+      <Menu
+        label={`Availability of ${name}`}
+        trigger={
+          <Button
+            variant="ghost"
+            size="small"
+            className="-ml-2 px-2 max-sm:min-h-11"
+            busy={change.isPending}
+            aria-label={`Availability of ${name}: ${states[sale].label}`}
+          >
+            <SaleBadge product={product} sale={sale} />
+            <ChevronDown aria-hidden />
+          </Button>
+        }
+      >
+        {off && (
+          <MenuItem
+            onSelect={() =>
+              change.mutate({ body: { isAvailable: true, soldOutUntil: null }, done: "is available again" })
+            }
+          >
+            Available again
+          </MenuItem>
+        )}
+        {endOfDay && (
+          <MenuItem
+            onSelect={() =>
+              change.mutate({ body: { isAvailable: true, soldOutUntil: endOfDay }, done: "is sold out for today" })
+            }
+          >
+            <span>
+              Sold out for today
+              <span className="block text-xs text-muted-foreground">
+                until <ShortTime at={endOfDay} />
+              </span>
+            </span>
+          </MenuItem>
+        )}
+        <MenuItem onSelect={() => setChoosing(true)}>Sold out until…</MenuItem>
+        {sale !== "unavailable" && (
+          <MenuItem onSelect={() => change.mutate({ body: { isAvailable: false }, done: "is unavailable" })}>
+            Unavailable until further notice
+          </MenuItem>
+        )}
+      </Menu>
+      {choosing && (
+        <UntilDialog
+          name={name}
+          now={now}
+          mutation={change}
+          onClose={() => setChoosing(false)}
+          onSubmit={(until) => change.mutate({ body: { isAvailable: true, soldOutUntil: until }, done: "is sold out" })}
+        />
+      )}
+    </>
+  );
+}
+
+/** The longest time in milliseconds for which a product can be sold out. */
+const longest = 366 * 86_400_000;
+
+type UntilProps = {
+  name: string;
+  now: number;
+  mutation: { isPending: boolean; error: unknown };
+  onClose: () => void;
+  onSubmit: (until: string) => void;
+};
+
+function UntilDialog({ name, now, mutation, onClose, onSubmit }: UntilProps) {
+  const { timezone } = useSession();
+  const [text, setText] = useState(() => localOf(now + 3_600_000, timezone));
+  const until = instantOfLocal(text, timezone);
+  return (
+    <FormDialog
+      onClose={onClose}
+      title={`${name}: sold out until`}
+      mutation={mutation}
+      onSubmit={() => until && onSubmit(until)}
+      submitLabel="Mark as sold out"
+    >
+      <TextField
+        label={`Date and time (${timezone})`}
+        type="datetime-local"
+        required
+        min={localOf(now + 60_000, timezone)}
+        max={localOf(now + longest, timezone)}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        hint={
+          until && (
+            <>
+              {name} can be ordered again from <Time at={until} />.
+            </>
+          )
+        }
+      />
+    </FormDialog>
+  );
+}

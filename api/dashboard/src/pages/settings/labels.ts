@@ -1,0 +1,31 @@
+import { fulfillments } from "../orders/status";
+import { type Type } from "./change";
+import { type Day, dayName } from "./hours";
+
+const labels: Record<string, string> = {
+  timezone: "Time zone",
+  businessDayCutoffHour: "Start of the business day",
+  taxRatePpm: "Tax rate in percent",
+  taxIncluded: "Prices include tax",
+  taxDeliveryFee: "Tax the delivery fee",
+  seats: "Seats",
+  reservationMinutes: "Default duration in minutes",
+  bookingLeadMinutes: "Minimum notice in minutes",
+  bookingMaxDays: "Maximum days ahead",
+  orderLeadMinutes: "Minimum notice of orders for later, in minutes",
+  orderMaxDays: "Maximum days ahead for orders",
+  "acceptance.remindAfterMinutes": "Remind after minutes",
+  "acceptance.cancelAfterMinutes": "Cancel after minutes",
+  requireOtp: "Logins of the team",
+  closures: "Closures",
+};
+
+/** Returns the label of a field, with the weekday in a locale. */
+export function labelOf(name: string, locale = "en"): string {
+  const [group, of, day] = name.split(".");
+  if (group === "deliveryFees") return `Fee in ${of}`;
+  if (group === "prepMinutes") return `Minutes to prepare, ${fulfillments[of as Type].toLowerCase()}`;
+  if (group === "openingHours")
+    return `Hours for ${fulfillments[of as Type].toLowerCase()}, ${dayName(day as Day, locale)}`;
+  return labels[name] ?? name;
+}

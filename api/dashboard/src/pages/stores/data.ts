@@ -1,0 +1,7 @@
+import type { components } from "@/api/schema";
+
+export type Store = components["schemas"]["Store"];
+export type StoreView = components["schemas"]["StoreView"];
+export type NewStore = components["schemas"]["AddStoreRequest"];
+
+export const storeKey = ["store"];

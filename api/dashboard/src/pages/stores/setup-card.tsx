@@ -1,0 +1,118 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { CircleCheck, CircleDashed } from "lucide-react";
+
+import { api, data } from "@/api/client";
+import { useSession } from "@/session/session";
+import { Button } from "@/ui/button";
+import { Card, Failure } from "@/ui/page";
+
+import { confirmEmpty, useConfirmed } from "./confirmed";
+import { type Parts, type Step, stepsOf } from "./setup";
+
+const one = { params: { query: { limit: 1 } } };
+
+/** Loads the parts of the active store, for an ADMIN or an OWNER. */
+async function partsOf(views: number, owner: boolean): Promise<Parts> {
+  const two = { params: { query: { limit: 2 } } };
+  const [settings, products, webhooks, orders, users, invitations, apiKeys] = await Promise.all([
+    data(api.GET("/settings")),
+    data(api.GET("/products", { params: { query: { limit: 100 } } })),
+    data(api.GET("/webhooks")),
+    data(api.GET("/orders", one)),
+    owner ? data(api.GET("/users", two)) : undefined,
+    owner ? data(api.GET("/invitations", one)) : undefined,
+    owner ? data(api.GET("/api-keys", one)) : undefined,
+  ]);
+  return {
+    views,
+    openSpans: Object.values(settings.openingHours ?? {}).flatMap((week) => Object.values(week).flat()).length,
+    products: products.length,
+    taxRatePpm: settings.taxRatePpm,
+    taxedProducts: products.filter(({ taxRatePpm }) => taxRatePpm).length,
+    users: users && users.length + (invitations?.length ?? 0),
+    webhooks: webhooks.length,
+    apiKeys: apiKeys?.length,
+    orders: orders.length,
+  };
+}
+
+/** Returns the steps that set up the active store, and the query that loads them. For an ADMIN or an OWNER. */
+export function useSetup(enabled: boolean) {
+  const { atLeast, stores, storeId } = useSession();
+  const owner = atLeast("OWNER");
+  const views = stores.find((store) => store.storeId === storeId)?.storeViews.length ?? 0;
+  const parts = useQuery({
+    queryKey: ["setup", storeId, views, owner],
+    queryFn: () => partsOf(views, owner),
+    enabled,
+  });
+  const confirmed = useConfirmed(storeId);
+  const steps = parts.data && stepsOf(parts.data, confirmed);
+  return { parts, steps, complete: steps?.every(({ done }) => done) };
+}
+
+/** The steps that set up the active store. It disappears when all of them are done. */
+export function SetupCard({ setup: { parts, steps, complete } }: { setup: ReturnType<typeof useSetup> }) {
+  if (parts.error)
+    return (
+      <Card title="Set-up">
+        <p className="mb-3 text-sm text-muted-foreground">The steps of the set-up could not be loaded.</p>
+        <Failure error={parts.error} retry={() => void parts.refetch()} />
+      </Card>
+    );
+  if (!steps || complete) return null;
+  const done = steps.filter((step) => step.done).length;
+  return (
+    <Card
+      title="Set-up"
+      actions={<span className="text-sm text-muted-foreground">{`${done} of ${steps.length} done`}</span>}
+    >
+      <p className="mb-3 max-w-prose text-sm text-muted-foreground">
+        These steps make the store ready for its first order. A step is done when its data exists, and the list
+        disappears when all steps are done.
+      </p>
+      <ol aria-label="Set-up" className="grid gap-3">
+        {steps.map((step) => (
+          <StepRow key={step.title} step={step} />
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+const link = "text-primary underline-offset-4 hover:underline";
+
+function StepRow({ step: { title, about, done, label, to, confirm } }: { step: Step }) {
+  const { storeId } = useSession();
+  return (
+    <li className="flex items-start gap-3 text-sm">
+      {done ? (
+        <CircleCheck className="mt-0.5 size-4 shrink-0 text-success" aria-hidden />
+      ) : (
+        <CircleDashed className="mt-0.5 size-4 shrink-0 text-muted-foreground" aria-hidden />
+      )}
+      <div className="min-w-0">
+        <p className={done ? "text-muted-foreground" : "font-medium"}>
+          {title}
+          <span className="sr-only">{done ? " (done)" : " (open)"}</span>
+        </p>
+        {!done && (
+          <>
+            <p className="text-muted-foreground">{about}</p>
+            <p className="flex flex-wrap items-center gap-x-4">
+              <Link to={to} className={link}>
+                {label}
+              </Link>
+              {confirm && (
+                <Button variant="link" size="small" className="px-0" onClick={() => confirmEmpty(storeId, confirm.of)}>
+                  {confirm.label}
+                </Button>
+              )}
+            </p>
+          </>
+        )}
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,57 @@
+import { useEffect, useRef, useState } from "react";
+
+import { useStats } from "./data";
+
+/** The deliveries of the last 24 hours by hour. It loads its data when it becomes visible. */
+export function Sparkline({ id }: { id: string }) {
+  const [ref, seen] = useSeen<HTMLSpanElement>();
+  const stats = useStats(id, "24h", seen);
+  const buckets = stats.data?.buckets ?? [];
+  const highest = Math.max(1, ...buckets.map((bucket) => bucket.delivered + bucket.failed));
+  const { delivered, failed } = stats.data?.totals ?? { delivered: 0, failed: 0 };
+  const text = stats.data
+    ? `${delivered.toLocaleString()} delivered, ${failed.toLocaleString()} failed`
+    : stats.error
+      ? "unavailable"
+      : "…";
+  return (
+    <span ref={ref} className="grid gap-0.5">
+      <svg
+        viewBox={`0 0 ${Math.max(1, buckets.length) * 5} 24`}
+        className="h-6 w-32"
+        preserveAspectRatio="none"
+        aria-hidden
+      >
+        <line x1="0" x2="100%" y1="23.5" y2="23.5" stroke="var(--border)" />
+        {buckets.map((bucket, place) => {
+          const good = (bucket.delivered / highest) * 22;
+          const bad = (bucket.failed / highest) * 22;
+          return (
+            <g key={bucket.start}>
+              <rect x={place * 5} y={23 - good} width="4" height={good} fill="var(--series-1)" />
+              <rect x={place * 5} y={23 - good - bad} width="4" height={bad} fill="var(--series-2)" />
+            </g>
+          );
+        })}
+      </svg>
+      <span className="text-xs whitespace-nowrap text-muted-foreground">{text}</span>
+    </span>
+  );
+}
+
+/** Reports whether the element has been visible. */
+function useSeen<T extends Element>() {
+  const ref = useRef<T>(null);
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) {
+        setSeen(true);
+        observer.disconnect();
+      }
+    });
+    observer.observe(ref.current!);
+    return () => observer.disconnect();
+  }, []);
+  return [ref, seen] as const;
+}

@@ -1,0 +1,93 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
+
+import { ApiError, api, data } from "@/api/client";
+import { setMessageClock } from "@/api/readable";
+import type { components } from "@/api/schema";
+import { accessToken, onTokenChange, shareAccessToken } from "@/api/token";
+
+import { sendUnsent } from "./unsent";
+
+type Account = {
+  user: components["schemas"]["MeUser"];
+  /** The active store; undefined for a platform administrator. */
+  store: components["schemas"]["StoreContext"] | undefined;
+  /** The locale of dates, numbers and names: that of the browser, as for its own date fields. */
+  locale: string;
+  /** The time zone of the active store, otherwise that of the browser. */
+  timezone: string;
+  /** Sends what is not yet sent, then ends the session. Rejects if the session did not end. */
+  logOut: () => Promise<void>;
+};
+
+const Context = createContext<Account | null>(null);
+
+/** Returns the logged-in user. Must be called below AccountProvider. */
+export function useAccount(): Account {
+  const account = use(Context);
+  if (!account) throw new Error("useAccount requires an AccountProvider");
+  return account;
+}
+
+/** Returns the locale and time zone of texts: those of the account, or the browser's if nobody is logged in. */
+export function useClock() {
+  const account = use(Context);
+  const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return { locale: account?.locale ?? locale, timezone: account?.timezone ?? timeZone };
+}
+
+export const useAccessToken = () => useSyncExternalStore(onTokenChange, accessToken);
+
+export type ProviderProps = {
+  children: ReactNode;
+  /** Rendered while the provider loads (error is null) and after it failed to load. */
+  fallback: (error: unknown, retry: () => void) => ReactNode;
+};
+
+/** Loads the logged-in user for the components below it. */
+export function AccountProvider({ children, fallback }: ProviderProps) {
+  const queries = useQueryClient();
+  const me = useQuery({ queryKey: ["me"], queryFn: () => data(api.GET("/auth/me")), staleTime: 60_000 });
+
+  // Another tab has switched the store or logged in another user, so all cached data belongs to the previous one.
+  const token = useAccessToken();
+  const shown = me.data;
+  useEffect(() => {
+    const claims = token && shown && claimsOf(token);
+    if (!claims || (claims.sub === shown.user.id && claims.storeId === shown.store?.storeId)) return;
+    void queries.resetQueries();
+  }, [token, shown, queries]);
+
+  const logOut = useCallback(async () => {
+    await sendUnsent();
+    try {
+      await api.POST("/auth/logout");
+    } catch (error) {
+      // 401: the session has already ended.
+      if (!(error instanceof ApiError && error.status === 401)) throw error;
+    }
+    queries.clear();
+    shareAccessToken(null);
+  }, [queries]);
+
+  const account = useMemo<Account | null>(() => {
+    if (!me.data) return null;
+    const { user, store } = me.data;
+    const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const timezone = store?.timezone ?? timeZone;
+    setMessageClock({ locale, timezone });
+    return { user, store, locale, timezone, logOut };
+  }, [me.data, logOut]);
+  if (!account) return fallback(me.error, () => void me.refetch());
+  return <Context value={account}>{children}</Context>;
+}
+
+/** Returns the claims of an access token. They only detect changes; the server authorizes. */
+function claimsOf(token: string): { sub?: string; storeId?: string } | undefined {
+  try {
+    const payload = token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/");
+    return JSON.parse(atob(payload)) as { sub?: string; storeId?: string };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,450 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// sentEvent is an event of a stream.
+type sentEvent struct{ Type, Position, Data string }
+
+// event returns the next event of a stream, a zero value at its end.
+func (s *stream) event() sentEvent {
+	s.Helper()
+	e := sentEvent{Type: s.next("event: ")}
+	e.Position = s.next("id: ")
+	e.Data = s.next("data: ")
+	return e
+}
+
+// newStreamWorld returns a world in which events may have any body.
+func newStreamWorld(t *testing.T) *world {
+	t.Helper()
+	w := newEmptyWorld(t, persistencetest.New(t))
+	w.furnish()
+	return w
+}
+
+// follow opens a stream of events. last is a Last-Event-ID, "" = none.
+func (w *world) follow(server *httptest.Server, query, last string) *stream {
+	w.Helper()
+	return w.watchPath(server, "/events/stream"+query, w.tokens["ADMIN"], func(r *http.Request) {
+		if last != "" {
+			r.Header.Set("Last-Event-ID", last)
+		}
+	})
+}
+
+// emits dispatches an event with a number.
+func (w *world) emits(number int, kind app.EventType) {
+	w.Helper()
+	w.insertEvent(kind, fmt.Sprintf(`{"number":%d}`, number))
+	w.dispatch()
+}
+
+func (w *world) insertEvent(kind app.EventType, body string) {
+	w.Helper()
+	w.inserted++
+	at := w.now.Add(time.Duration(w.inserted) * time.Millisecond) // ids sort by time
+	w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+		app.NewID[app.EventID](at), w.stores["own"].id, kind, body, at)
+}
+
+func (s *stream) wantNumbers(from, to int) (last string) {
+	s.Helper()
+	for number := from; number <= to; number++ {
+		e := s.event()
+		if want := fmt.Sprintf(`{"number":%d}`, number); e.Data != want {
+			s.Fatalf("event: got %+v, want %s", e, want)
+		}
+		last = e.Position
+	}
+	return last
+}
+
+// A stream starts with the next event. After a break, it continues without loss and without repetition, also on another
+// process and before its first event.
+func TestEventStreamsContinue(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	first := w.streamsOn(func(*Server) {})
+	s := w.follow(first, "", "")
+	start := s.next("id: ")
+	w.emits(1, app.EventOrderCreated)
+	w.emits(2, app.EventProductUpdated)
+	e := s.event()
+	if e.Type != "order.created" || e.Data != `{"number":1}` {
+		t.Errorf("first event: got %+v, want number 1", e)
+	}
+	last := s.wantNumbers(2, 2)
+	first.CloseClientConnections() // as at a restart
+	if e := s.event(); e != (sentEvent{}) {
+		t.Errorf("stream after the end of the process: got %+v, want its end", e)
+	}
+	for number := 3; number <= 250; number++ { // more than one page
+		w.insertEvent(app.EventOrderCreated, fmt.Sprintf(`{"number":%d}`, number))
+	}
+	w.dispatch()
+	second := w.streamsOn(func(*Server) {})
+	s = w.follow(second, "", last)
+	s.wantNumbers(3, 250)
+	w.emits(251, app.EventOrderCreated)
+	s.wantNumbers(251, 251)
+	all := w.follow(second, "", start)
+	all.wantNumbers(1, 251)
+	w.emits(252, app.EventOrderCreated)
+	all.wantNumbers(252, 252)
+	s.wantNumbers(252, 252)
+
+	// The list and the stream have the same positions and bodies.
+	rows := w.listedEvents(url.Values{"order": {"asc"}, "cursor": {start}})
+	if len(rows) != 252 || *rows[1].Position != last {
+		t.Errorf("events after the start: got %d, the second at %s, want 252 and %s", len(rows), *rows[1].Position, last)
+	}
+}
+
+// A stream of some types sends only these, and passes the others. Its heartbeats carry the position.
+func TestEventStreamsOfTypes(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	server := w.streamsOn(func(s *Server) { s.heartbeat = 50 * time.Millisecond })
+	s := w.follow(server, "?type=payment.failed&type=order.cancelled", "")
+	start := s.next("id: ")
+	w.emits(0, app.EventOrderCreated)
+	passed := start
+	for passed == start {
+		s.next(": still here")
+		passed = s.next("id: ")
+	}
+	w.emits(1, app.EventPaymentFailed)
+	w.emits(0, app.EventOrderCompleted)
+	w.emits(2, app.EventOrderCancelled)
+	s.lines = dataOnly(s.lines)
+	for number := 1; number <= 2; number++ {
+		if got := s.next("data: "); got != fmt.Sprintf(`{"number":%d}`, number) {
+			t.Errorf("event: got %s, want number %d", got, number)
+		}
+	}
+	again := w.follow(server, "?type=order.cancelled", passed)
+	again.lines = dataOnly(again.lines)
+	if got := again.next("data: "); got != `{"number":2}` {
+		t.Errorf("event after the position of a heartbeat: got %s, want number 2", got)
+	}
+}
+
+// dataOnly passes on the lines with data.
+func dataOnly(lines chan string) chan string {
+	data := make(chan string, cap(lines))
+	go func() {
+		defer close(data)
+		for line := range lines {
+			if strings.HasPrefix(line, "data: ") {
+				data <- line
+			}
+		}
+	}()
+	return data
+}
+
+// An event that is committed late, with an earlier id, is neither skipped nor repeated.
+func TestEventStreamsSendLateEvents(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	server := w.streamsOn(func(*Server) {})
+	s := w.follow(server, "", "")
+	tx, err := w.db.System().DB.BeginTx(t.Context(), nil)
+	w.must(err)
+	defer tx.Rollback()
+	_, err = tx.ExecContext(t.Context(),
+		"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+		app.NewID[app.EventID](noon.Add(-time.Minute)), w.stores["own"].id, app.EventOrderCreated, `{"number":2}`,
+		noon.Add(-time.Minute))
+	w.must(err)
+	w.emits(1, app.EventOrderCreated)
+	first := s.wantNumbers(1, 1)
+	w.must(tx.Commit())
+	w.dispatch()
+	s.wantNumbers(2, 2)
+	w.emits(3, app.EventOrderCreated)
+	s.wantNumbers(3, 3)
+	w.follow(server, "", first).wantNumbers(2, 3)
+}
+
+// A stream omits events whose body is erased. It does not begin at a position that is unknown, belongs to another
+// store, or precedes erased events.
+func TestEventStreamPositions(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	server := w.streamsOn(func(*Server) {})
+	s := w.follow(server, "", "")
+	start := s.next("id: ")
+	for number := 1; number <= 3; number++ {
+		w.emits(number, app.EventOrderCreated)
+	}
+	first := s.wantNumbers(1, 1)
+	s.wantNumbers(2, 3)
+	w.exec(`UPDATE outbox SET body = NULL WHERE body = '{"number":2}'`)
+	again := w.follow(server, "", start)
+	again.wantNumbers(1, 1)
+	again.wantNumbers(3, 3)
+
+	refused := func(name, token string, last ...string) {
+		t.Helper()
+		a := w.do("GET", "/events/stream", token, nil, func(r *http.Request) { r.Header["Last-Event-Id"] = last })
+		if a.refused(app.CodeValidationFailed, "Last-Event-ID").Code != 400 {
+			t.Errorf("%s: got %d, want 400", name, a.Code)
+		}
+	}
+	owner := w.tokens["OWNER"]
+	refused("garbage", owner, "x")
+	refused("an event id", owner, string(w.stores["own"].delivery.EventID))
+	refused("too long", owner, strings.Repeat("a", 513))
+	refused("two", owner, start, start)
+	refused("of another store", w.token("OWNER", w.stores["sibling"].id), first)
+	ahead := (&Server{cursors: newCursors(persistencetest.Keyring())}).sealPosition(w.stores["own"].id, 1<<62)
+	refused("not yet given", owner, ahead)
+	w.exec("UPDATE event_heads SET erased = position - 1")
+	refused("before erased events", owner, first)
+	w.do("GET", "/events/stream?type=test.ping", owner, nil).refused(app.CodeValidationFailed, "type[0]")
+	w.do("GET", "/events/stream?limit=1", owner, nil).refused(app.CodeValidationFailed, "limit")
+}
+
+// Streams of events count against the limit of their store, and end with their API key.
+func TestEventStreamsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	server := w.streamsOn(func(s *Server) { s.heartbeat = 20 * time.Millisecond })
+	key := w.key("own", app.ScopeManageWebhooks)
+	s := w.watchPath(server, "/events/stream", key)
+	s.next(": still here")
+	w.exec(`INSERT INTO open_streams SELECT 'req_' || n, $1, now() + interval '1 hour' FROM generate_series(1, 49) n`,
+		w.stores["own"].id)
+	if status := w.requestOf(server, "/events/stream", key).StatusCode; status != 429 {
+		t.Errorf("stream 51 of the store: got %d, want 429", status)
+	}
+	w.exec("UPDATE api_keys SET revoked_at = $1", noon)
+	for s.next(": still here") != "" || len(s.lines) > 0 {
+		continue
+	}
+	for deadline := time.Now().Add(30 * time.Second); w.text("SELECT count(*) FROM open_streams") != "49"; {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream of a revoked key is still open")
+		}
+	}
+}
+
+// A client that does not read is disconnected.
+func TestSlowClientsOfEventsAreDisconnected(t *testing.T) {
+	t.Parallel()
+	w := newStreamWorld(t)
+	server := w.streamsOn(func(s *Server) { s.patience = 200 * time.Millisecond })
+	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/events/stream", nil)
+	w.must(err)
+	request.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])
+	response, err := server.Client().Do(request)
+	w.must(err)
+	defer response.Body.Close()
+	big := `{"x":"` + strings.Repeat("x", 1<<19) + `"}`
+	for range 32 {
+		w.insertEvent(app.EventOrderCreated, big)
+	}
+	w.dispatch()
+	for deadline := time.Now().Add(time.Minute); w.text("SELECT count(*) FROM open_streams") != "0"; {
+		if time.Now().After(deadline) {
+			t.Fatal("the stream of a client that does not read is still open")
+		}
+	}
+}
+
+// fakeEvents is a source of events in memory.
+type fakeEvents struct {
+	mu     sync.Mutex
+	events map[app.StoreID][]app.StoredEvent
+	reads  int
+	heard  func(app.StoreID)
+}
+
+func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), heard func(app.StoreID)) error {
+	f.mu.Lock()
+	f.heard = heard
+	f.mu.Unlock()
+	began()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (f *fakeEvents) EventHead(_ context.Context, store app.StoreID) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int64(len(f.events[store])), nil
+}
+
+func (f *fakeEvents) EventHeads(_ context.Context, stores []app.StoreID) (map[app.StoreID]int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	heads := map[app.StoreID]int64{}
+	for _, store := range stores {
+		heads[store] = int64(len(f.events[store]))
+	}
+	return heads, nil
+}
+
+func (f *fakeEvents) Events(_ context.Context, store app.StoreID, _ app.EventFilter, _ bool, after int64,
+	limit int,
+) ([]app.StoredEvent, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	rest := f.events[store][after:]
+	return rest[:min(len(rest), limit)], nil
+}
+
+// add adds an event of a number of bytes to a store.
+func (f *fakeEvents) add(store app.StoreID, size int) {
+	f.mu.Lock()
+	f.events[store] = append(f.events[store], app.StoredEvent{
+		Event:    app.Event{Type: app.EventOrderCreated, Body: make([]byte, size)},
+		Position: int64(len(f.events[store]) + 1),
+	})
+	heard := f.heard
+	f.mu.Unlock()
+	if heard != nil {
+		heard(store)
+	}
+}
+
+func newFakeFeed(t *testing.T, every time.Duration) (*fakeEvents, *eventFeed) {
+	source := &fakeEvents{events: map[app.StoreID][]app.StoredEvent{}}
+	feed := newEventFeed(source, func(_ app.StoreID, e app.StoredEvent) string { return string(e.Body) },
+		func(err error) { t.Error(err) })
+	feed.every = every
+	return source, feed
+}
+
+// A thousand streams of twenty stores read each event of the database once per store.
+func TestThousandStreamsShareTheirReads(t *testing.T) {
+	t.Parallel()
+	const stores, each, events = 20, maxWatchers / 20, 10
+	source, feed := newFakeFeed(t, time.Hour)
+	readers := make([]*eventReader, 0, maxWatchers)
+	for i := range maxWatchers {
+		r, err := feed.join(t.Context(), app.StoreID(fmt.Sprint("sto_", i%stores)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !feed.follow(r, feed.mark(r)) {
+			t.Fatal("a new stream is not up to date")
+		}
+		readers = append(readers, r)
+	}
+	if _, err := feed.join(t.Context(), "sto_0", nil); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("stream beyond %d: got %v, want %s", maxWatchers, err, app.CodeUnavailable)
+	}
+	for range events {
+		for i := range stores {
+			source.add(app.StoreID(fmt.Sprint("sto_", i)), 100)
+		}
+	}
+	for _, r := range readers {
+		for want := int64(1); want <= events; {
+			m, ok := feed.next(r)
+			if !ok {
+				<-r.ready
+				continue
+			}
+			feed.wrote(r, m)
+			if m.position != want {
+				t.Fatalf("event of a stream: got position %d, want %d", m.position, want)
+			}
+			want++
+		}
+	}
+	source.mu.Lock()
+	reads := source.reads
+	source.mu.Unlock()
+	// A notification during a read causes one more.
+	if most := stores * (events + 1); reads > most {
+		t.Errorf("reads for %d streams of each store: got %d, want at most %d", each, reads, most)
+	}
+	for _, r := range readers {
+		feed.leave(r)
+	}
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
+	if feed.tube != nil {
+		t.Error("the feed listens without streams")
+	}
+}
+
+// A stream may be 1 MiB behind. A slower one ends and does not delay others.
+func TestSlowEventStreamsEnd(t *testing.T) {
+	t.Parallel()
+	source, feed := newFakeFeed(t, time.Hour)
+	join := func() *eventReader {
+		t.Helper()
+		r, err := feed.join(t.Context(), "sto_1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed.follow(r, 0)
+		return r
+	}
+	slow, quick := join(), join()
+	const size = maxBehind / 4
+	for i := range 5 {
+		source.add("sto_1", size)
+		<-quick.ready
+		m, _ := feed.next(quick)
+		feed.wrote(quick, m)
+		if m.position != int64(i+1) {
+			t.Fatalf("event of the quick stream: got %d, want %d", m.position, i+1)
+		}
+		select {
+		case <-slow.late:
+			if i < 4 {
+				t.Errorf("the slow stream ended at event %d, want it open while it is 1 MiB behind", i+1)
+			}
+		default:
+			if i == 4 {
+				t.Error("the slow stream is open although it is more than 1 MiB behind")
+			}
+		}
+	}
+	feed.leave(slow)
+	feed.leave(quick)
+}
+
+// An event whose notification is lost reaches its streams nevertheless.
+func TestEventStreamsFindLostNotices(t *testing.T) {
+	t.Parallel()
+	source, feed := newFakeFeed(t, 10*time.Millisecond)
+	r, err := feed.join(t.Context(), "sto_1", []app.EventType{app.EventOrderCreated})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.leave(r)
+	feed.follow(r, 0)
+	source.mu.Lock()
+	source.heard = nil
+	source.mu.Unlock()
+	source.add("sto_1", 1)
+	<-r.ready
+	if m, ok := feed.next(r); !ok || m.position != 1 {
+		t.Errorf("event without a notification: got %+v, want position 1", m)
+	}
+	if diff := cmp.Diff(int64(1), feed.passed(r, 0)); diff != "" {
+		t.Errorf("position (-want +got):\n%s", diff)
+	}
+}

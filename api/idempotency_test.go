@@ -1,0 +1,129 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// TestRepeatedRequests repeats a request of each operation that accepts an Idempotency-Key. The response is
+// the first response without the values that are shown once. The previous release stored the data of the
+// response instead of the created object; a request that repeats one of its requests gets the same response.
+func TestRepeatedRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"]
+	customer := w.addCustomer("own", "ada@example.com")
+	ids := map[string]string{
+		"webhooks": string(own.webhook.ID), "orders": string(own.order.ID), "payments": string(w.pay(own, 1000).ID),
+		"customers": string(customer.Customer.ID), "platform": string(own.website),
+		"products": string(w.addProduct(own.id)),
+	}
+	shownOnce := map[string][]string{
+		"inviteUser": {"token", "link"}, "inviteOwner": {"token", "link"}, "createAPIKey": {"key"},
+	}
+	tested := 0
+	for _, rt := range routes() {
+		if !rt.Idempotent {
+			continue
+		}
+		tested++
+		token := w.tokens["OWNER"]
+		if rt.Permission == app.WriteAddresses {
+			token = customer.AccessToken
+		}
+		table := "idempotency_keys"
+		if rt.accepts(app.RealmPlatform) {
+			token, table = w.tokens["PLATFORM"], "platform_idempotency_keys"
+		}
+		path := strings.Replace(rt.Path, "{id}", ids[strings.Split(rt.Path, "/")[1]], 1)
+		body, key := w.body(rt), header("Idempotency-Key", rt.Handler.id)
+		var first object
+		w.do(rt.Method, path, token, body, key).ok(rt.Status, &first)
+		for _, name := range shownOnce[rt.Handler.id] {
+			if first[name] == nil {
+				t.Errorf("%s: the first response has no %s: %v", rt.Handler.id, name, first)
+			}
+			delete(first, name)
+		}
+		if invitation, ok := first["invitation"].(object); ok { // of a new website
+			delete(invitation, "token")
+			delete(invitation, "link")
+		}
+		repeat := func(stored string) {
+			t.Helper()
+			var again object
+			w.do(rt.Method, path, token, body, key).ok(rt.Status, &again)
+			if diff := cmp.Diff(first, again); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", rt.Handler.id, stored, diff)
+			}
+		}
+		repeat("stored by this release")
+		if table != "idempotency_keys" {
+			continue // the previous release has no keys of the platform
+		}
+		response, err := json.Marshal(first)
+		w.must(err)
+		w.exec("UPDATE idempotency_keys SET response = $1 WHERE key = $2", response, rt.Handler.id)
+		repeat("stored by the previous release")
+	}
+	if want := 13; tested < want {
+		t.Errorf("%d operations accept an Idempotency-Key, want at least %d", tested, want)
+	}
+}
+
+// The repeated response respects the current role of the caller.
+func TestRepeatedResponseFollowsTheRole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	place := func() (order orderOut) {
+		t.Helper()
+		w.do("POST", "/orders", w.tokens["MANAGER"], w.orderBody("own"), header("Idempotency-Key", "k")).ok(201, &order)
+		return order
+	}
+	manager := place()
+	w.exec("UPDATE memberships SET role = 'STAFF' WHERE user_id = $1", w.users["MANAGER"].ID)
+	staff := place()
+	if staff.ID != manager.ID {
+		t.Errorf("the repeated request placed order %s, want %s", staff.ID, manager.ID)
+	}
+	for name, c := range map[string]struct {
+		order orderOut
+		want  bool
+	}{"as MANAGER": {manager, true}, "as STAFF": {staff, false}} {
+		w.run(name, func(t *testing.T) {
+			if got := slices.Contains(c.order.AllowedTransitions, app.OrderCancelled); got != c.want {
+				t.Errorf("%s, CANCELLED is allowed: %t, want %t", name, got, c.want)
+			}
+		})
+	}
+}
+
+// Each platform administrator has its own Idempotency-Keys. A repeated request neither invites nor creates again.
+func TestIdempotencyKeysOfAdministrators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	role := app.PlatformAdmin
+	w.addUser("root", "-", &role, nil)
+	key, admin := header("Idempotency-Key", "k"), w.tokens["PLATFORM"]
+	var first, again openWebsiteOut
+	w.do("POST", "/platform/websites", admin, websiteBody("three.test"), key).ok(201, &first)
+	w.do("POST", "/platform/websites", admin, websiteBody("three.test"), key).ok(201, &again)
+	if again.ID != first.ID || again.StoreID != first.StoreID || again.Invitation.ID != first.Invitation.ID ||
+		again.Invitation.Token != "" || again.Invitation.Link != "" {
+		t.Errorf("repeated request: got %+v, want %+v without token and link", again, first)
+	}
+	w.do("POST", "/platform/websites", admin, websiteBody("four.test"), key).refused(app.CodeIdempotencyKeyReused)
+	w.do("POST", "/platform/websites", admin, websiteBody("three.test")).refused(app.CodeConflict)
+	other := w.token("root", w.stores["own"].id)
+	w.do("POST", "/platform/websites", other, websiteBody("four.test"), key).ok(201, nil)
+	w.do("POST", "/auth/accept-invite", "", accept(first.Invitation.Token, goodPassword)).ok(200, nil)
+	if n := w.text("SELECT count(*) FROM websites"); n != "4" {
+		t.Errorf("websites: got %s, want 4", n)
+	}
+}

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// Operations of invitations.
+var (
+	inviteUser = handle("inviteUser", (*Server).invite, app.CodeStoreMismatch, app.CodeConflict,
+		app.CodeRateLimited)
+	listInvitations  = handle("listInvitations", (*Server).invitations)
+	resendInvitation = handle("resendInvitation", (*Server).resendInvitation, app.CodeStoreMismatch,
+		app.CodeRateLimited)
+	deleteInvitation = handle("deleteInvitation", (*Server).withdrawInvitation)
+	acceptInvitation = handle("acceptInvitation", (*Server).acceptInvite,
+		app.CodeTokenInvalid, app.CodeInvalidCredentials, app.CodeOTPRequired, app.CodeConflict,
+		app.CodeWebsiteSuspended)
+)
+
+// invitationTTL is the time for which an invitation can be accepted.
+const invitationTTL = 7 * 24 * time.Hour
+
+type inviteIn struct {
+	Email string   `json:"email" validate:"required,email,max=320" example:"grace@example.com"`
+	Name  string   `json:"name" validate:"required,notblank,max=200" example:"Grace Hopper"`
+	Role  app.Role `json:"role" validate:"required,enum" example:"MANAGER"`
+	// Stores of this website in which the caller is OWNER. A sandbox means its live store. Default: the store of
+	// the token.
+	StoreIDs []string `json:"storeIds" validate:"omitempty,max=100,unique,dive,id"`
+}
+
+type invitationOut struct {
+	app.Invitation
+	Token string `json:"token,omitempty"` // for POST /auth/accept-invite; shown once
+	Link  string `json:"link,omitempty"`  // a page that accepts the invitation; shown once
+}
+
+// invite creates an invitation. It replaces a pending invitation of the same address and website. The
+// response to a repeated request omits the token.
+func (s *Server) invite(ctx context.Context, c *call, in inviteIn) (invitationOut, error) {
+	stores := []app.StoreID{c.principal.StoreID}
+	if len(in.StoreIDs) > 0 {
+		stores = nil
+		for _, id := range in.StoreIDs {
+			stores = append(stores, app.StoreID(id))
+		}
+	}
+	token := newInvitationToken()
+	wanted := app.Invitation{Email: in.Email, Name: in.Name, Role: in.Role, StoreIDs: stores}
+	invitation, err := s.db.Invite(ctx, c.now, c.principal, c.actor(), wanted, token, invitationTTL, c.once)
+	if c.once.Repeated { // token is not the token of the invitation
+		token = app.Secret{}
+	}
+	return s.showInvitation(invitation, token), err
+}
+
+func newInvitationToken() app.Secret {
+	random := make([]byte, 32)
+	rand.Read(random)
+	return app.NewSecret(base64.RawURLEncoding.EncodeToString(random))
+}
+
+// showInvitation returns an invitation, with its token and link unless they were mailed.
+func (s *Server) showInvitation(invitation app.Invitation, token app.Secret) invitationOut {
+	out := invitationOut{Invitation: invitation}
+	if token.Len() > 0 && !invitation.Mailed {
+		out.Token, out.Link = token.Reveal(), app.AcceptInviteLink(s.tokens.issuer, token)
+	}
+	return out
+}
+
+type invitationsIn struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page.
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+func (s *Server) invitations(
+	ctx context.Context, c *call, in invitationsIn,
+) (list[app.Invitation, cursorMeta], error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.Invitation, cursorMeta]{}, err
+	}
+	found, err := s.db.Invitations(ctx, c.now, c.principal.StoreID, timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, func(i app.Invitation) string {
+		return timePosition(i.CreatedAt, string(i.ID))
+	}), err
+}
+
+type invitationIn struct {
+	ID app.InvitationID `path:"id"`
+}
+
+// resendInvitation replaces the token of an invitation and extends its expiry.
+func (s *Server) resendInvitation(ctx context.Context, c *call, in invitationIn) (invitationOut, error) {
+	token := newInvitationToken()
+	invitation, err := s.db.ResendInvitation(ctx, c.now, c.principal, c.actor(), in.ID, token, invitationTTL)
+	return s.showInvitation(invitation, token), err
+}
+
+func (s *Server) withdrawInvitation(ctx context.Context, c *call, in invitationIn) (nothing, error) {
+	return nothing{}, s.db.WithdrawInvitation(ctx, c.now, c.principal, c.actor(), in.ID)
+}
+
+type acceptInviteIn struct {
+	Token app.Secret `json:"token" validate:"required,max=100"`
+	// The name of a new user. Default: the name in the invitation.
+	Name string `json:"name" validate:"omitempty,notblank,max=200"`
+	// For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and
+	// at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
+	Password app.Secret `json:"password" validate:"required,bytes=1024"`
+	// For an existing user with one-time passwords: the code of the authenticator, or a recovery code.
+	OTP app.Secret `json:"otp" validate:"max=100" example:"123456"`
+}
+
+// acceptInvite accepts an invitation and logs in. An existing user with the invited address gives the
+// current password, a new user chooses one.
+func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (loginOut, error) {
+	// The same rules for new and existing users: a refused password does not reveal whether the user exists.
+	if fault := app.PasswordFault(in.Password, in.Name); fault != "" {
+		return loginOut{}, app.Invalid("password", fault)
+	}
+	login, err := s.db.Invited(ctx, c.now, in.Token)
+	if err != nil {
+		return loginOut{}, err
+	}
+	words, err := s.db.InvitationWords(ctx, in.Token)
+	if err != nil {
+		return loginOut{}, err
+	}
+	if fault := app.PasswordFault(in.Password, append(words, in.Name)...); fault != "" {
+		return loginOut{}, app.Invalid("password", fault)
+	}
+	var hash, verified string
+	if login == nil {
+		hash, err = s.passwords.hash(ctx, in.Password)
+		verified = hash
+	} else {
+		verified = login.PasswordHash
+		err = s.checkInvited(ctx, c, in, *login)
+	}
+	if err != nil {
+		return loginOut{}, err
+	}
+	out, err := s.join(ctx, c, in, hash, verified)
+	switch app.CodeOf(err) {
+	case app.CodeInvalidCredentials, app.CodeNotFound: // disabled or removed since the credentials were checked
+		return loginOut{}, badCredentials()
+	}
+	return out, err
+}
+
+// join accepts an invitation and logs in the user whose password matched a hash. hash is that of a new user.
+func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, verified string) (loginOut, error) {
+	user, store, err := s.db.Accept(ctx, c.now, c.actor(), in.Token, in.Name, hash)
+	if err != nil {
+		return loginOut{}, err
+	}
+	return s.startSession(ctx, c, user, verified, store)
+}
+
+// checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of
+// login. Too many of them end the invitation, so that an inviter cannot guess passwords.
+func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login persistence.Login) error {
+	ok, _, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if fault := faultOf(login.Disabled, ok); fault != "" {
+		s.loginFailed(c, login.User, fault)
+		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
+			return err
+		}
+		return badCredentials()
+	}
+	err = s.checkOTP(ctx, c, login.User, in.OTP)
+	if app.CodeOf(err) == app.CodeInvalidCredentials {
+		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
+			return err
+		}
+	}
+	return err
+}

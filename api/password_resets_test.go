@@ -1,0 +1,448 @@
+package api
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// mailingServer is a server with a mail server configured.
+func (w *world) mailingServer(change func(*Config)) *Server {
+	w.Helper()
+	db, err := persistence.Open(persistence.Config{URL: w.db.URL, MaxConns: 4,
+		Sealer: persistencetest.Keyring().Sealer(), Mails: true})
+	w.must(err)
+	w.Cleanup(func() { db.Close() })
+	s := w.serverOn(db, change)
+	return s
+}
+
+func (a account) ask(s *Server, change ...func(*http.Request)) *answer {
+	a.w.Helper()
+	body := altered(a.login, object{"password": nil})
+	return a.w.doOn(s, "POST", a.paths+"/password-reset", "", body, change...)
+}
+
+// asked requests a link and returns its token, as the mail has it, "" if no mail was enqueued.
+func (a account) asked(s *Server) string {
+	a.w.Helper()
+	a.ask(s).ok(http.StatusAccepted, nil)
+	s.resets.wait()
+	return a.w.mailed(s)
+}
+
+// mailed takes the newest mail and returns its token, "" if there is none.
+func (w *world) mailed(s *Server) string {
+	w.Helper()
+	if mail := w.mail(s); mail != nil {
+		return mail.Token.Reveal()
+	}
+	return ""
+}
+
+// mail takes the newest mail, nil if there is none.
+func (w *world) mail(s *Server) *app.ResetMail {
+	w.Helper()
+	jobs, err := w.db.ClaimJobs(w.Context(), w.now.Add(time.Hour), time.Hour, 100)
+	w.must(err)
+	for _, job := range slices.Backward(jobs) {
+		w.must(w.db.FinishJobs(w.Context(), []app.JobID{job.ID}))
+		if job.Kind != app.JobMail {
+			continue
+		}
+		mail, err := s.db.ClaimMail(w.Context(), w.now, time.Minute, job.StoreID, app.MailID(job.Subject))
+		w.must(err)
+		if mail.Reset != nil {
+			return mail.Reset
+		}
+	}
+	return nil
+}
+
+func (a account) confirm(token, password string) *answer {
+	a.w.Helper()
+	return a.w.do("POST", a.paths+"/password-reset/confirm", "", object{"token": token, "password": password})
+}
+
+func TestPasswordReset(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	for name, a := range w.accounts() {
+		session := a.logIn(password)
+		token := a.asked(s)
+		if token == "" {
+			t.Errorf("%s: got no mail, want one", name)
+			continue
+		}
+		if n := w.text(`SELECT count(*) FROM mails WHERE position('` + token + `'::bytea IN secret) > 0`); n != "0" {
+			t.Errorf("mails with the token of the %s as plain text: got %s, want 0", name, n)
+		}
+		if strings.Contains(w.log.String(), token) {
+			t.Errorf("the log contains the token of the %s", name)
+		}
+		a.confirm(token, "short").refused(app.CodeValidationFailed, "password")
+		a.confirm(token, "Comanda2026").refused(app.CodeValidationFailed, "password")
+		a.confirm(token, a.login["email"].(string)).refused(app.CodeValidationFailed, "password")
+		answer := a.confirm(token, otherPassword).ok(200, nil)
+		if cookies := answer.Header().Values("Set-Cookie"); cookies != nil {
+			t.Errorf("reset by the %s: got cookies %q, want none", name, cookies)
+		}
+		a.confirm(token, password).refused(app.CodeTokenInvalid)
+		a.alive(session).refused(app.CodeTokenRevoked)
+		a.tryLogin(password).refused(app.CodeInvalidCredentials)
+		a.logIn(otherPassword)
+	}
+}
+
+// A token of one realm, an unknown, a malformed and an expired one have the same answer.
+func TestTokensOfResetsThatAreNotValid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	user, customer := accounts["user"], accounts["customer"]
+	ours, theirs := user.asked(s), customer.asked(s)
+	want := user.confirm("unknown", otherPassword).refused(app.CodeTokenInvalid)
+	const message = "the link is no longer valid; request a new one"
+	if got := want.body.Error.Message; got != message {
+		t.Errorf("message: got %q, want %q", got, message)
+	}
+	for _, a := range []*answer{
+		user.confirm(theirs, otherPassword), customer.confirm(ours, otherPassword),
+		user.confirm(ours[4:], otherPassword), user.confirm(ours+" ", otherPassword),
+	} {
+		if a.same() != want.same() || a.Code != want.Code {
+			t.Errorf("got %s, want %s", a.Body, want.Body)
+		}
+	}
+	w.now = w.now.Add(app.PasswordResetTTL)
+	user.confirm(ours, otherPassword).refused(app.CodeTokenInvalid)
+	customer.confirm(theirs, otherPassword).refused(app.CodeTokenInvalid)
+	w.now = w.now.Add(-time.Second)
+	user.confirm(ours, otherPassword).ok(200, nil)
+}
+
+// Every link ends with a reset by another one, a change of the password or of the email, and disabling.
+func TestEndedResetLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	for name, a := range w.accounts() {
+		table := map[string]string{"/auth": "users", "/customer-auth": "customers"}[a.paths]
+		email := a.login["email"].(string)
+		current := password
+		for what, end := range map[string]func(){
+			"a newer link": func() {
+				newer := a.asked(s)
+				current += "!"
+				a.confirm(newer, current).ok(200, nil)
+			},
+			"a change of the password": func() {
+				next := current + "?"
+				w.do("POST", a.paths+"/password", a.logIn(current), newPasswordBody(current, next)).ok(200, nil)
+				current = next
+			},
+			"a change of the email": func() {
+				w.exec("UPDATE "+table+" SET email = 'x' || email WHERE email = $1", email)
+				w.exec("UPDATE "+table+" SET email = $1 WHERE email = 'x' || $1", email)
+			},
+			"disabling": func() {
+				w.exec("UPDATE "+table+" SET disabled_at = $2 WHERE email = $1", email, w.now)
+				w.exec("UPDATE "+table+" SET disabled_at = NULL WHERE email = $1", email)
+			},
+		} {
+			w.later(time.Hour)
+			token := a.asked(s)
+			if token == "" {
+				t.Fatalf("%s: got no mail, want one", name)
+			}
+			end()
+			answer := a.confirm(token, otherPassword)
+			answer.what += " of the " + name + " after " + what
+			answer.refused(app.CodeTokenInvalid)
+		}
+		// A failed guess of the current password, a login and an end of sessions do not.
+		w.later(time.Hour)
+		token := a.asked(s)
+		w.do("DELETE", a.paths+"/sessions", a.logIn(current), nil).ok(204, nil)
+		a.confirm(token, otherPassword).ok(200, nil)
+	}
+}
+
+// Of two requests with one token, one succeeds.
+func TestTokenOfAResetUsedTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	for name, a := range w.accounts() {
+		token := a.asked(s)
+		var requests []*http.Request
+		for range 4 {
+			r := httptest.NewRequest("POST", issuer+a.paths+"/password-reset/confirm",
+				reader(t, object{"token": token, "password": otherPassword}))
+			r.Header.Set("Content-Type", "application/json")
+			requests = append(requests, r)
+		}
+		statuses := map[int]int{}
+		for _, answer := range w.atOnce(requests...) {
+			statuses[answer.Code]++
+		}
+		if statuses[200] != 1 || statuses[401] != 3 {
+			t.Errorf("answers to the %s: got %v, want one 200 and three 401", name, statuses)
+		}
+	}
+}
+
+// Five mails an hour and five live links; the sixth request has the same answer.
+func TestResetMailsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	for name, a := range w.accounts() {
+		var tokens []string
+		first := a.ask(s).ok(202, nil).same()
+		s.resets.wait()
+		tokens = append(tokens, w.mailed(s))
+		for range app.PasswordResetsPerHour - 1 {
+			w.now = w.now.Add(time.Millisecond)
+			tokens = append(tokens, a.asked(s))
+		}
+		if slices.Contains(tokens, "") {
+			t.Errorf("mails to the %s: got %q, want five", name, tokens)
+		}
+		answer := a.ask(s).ok(202, nil)
+		s.resets.wait()
+		if token := w.mailed(s); token != "" || answer.same() != first {
+			t.Errorf("sixth request of the %s: got a mail %t and %s, want none and %s", name, token != "",
+				answer.same(), first)
+		}
+		w.later(time.Hour)
+		w.now = w.now.Add(time.Millisecond)
+		if a.asked(s) == "" {
+			t.Errorf("%s after an hour: got no mail, want one", name)
+		}
+		a.confirm(tokens[0], otherPassword).refused(app.CodeTokenInvalid) // six would be live
+		a.confirm(tokens[1], otherPassword).ok(200, nil)
+	}
+}
+
+// A request costs the same statements and has the same bytes for every email; nothing tells accounts apart.
+func TestResetsDoNotRevealAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	accounts := w.accounts()
+	s := w.mailingServer(func(*Config) {})
+	unknown := accounts["user"]
+	unknown.login = credentials("nobody@example.com", "")
+	disabled := accounts["platform administrator"]
+	w.exec("UPDATE users SET disabled_at = created_at WHERE email = 'root@example.com'")
+	stranger, elsewhere := accounts["customer"], accounts["customer"]
+	stranger.login = altered(stranger.login, object{"email": "nobody@example.com"})
+	elsewhere.login = altered(elsewhere.login, object{"storeId": "sto_none"})
+	known, customer := accounts["user"].ask(s).ok(202, nil).same(), accounts["customer"].ask(s).ok(202, nil).same()
+	s.resets.wait()
+	for range 2 {
+		w.mailed(s)
+	}
+	for name, c := range map[string]struct {
+		account
+		want string
+	}{
+		"unknown email": {unknown, known}, "disabled user": {disabled, known},
+		"unknown customer": {stranger, customer}, "unknown store": {elsewhere, customer},
+	} {
+		w.run(name, func(t *testing.T) {
+			if got := c.ask(s).ok(202, nil).same(); got != c.want {
+				t.Errorf("%s: got %s, want %s", name, got, c.want)
+			}
+			s.resets.wait()
+			if w.mailed(s) != "" {
+				t.Errorf("%s: got a mail, want none", name)
+			}
+		})
+	}
+
+	// The work of the request itself: the account is looked up after the response.
+	wire := newWire(t, w.db)
+	counted := w.serverOn(wire.db, func(*Config) {})
+	release := make(chan struct{})
+	for range cap(counted.resets.places) - 1 {
+		counted.resets.run(func() { <-release })
+	}
+	defer close(release)
+	cost := func(a account) string {
+		a.ask(counted).ok(202, nil) // connects and prepares
+		wire.take()
+		a.ask(counted).ok(202, nil)
+		return strings.Join(wire.take(), ";")
+	}
+	for name, c := range map[string][2]account{
+		"users": {accounts["user"], unknown}, "customers": {accounts["customer"], stranger},
+	} {
+		w.run(name, func(t *testing.T) {
+			if a, b := cost(c[0]), cost(c[1]); a != b || a == "" {
+				t.Errorf("statements for %s: got %q for an account and %q for none, want the same", name, a, b)
+			}
+		})
+	}
+}
+
+// Mails to the accounts of a suspended website are not sent; its response is that of every request.
+func TestNoResetMailsOfSuspendedWebsites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	w.suspend(true)
+	for _, name := range []string{"user", "customer"} {
+		if accounts[name].asked(s) != "" {
+			t.Errorf("%s of a suspended website: got a mail, want none", name)
+		}
+	}
+	if accounts["platform administrator"].asked(s) == "" {
+		t.Error("platform administrator: got no mail, want one")
+	}
+}
+
+// A mail that was enqueued before the suspension is not sent. A user who works for a further website gets it, in the
+// name of that website.
+func TestNoResetMailsAfterASuspension(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	w.withPassword("waiter", nil, "own", "foreign")
+	accounts["user of a further website"] = account{w, "/auth", credentials("waiter@example.com", password)}
+	w.exec("UPDATE users SET last_store_id = $1 WHERE id = $2", w.stores["own"].id, w.users["waiter"].ID)
+	got := map[string]string{}
+	for name, a := range accounts {
+		a.ask(s).ok(202, nil)
+		s.resets.wait()
+		w.suspend(true)
+		got[name] = "no mail"
+		if mail := w.mail(s); mail != nil {
+			got[name] = "mail of " + mail.Website
+		}
+		w.suspend(false)
+	}
+	want := map[string]string{
+		"user": "no mail", "customer": "no mail", "platform administrator": "mail of ",
+		"user of a further website": "mail of two.test",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("mails (-want +got):\n%s", diff)
+	}
+}
+
+// The background lookups are limited. Further requests get 503, for known and unknown emails alike.
+func TestResetRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	release := make(chan struct{})
+	for s.resets.run(func() { <-release }) {
+	}
+	unknown := accounts["user"]
+	unknown.login = credentials("nobody@example.com", "")
+	accounts["user"].ask(s).refused(app.CodeUnavailable)
+	unknown.ask(s).refused(app.CodeUnavailable)
+	close(release)
+}
+
+// Requests and confirmations count against the address and the account, before any hash.
+func TestResetsAreRateLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, a := range w.accounts() {
+		s := w.strict()
+		hashed := atomic.Int64{}
+		s.passwords.runs = func() { hashed.Add(1) }
+		place := "198.51.100.1"
+		if a.paths == "/customer-auth" {
+			place = "198.51.100.2"
+		} else if a.login["email"] == "root@example.com" {
+			place = "198.51.100.3"
+		}
+		body := object{"token": "unknown", "password": otherPassword}
+		for range 5 {
+			a.ask(s, from(place)).ok(202, nil)
+			w.doOn(s, "POST", a.paths+"/password-reset/confirm", "", body, from(place)).refused(app.CodeTokenInvalid)
+		}
+		a.ask(s, from(place)).refused(app.CodeRateLimited)
+		w.doOn(s, "POST", a.paths+"/password-reset/confirm", "", body, from(place)).refused(app.CodeRateLimited)
+		if hashed.Load() != 0 {
+			t.Errorf("hashes for unknown tokens: got %d, want 0", hashed.Load())
+		}
+	}
+}
+
+// A person who registered another's address keeps no way into the account after a reset. The names, the phone number
+// and the addresses stay: most accounts were registered by the owner of their address.
+func TestResetOfAnUnprovenAccountRemovesIdentities(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	a := w.accounts()["customer"]
+	w.exec(`INSERT INTO customer_identities (store_id, provider, subject, customer_id, created_at)
+		SELECT store_id, 'google', 'thief', id, created_at FROM customers WHERE email = 'carol@example.com'`)
+	before := a.logIn(password)
+	path := "/customers/" + w.text("SELECT id FROM customers WHERE email = 'carol@example.com' AND kind = 'registered'")
+	w.do("PATCH", path, before, object{"firstName": "Carol", "phone": "+4915199999999"}).ok(200, nil)
+	w.do("POST", path+"/addresses", before, addressBody()).ok(201, nil)
+
+	a.confirm(a.asked(s), otherPassword).ok(200, nil)
+	w.do("GET", path, before, nil).refused(app.CodeTokenRevoked)
+	var got app.Customer
+	w.do("GET", path, a.logIn(otherPassword), nil).ok(200, &got)
+	addresses := w.text("SELECT count(*) FROM addresses WHERE customer_id = $1", got.ID)
+	if got.FirstName != "Carol" || got.Phone == "" || addresses != "1" {
+		t.Errorf("account after the reset: got %+v and %s addresses, want the data from before", got, addresses)
+	}
+	if got := w.text(`SELECT concat((SELECT count(*) FROM customer_identities WHERE subject = 'thief'), ' ',
+		(SELECT email_proven FROM customers WHERE email = 'carol@example.com' AND kind = 'registered'))`); got != "0 t" {
+		t.Errorf("identities and proof after the reset: got %q, want %q", got, "0 t")
+	}
+}
+
+// The page needs no credential, allows only its own files, and has nothing of the request in it.
+func TestAccountPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for path, mediaType := range map[string]string{
+		"/account/reset": "text/html", "/account/confirm-email": "text/html", "/account/account.js": "text/javascript",
+		"/account/account.css": "text/css",
+	} {
+		r := httptest.NewRequest("GET", issuer+path+"?token=swordfish", nil)
+		r.Host = "evil.test"
+		answer := httptest.NewRecorder()
+		w.server.ServeHTTP(answer, r)
+		header := answer.Header()
+		policy := header.Get("Content-Security-Policy")
+		if answer.Code != 200 || !strings.HasPrefix(header.Get("Content-Type"), mediaType) ||
+			header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" ||
+			!strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: got %d %v, want 200 with %s, no-referrer, no-store and a strict policy", path, answer.Code, header,
+				mediaType)
+		}
+		for _, foreign := range []string{"evil.test", "swordfish", "http://", "https://"} {
+			if strings.Contains(answer.Body.String(), foreign) {
+				t.Errorf("%s: got %s in the page, want no part of the query and no other server", path, foreign)
+			}
+		}
+	}
+	if strings.Contains(w.log.String(), "swordfish") {
+		t.Error("the log contains the query")
+	}
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+var listPayments = handle("listPayments", (*Server).storePayments)
+
+type storePaymentsIn struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// The order number, as in orderId of the order, or the id of the order.
+	Order  string            `query:"orderId" validate:"max=64" example:"1042"`
+	Status app.PaymentResult `query:"status" validate:"omitempty,enum"`
+	// In any case.
+	Provider string `query:"provider" validate:"omitempty,provider"`
+	// Only payments recorded at or after this time.
+	From *app.Time `query:"from"`
+	// Only payments recorded before this time.
+	To    *app.Time `query:"to"`
+	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+// order returns the order of the filter: its number, or its id. ok is false if it is neither.
+func (in storePaymentsIn) order() (number int64, id app.OrderID, ok bool) {
+	if in.Order == "" || strings.HasPrefix(in.Order, "ord_") && app.IsID(in.Order) {
+		return 0, app.OrderID(in.Order), true
+	}
+	number, err := strconv.ParseInt(in.Order, 10, 64)
+	return number, "", err == nil && number > 0 && in.Order[0] != '+'
+}
+
+func (in storePaymentsIn) check() []app.Detail {
+	var faults []app.Detail
+	if _, _, ok := in.order(); !ok {
+		faults = append(faults, app.Detail{Path: "orderId", Message: "must be an order number or the id of an order"})
+	}
+	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
+		faults = append(faults, app.Detail{Path: "to", Message: "must be after from"})
+	}
+	return faults
+}
+
+func (s *Server) storePayments(
+	ctx context.Context, c *call, in storePaymentsIn,
+) (list[app.Payment, cursorMeta], error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.Payment, cursorMeta]{}, err
+	}
+	filter := app.PaymentFilter{
+		Status: in.Status, Provider: strings.ToUpper(in.Provider), From: in.From, To: in.To,
+	}
+	filter.OrderNumber, filter.OrderID, _ = in.order()
+	found, err := s.db.StorePayments(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
+	return paged(s, c, found, in.Limit, func(p app.Payment) string {
+		return timePosition(p.CreatedAt, string(p.ID))
+	}), err
+}

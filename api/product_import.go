@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+var importProducts = handle("importProducts", (*Server).importProducts, app.CodeConflict).byRows()
+
+type importProductsIn struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	// True checks the rows and reports the changes without making them.
+	DryRun bool                `query:"dryRun"`
+	Rows   []importedProductIn `json:"rows" validate:"required,min=1,max=1000,dive"`
+}
+
+// importedProductIn is one row of an import. Members that it does not name keep their values in an existing product.
+type importedProductIn struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
+	// Identifies the product; unique within the import.
+	SKU string `json:"sku" validate:"required,notblank,max=64" example:"PIZ-1"`
+	// Required for a new product.
+	Name        *string          `json:"name" validate:"omitempty,notblank,max=200" example:"Pizza Margherita"`
+	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
+	Category    nullable[string] `json:"category" validate:"omitempty,notblank,max=100"`
+	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,https_url,max=2048"`
+	// In minor units. Required for a new product.
+	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,min=0,max=1000000000000" example:"950"`
+	// The ISO 4217 code of priceMinor. Required for a new product.
+	Currency *app.Currency `json:"currency" validate:"omitempty,currency" example:"EUR"`
+	// In minor units of other currencies. Replaces all prices.
+	Prices map[app.Currency]int64 `json:"prices" validate:"max=200,dive,keys,currency,endkeys,min=0,max=1000000000000"`
+	// By BCP 47 locale. Replaces all translations.
+	Translations map[string]productTextIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys"`
+	// Parts per million.
+	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000"`
+	IsAvailable *bool           `json:"isAvailable"`
+	// The number of units in stock. Null makes the stock unlimited.
+	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	// The id of an integration's own record, unique among the store's products.
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	// Strings of an integration. Replaces all members.
+	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	// The product cannot be ordered before this time, which is at most 366 days ahead.
+	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
+	// Replaces all groups. A group or option keeps its id if the product has one of the same name.
+	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,max=20,dive"`
+	// The place on the menu, within the category.
+	Position *int64 `json:"position" validate:"omitempty,min=0,max=1000000000"`
+}
+
+// check returns the faults of rows that name the same product or externalId.
+func (in importProductsIn) check() []app.Detail {
+	var faults []app.Detail
+	bySKU, byExternalID := map[string]int{}, map[string]int{}
+	checkUnique := func(i int, name, value string, first map[string]int) {
+		if at, twice := first[value]; twice {
+			path := fmt.Sprintf("rows[%d].%s", i, name)
+			faults = append(faults, app.Detail{Path: path, Message: fmt.Sprintf("is also in rows[%d]", at)})
+		} else if value != "" {
+			first[value] = i
+		}
+	}
+	for i, row := range in.Rows {
+		checkUnique(i, "sku", row.SKU, bySKU)
+		var externalID string
+		patchOrClear(&externalID, row.ExternalID)
+		checkUnique(i, "externalId", externalID, byExternalID)
+	}
+	return faults
+}
+
+// importProducts creates and changes products by SKU, all or none.
+func (s *Server) importProducts(ctx context.Context, c *call, in importProductsIn) (app.ProductImport, error) {
+	rows := make([]persistence.ProductRow, len(in.Rows))
+	for i, row := range in.Rows {
+		if row.StoreID != "" && row.StoreID != c.principal.StoreID {
+			return app.ProductImport{}, app.StoreMismatch()
+		}
+		rows[i] = persistence.ProductRow{SKU: row.SKU, Apply: func(p *app.Product, exists bool) []app.Detail {
+			return row.apply(c, p, exists)
+		}}
+	}
+	return s.db.ImportProducts(ctx, c.now, c.principal.StoreID, c.actor(), rows, in.DryRun, c.once)
+}
+
+// apply applies a row to a product, which is empty unless it exists, and returns the faults of the result.
+func (in importedProductIn) apply(c *call, p *app.Product, exists bool) []app.Detail {
+	var faults []app.Detail
+	if !exists {
+		*p = app.Product{
+			IsAvailable: true, Prices: map[app.Currency]int64{}, Translations: map[string]app.ProductText{},
+			Metadata: map[string]string{}, OptionGroups: []app.OptionGroup{},
+		}
+		faults = in.missing()
+	}
+	soldOut := p.SoldOutUntil
+	p.SKU = in.SKU
+	patch(&p.Name, in.Name)
+	patchOrClear(&p.Description, in.Description)
+	patchOrClear(&p.Category, in.Category)
+	patchOrClear(&p.ImageURL, in.ImageURL)
+	patch(&p.PriceMinor, in.PriceMinor)
+	patch(&p.Currency, in.Currency)
+	patch(&p.TaxRatePPM, in.TaxRatePPM)
+	patch(&p.IsAvailable, in.IsAvailable)
+	patch(&p.StockQuantity, in.StockQuantity)
+	patch(&p.SoldOutUntil, in.SoldOutUntil)
+	patchOrClear(&p.ExternalID, in.ExternalID)
+	patch(&p.Position, in.Position)
+	if in.Prices != nil {
+		p.Prices = in.Prices
+	}
+	if in.Metadata != nil {
+		p.Metadata = in.Metadata
+	}
+	if in.Translations != nil {
+		p.Translations = map[string]app.ProductText{}
+		for locale, text := range in.Translations {
+			p.Translations[locale] = app.ProductText(text)
+		}
+	}
+	if in.OptionGroups != nil {
+		faults = append(faults, checkOptionGroups(*in.OptionGroups, p.OptionGroups)...)
+		replaced := optionGroups(*in.OptionGroups)
+		keepOptionIDs(replaced, p.OptionGroups)
+		p.OptionGroups = replaced
+	}
+	faults = append(faults, checkOptionPrices(p.OptionGroups, p.Currency)...)
+	if _, twice := p.Prices[p.Currency]; twice {
+		faults = append(faults, pricedTwice("prices", p.Currency))
+	}
+	if !sameTime(soldOut, p.SoldOutUntil) {
+		faults = append(faults, faultsOf(checkSoldOut(c.now, p.SoldOutUntil))...)
+	}
+	return faults
+}
+
+// missing returns the faults of a row for a new product without the required members.
+func (in importedProductIn) missing() []app.Detail {
+	var faults []app.Detail
+	for _, required := range []struct {
+		name  string
+		given bool
+	}{{"name", in.Name != nil}, {"priceMinor", in.PriceMinor != nil}, {"currency", in.Currency != nil}} {
+		if !required.given {
+			faults = append(faults, app.Detail{Path: required.name, Message: "is required for a new product"})
+		}
+	}
+	return faults
+}
+
+// keepOptionIDs gives groups and options without an id those of the replaced ones with the same name, so that an
+// import that is repeated changes nothing. The product has each id once, also if a row moves an option to another
+// group.
+func keepOptionIDs(groups, replaced []app.OptionGroup) {
+	used := map[any]bool{} // ids of either type
+	for _, group := range groups {
+		used[group.ID] = true
+		for _, option := range group.Options {
+			used[option.ID] = true
+		}
+	}
+	for i := range groups {
+		group := &groups[i]
+		at := slices.IndexFunc(replaced, func(former app.OptionGroup) bool {
+			return group.ID == former.ID || group.ID == "" && group.Name == former.Name && !used[former.ID]
+		})
+		if at < 0 {
+			continue
+		}
+		group.ID = replaced[at].ID
+		used[group.ID] = true
+		keepIDsOfOptions(group.Options, replaced[at].Options, used)
+	}
+}
+
+func keepIDsOfOptions(options, replaced []app.Option, used map[any]bool) {
+	for i := range options {
+		option := &options[i]
+		at := slices.IndexFunc(replaced, func(former app.Option) bool {
+			return option.ID == "" && option.Name == former.Name && !used[former.ID]
+		})
+		if at >= 0 {
+			option.ID = replaced[at].ID
+			used[option.ID] = true
+		}
+	}
+}
+
+// faultsOf returns the details of an error.
+func faultsOf(err error) []app.Detail {
+	if refusal, ok := errors.AsType[*app.Error](err); ok {
+		return refusal.Details
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+)
+
+// Operations of stores.
+var (
+	getStore    = handle("getStore", (*Server).store)
+	createStore = handle("createStore", (*Server).addStore, app.CodeLimitReached)
+	updateStore = handle("updateStore", (*Server).changeStore, app.CodeConflict)
+)
+
+type storeIn struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+}
+
+func (s *Server) store(ctx context.Context, c *call, _ storeIn) (app.Store, error) {
+	store, err := s.db.Store(ctx, c.now, c.principal.StoreID)
+	return store.As(c.principal), err
+}
+
+type addStoreIn struct {
+	StoreName string `json:"storeName" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	// ISO 3166-1 alpha-2.
+	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
+	// An IANA name.
+	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
+	// Exactly one view is the default.
+	StoreViews []storeViewIn `json:"storeViews" validate:"required,min=1,max=20,dive"`
+}
+
+func (in addStoreIn) check() (faults []app.Detail) {
+	codes, defaults := map[string]bool{}, 0
+	for i, view := range in.StoreViews {
+		if codes[view.Code] {
+			faults = append(faults, app.Detail{
+				Path: fmt.Sprintf("storeViews[%d].code", i), Message: "is a duplicate of another view",
+			})
+		}
+		codes[view.Code] = true
+		if view.IsDefault {
+			defaults++
+		}
+	}
+	if len(in.StoreViews) > 0 && defaults != 1 {
+		faults = append(faults, app.Detail{Path: "storeViews", Message: "must have exactly one view with isDefault"})
+	}
+	return faults
+}
+
+// newStore returns the store to create, with the default view first.
+func (in addStoreIn) newStore() persistence.NewStore {
+	store := persistence.NewStore{Name: in.StoreName, CountryCode: in.CountryCode, Timezone: in.Timezone}
+	for _, view := range in.StoreViews {
+		store.Views = append(store.Views, view.view())
+	}
+	slices.SortStableFunc(store.Views, func(a, b app.StoreView) int {
+		switch {
+		case a.IsDefault == b.IsDefault:
+			return 0
+		case a.IsDefault:
+			return -1
+		}
+		return 1
+	})
+	return store
+}
+
+// addStore creates a further store of the website. The caller becomes its OWNER.
+func (s *Server) addStore(ctx context.Context, c *call, in addStoreIn) (app.Store, error) {
+	store, err := s.db.AddStore(ctx, c.now, c.principal, c.actor(), in.newStore(), c.once)
+	return store.As(app.Principal{Role: app.RoleOwner}), err
+}
+
+type changeStoreIn struct {
+	// The name of a sandbox follows the name of its live store and cannot be changed.
+	StoreName *string `json:"storeName" validate:"omitempty,notblank,max=200" example:"Trattoria Mitte"`
+	// ISO 3166-1 alpha-2.
+	CountryCode *string `json:"countryCode" validate:"omitempty,iso3166_1_alpha2" example:"DE"`
+}
+
+func (s *Server) changeStore(ctx context.Context, c *call, in changeStoreIn) (app.Store, error) {
+	store, err := s.db.ChangeStore(ctx, c.now, c.principal.StoreID, c.actor(),
+		app.StoreChange{Name: in.StoreName, CountryCode: in.CountryCode})
+	return store.As(c.principal), err
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Operations that change a webhook.
+var (
+	updateWebhook       = handle("updateWebhook", (*Server).changeWebhook)
+	deleteWebhook       = handle("deleteWebhook", (*Server).deleteWebhook)
+	rotateWebhookSecret = handle("rotateWebhookSecret", (*Server).rotateSecret)
+)
+
+// headersIn are headers by name.
+type headersIn = map[string]app.Secret
+
+type changeWebhookIn struct {
+	ID app.SubscriptionID `path:"id"`
+	// The version, in double quotes, that the webhook must still have.
+	IfMatch etag `header:"If-Match"`
+	// As when creating a webhook. The new URL applies from the next attempt of every delivery.
+	URL *string `json:"url" validate:"omitempty,max=2048" format:"uri" example:"https://example.com/hooks/orders"`
+	// Null clears it.
+	Description nullable[string] `json:"description" validate:"omitempty,max=200" example:"Point of sale"`
+	// Existing deliveries do not change.
+	Events []app.EventType `json:"events" validate:"omitempty,min=1,max=14,unique,dive,subscribable"`
+	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
+	// origin of url changes.
+	Headers nullable[headersIn] `json:"headers" validate:"omitempty,max=10,dive,keys,max=100,endkeys,min=1,max=1000"`
+	// False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again:
+	// the webhook restarts without failures.
+	IsActive *bool `json:"isActive"`
+}
+
+func (in changeWebhookIn) check() []app.Detail {
+	if in.URL == nil && in.Description == nil && in.Events == nil && in.Headers == nil && in.IsActive == nil {
+		return []app.Detail{{Message: "url, description, events, headers or isActive is required"}}
+	}
+	if in.URL != nil {
+		if err := app.CheckWebhookURL(*in.URL); err != nil {
+			return []app.Detail{{Path: "url", Message: err.Error()}}
+		}
+	}
+	return in.headers().Check()
+}
+
+// headers returns the new headers; nil = none.
+func (in changeWebhookIn) headers() app.WebhookHeaders {
+	if in.Headers == nil || *in.Headers == nil {
+		return nil
+	}
+	return app.WebhookHeaders(**in.Headers)
+}
+
+func (s *Server) changeWebhook(ctx context.Context, c *call, in changeWebhookIn) (app.Subscription, error) {
+	change := app.SubscriptionChange{URL: in.URL, Events: in.Events, IsActive: in.IsActive}
+	if in.Description != nil {
+		change.Description = new("")
+		patch(change.Description, *in.Description)
+	}
+	if in.Headers != nil {
+		change.Headers = new(in.headers())
+	}
+	return s.db.ChangeSubscription(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, change, in.IfMatch.version())
+}
+
+type deleteWebhookIn struct {
+	ID app.SubscriptionID `path:"id"`
+	// The version, in double quotes, that the webhook must still have.
+	IfMatch etag `header:"If-Match"`
+}
+
+func (s *Server) deleteWebhook(ctx context.Context, c *call, in deleteWebhookIn) (nothing, error) {
+	return nothing{}, s.db.DeleteSubscription(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.IfMatch.version())
+}
+
+type rotateSecretIn struct {
+	ID app.SubscriptionID `path:"id"`
+	// The version, in double quotes, that the webhook must still have.
+	IfMatch etag `header:"If-Match"`
+	// The new key of X-Webhook-Signature. The current secret changes nothing.
+	Secret app.Secret `json:"secret" validate:"required,min=32,max=256"`
+	// The number of seconds for which webhook-signature also has a signature with the previous secret. Default: 0.
+	OverlapSeconds int `json:"overlapSeconds" validate:"min=0,max=604800"`
+}
+
+func (s *Server) rotateSecret(ctx context.Context, c *call, in rotateSecretIn) (app.Subscription, error) {
+	overlap := time.Duration(in.OverlapSeconds) * time.Second
+	return s.db.RotateSecret(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.Secret, overlap,
+		in.IfMatch.version())
+}

@@ -1,0 +1,74 @@
+package boot
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+)
+
+// drainTimeout is the time for which a stopping process waits for open requests.
+const drainTimeout = 20 * time.Second
+
+// listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
+// that configures the address, for the error and the log. Without a certificate it serves plain HTTP.
+func listen(
+	ctx context.Context, group *errgroup.Group, name, address string, certificate *certificate,
+	handler http.Handler, logger zerolog.Logger,
+) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		// "OPTIONS *" is handled like an unknown route
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(debugLines{logger}, "", 0), // mostly TLS handshakes that clients abort
+	}
+	if certificate != nil {
+		server.TLSConfig = &tls.Config{GetCertificate: certificate.get, MinVersion: tls.VersionTLS12}
+	}
+	group.Go(func() error {
+		var err error
+		if certificate != nil {
+			err = server.ServeTLS(listener, "", "")
+		} else {
+			err = server.Serve(listener)
+		}
+		if errors.Is(err, http.ErrServerClosed) {
+			return nil
+		}
+		return err
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		return server.Shutdown(draining)
+	})
+	logger.Info().Str("variable", name).Str("address", listener.Addr().String()).Msg("listening")
+	return nil
+}
+
+// debugLines is a writer that logs each line at the level debug.
+type debugLines struct{ log zerolog.Logger }
+
+// Write logs one line.
+func (d debugLines) Write(line []byte) (int, error) {
+	d.log.Debug().Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
+}

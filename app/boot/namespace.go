@@ -1,0 +1,48 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.temporal.io/sdk/client"
+
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+const (
+	// namespaceEvery is the maximum time between two checks of Temporal's namespace. A check takes a few requests.
+	namespaceEvery = time.Minute
+	// namespaceTimeout limits one check. Search attributes can be used about a second after their registration.
+	namespaceTimeout = 10 * time.Second
+)
+
+// keepNamespace restores what the worker needs in Temporal's namespace, once a minute until ctx is done: the search
+// attributes and the retention workflow. Both are missing if Temporal's databases are replaced while the worker runs,
+// and no delivery could start.
+func keepNamespace(
+	ctx context.Context, config Config, temporal client.Client, deliveries *workflows.Client, bursts bool,
+	log zerolog.Logger,
+) {
+	namespace := namespaceOf(config.temporal)
+	tick := time.NewTicker(min(namespaceEvery, config.ReconcileAfter))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		checking, cancel := context.WithTimeout(ctx, namespaceTimeout)
+		err := workflows.EnsureSearchAttributes(checking, temporal, namespace)
+		if err == nil && bursts {
+			err = workflows.EnsureBurstAttributes(checking, temporal, namespace)
+		}
+		err = errors.Join(err, deliveries.StartRetention(checking))
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			log.Error().Err(err).Msg("cannot prepare Temporal's namespace; retrying")
+		}
+	}
+}

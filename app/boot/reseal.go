@@ -1,0 +1,46 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Reseal seals all secrets in the database again with the first of the keys, a value of COMANDA_SECRET_KEYS, and prints
+// which keys can be removed. All processes must already have the first key. It returns an error if a value cannot be
+// opened, after it has sealed all others.
+func Reseal(ctx context.Context, databaseURL string, keys app.Secret, out io.Writer) error {
+	ring, err := app.NewKeyring(keys)
+	if err != nil {
+		return fmt.Errorf("COMANDA_SECRET_KEYS: %w", err)
+	}
+	sealer := ring.Sealer()
+	db, err := openForAdmin(ctx, databaseURL, sealer)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	result, err := db.Reseal(ctx)
+	ids := sealer.KeyIDs()
+	fmt.Fprintf(out, "key %s: the first key; sealed %d values again\n", ids[0], result.Values)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids[1:] {
+		if n := result.Left[id]; n > 0 {
+			fmt.Fprintf(out, "key %s: still seals %d values; keep it\n", id, n)
+			continue
+		}
+		fmt.Fprintf(out, "key %s: can be removed; users and customers whose refresh token it signed must log in again\n",
+			id)
+	}
+	for _, value := range result.Failed {
+		fmt.Fprintf(out, "%s.%s of %s: %v\n", value.Table, value.Column, value.ID, value.Err)
+	}
+	if len(result.Failed) > 0 {
+		return fmt.Errorf("%d values cannot be opened", len(result.Failed))
+	}
+	return nil
+}

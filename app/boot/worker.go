@@ -1,0 +1,139 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/workflows"
+)
+
+// startWorker starts the workers, and then the relay, the job starter and the reconciler, which start workflows.
+func startWorker(
+	ctx context.Context, group *errgroup.Group, config Config, db *persistence.DB, metrics prometheus.Registerer,
+	health *health, log zerolog.Logger,
+) error {
+	temporal, err := temporalClient(config, log)
+	if err != nil {
+		return err
+	}
+	burst, err := prepareNamespace(ctx, config, temporal, metrics, log)
+	if err != nil {
+		temporal.Close()
+		return err
+	}
+	policy := activities.DefaultDeliveryPolicy(config.DeliveryTimeout)
+	deliveries := workflows.NewClient(temporal, workflows.Policy{
+		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention,
+		AttemptLimit: policy.AttemptLimit(),
+	}, workflows.JobPolicy{Watchdog: app.WatchdogPolicy{Day: config.WatchdogDay, Days: config.WatchdogDays}})
+	egress := activities.NewEgress(activities.EgressConfig{
+		Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout,
+	})
+	attempts := activities.NewDeliveries(db, egress, policy, time.Now, metrics, log)
+	bursts := activities.NewBursts(attempts, db, deliveries, activities.DefaultBurstPolicy())
+	workers := newWorkers(config, db, temporal, deliveries, attempts, bursts, metrics)
+	if err := startWorkers(ctx, workers, deliveries, log); err != nil {
+		temporal.Close()
+		return err
+	}
+	health.checks = append(health.checks, deliveries.Ready)
+	start := startersOf(config, db, deliveries, burst, metrics, log)
+	group.Go(func() error {
+		defer temporal.Close()
+		defer stopWorkers(workers, bursts, config.stopTimeout(policy), log)
+		var keeping sync.WaitGroup
+		keeping.Go(func() { keepNamespace(ctx, config, temporal, deliveries, burst != burstOff, log) })
+		start(ctx)
+		keeping.Wait()
+		return nil
+	})
+	return nil
+}
+
+// prepareNamespace waits for Temporal and registers the search attributes. It returns the setting of bursts for this
+// worker.
+func prepareNamespace(
+	ctx context.Context, config Config, temporal client.Client, metrics prometheus.Registerer, log zerolog.Logger,
+) (burst, error) {
+	err := eventually(ctx, log, "Temporal", func(ctx context.Context) error {
+		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(config.temporal))
+	})
+	if err != nil {
+		return burstOff, err
+	}
+	return admitBursts(ctx, config, temporal, metrics, log)
+}
+
+// newWorkers returns the workers with all activities.
+func newWorkers(
+	config Config, db *persistence.DB, temporal client.Client, deliveries *workflows.Client,
+	attempts *activities.Deliveries, bursts *activities.Bursts, metrics prometheus.Registerer,
+) *workflows.Workers {
+	retention := app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention, Audit: config.AuditRetention}
+	workers := workflows.NewWorkers(temporal, attempts, bursts,
+		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
+		activities.NewJobs(db, retention, time.Now),
+		config.stopTimeout(activities.DefaultDeliveryPolicy(config.DeliveryTimeout)))
+	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
+	workers.HandleAcceptances(activities.NewAcceptances(db, time.Now))
+	workers.HandleProducts(activities.NewProducts(db, time.Now))
+	workers.HandleErasure(activities.NewErasure(db, time.Now))
+	return workers
+}
+
+// startWorkers starts the workers and the retention workflow.
+func startWorkers(
+	ctx context.Context, workers *workflows.Workers, deliveries *workflows.Client, log zerolog.Logger,
+) error {
+	if err := workers.Start(); err != nil {
+		return fmt.Errorf("cannot start the workers: %w", err)
+	}
+	if err := eventually(ctx, log, "Temporal", deliveries.StartRetention); err != nil {
+		workers.Stop()
+		return err
+	}
+	return nil
+}
+
+// startersOf returns a function that starts workflows until ctx is done: those of events (relay), of jobs, and of
+// overdue deliveries (reconciler).
+func startersOf(
+	config Config, db *persistence.DB, deliveries *workflows.Client, burst burst, metrics prometheus.Registerer,
+	log zerolog.Logger,
+) func(ctx context.Context) {
+	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)
+	listen := func(ctx context.Context, wake func()) error {
+		return db.Listen(ctx, func() { wake(); jobs.Wake() })
+	}
+	limits := burst.limit(delivery.DefaultPolicy().Claim)
+	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, limits, time.Now, log)
+	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
+	return func(ctx context.Context) {
+		var starting sync.WaitGroup
+		starting.Go(func() { jobs.Run(ctx) })
+		starting.Go(func() { reconciler.Run(ctx) })
+		relay.Run(ctx)
+		starting.Wait()
+	}
+}
+
+// stopWorkers stops the workers and waits for running attempts, including those that have left their bursts.
+func stopWorkers(workers *workflows.Workers, bursts *activities.Bursts, limit time.Duration, log zerolog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	workers.Stop()
+	if err := bursts.Wait(ctx); err != nil {
+		log.Warn().Err(err).Msg("attempts are still running; another worker will repeat them")
+	}
+}

@@ -1,0 +1,98 @@
+package app
+
+import "slices"
+
+// JobReplay is the kind of a job that runs a bulk replay. Its subject is the id of the bulk replay.
+const JobReplay JobKind = "replay"
+
+// ReplayStatus is the status of a bulk replay.
+type ReplayStatus string
+
+const (
+	ReplayDryRun    ReplayStatus = "dry_run"   // only counts the matching deliveries
+	ReplayRunning   ReplayStatus = "running"   // queues further deliveries as earlier ones start
+	ReplayCompleted ReplayStatus = "completed" // has queued all matching deliveries
+	ReplayCancelled ReplayStatus = "cancelled" // on request, or because the webhook was deleted
+)
+
+// ReplayStatuses lists all replay statuses.
+var ReplayStatuses = [...]ReplayStatus{ReplayDryRun, ReplayRunning, ReplayCompleted, ReplayCancelled}
+
+// ReplayedStatus is the status of the deliveries that a bulk replay selects.
+type ReplayedStatus string
+
+const (
+	ReplayDeadLetters ReplayedStatus = "dead_letter"
+	ReplayDelivered   ReplayedStatus = "delivered"
+	ReplayCalledOff   ReplayedStatus = "cancelled"
+	ReplayMissed      ReplayedStatus = "missed" // matching events without a delivery to the webhook
+)
+
+// ReplayedStatuses lists all statuses that a bulk replay can select.
+var ReplayedStatuses = [...]ReplayedStatus{ReplayDeadLetters, ReplayDelivered, ReplayCalledOff, ReplayMissed}
+
+// BulkReplay replays the deliveries that had ended and matched its filter when it was requested (contract §4, Dead
+// letter).
+type BulkReplay struct {
+	ID             ReplayID       `json:"id,omitempty"`        // absent for a dry run
+	SubscriptionID SubscriptionID `json:"webhookId,omitempty"` // absent = all webhooks of the store
+	EventType      EventType      `json:"eventType,omitempty"` // absent = all event types
+	DeliveryStatus ReplayedStatus `json:"deliveryStatus"`
+	DeliveryReason string         `json:"deliveryReason,omitempty"` // reason of the deliveries; absent = any reason
+	From           Time           `json:"from"`                     // time of the deliveries or events, inclusive
+	To             Time           `json:"to"`                       // time of the deliveries or events, exclusive
+	Status         ReplayStatus   `json:"status"`
+	Reason         string         `json:"reason,omitempty"` // why the bulk replay was cancelled
+	Matched        int64          `json:"matched"`          // matching deliveries at the time of the request
+	Replayed       int64          `json:"replayed"`         // deliveries replayed so far
+	Skipped        int64          `json:"skipped"`          // deliveries that were erased or no longer match
+	InProgress     int64          `json:"inProgress"`       // replayed deliveries whose first attempt is still due
+	CreatedAt      Time           `json:"createdAt"`
+	EndedAt        *Time          `json:"endedAt,omitempty"`
+	// the replayed deliveries by status; only in the response for a single bulk replay
+	Outcomes *ReplayOutcomes `json:"outcomes,omitempty"`
+}
+
+// ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay
+// has replayed counts there.
+type ReplayOutcomes struct {
+	Delivered   int64 `json:"delivered"`
+	Retrying    int64 `json:"retrying"`    // the first attempt failed, and a retry is scheduled
+	DeadLetters int64 `json:"deadLetters"` // dead letters again, for example because the webhook is switched off
+	Cancelled   int64 `json:"cancelled"`   // the webhook was deleted, or an operator cancelled the delivery
+}
+
+// NewBulkReplay is the input for a bulk replay. An empty SubscriptionID, EventType or DeliveryReason matches all
+// deliveries.
+type NewBulkReplay struct {
+	SubscriptionID SubscriptionID
+	EventType      EventType
+	DeliveryStatus ReplayedStatus // ReplayMissed requires a SubscriptionID
+	DeliveryReason string         // equals Delivery.Reason; not with ReplayMissed
+	From, To       Time           // From is before To
+	DryRun         bool
+}
+
+// ReplayableStatuses lists the statuses of deliveries that have ended.
+var ReplayableStatuses = []DeliveryStatus{DeliveryDeadLetter, DeliveryDelivered, DeliveryCancelled}
+
+// CanBeReplayed reports whether a delivery with this status has ended, so that it can be replayed.
+func (s DeliveryStatus) CanBeReplayed() bool { return slices.Contains(ReplayableStatuses, s) }
+
+// ReasonReplayCancelled is the reason of a bulk replay that was cancelled through the API.
+const ReasonReplayCancelled = "cancelled on request"
+
+// Limits of bulk replays.
+const (
+	MaxRunningReplays = 20  // per store
+	MaxReplaying      = 200 // replayed deliveries per bulk replay whose first attempt is still due
+)
+
+// ReplayStep is the result of one step of a bulk replay. The counts are those of the whole bulk replay.
+type ReplayStep struct {
+	Status   ReplayStatus `json:"status"`
+	Moved    bool         `json:"moved,omitempty"` // the step changed the bulk replay
+	Matched  int64        `json:"matched"`
+	Replayed int64        `json:"replayed"`
+	Skipped  int64        `json:"skipped"`
+}

@@ -1,0 +1,64 @@
+package app
+
+import "time"
+
+// Claim is a delivery that one relay has claimed, until its lease ends.
+type Claim struct {
+	ID             DeliveryID
+	Generation     int // number of claims of the delivery so far; (ID, Generation) identifies this claim
+	StoreID        StoreID
+	Queue          string // the website, or the sandbox twin; at most 64 bytes
+	EventID        EventID
+	SubscriptionID SubscriptionID
+	EventType      EventType
+	Attempts       int        // attempts made so far, including replays
+	Place          int        // attempts made in the current schedule
+	NextRetryAt    *time.Time // when the next attempt is due; nil = now
+	Replay         bool       // a replay: the previous workflow may be open or closed
+	Repair         bool       // claimed by the reconciler: the workflow is closed, unknown or stuck
+	Quick          bool       // recent responses took less than SlowResponse: the first attempt may use the fast lane
+	Healthy        bool       // no failing streak
+	BurstID        BurstID    // the burst that makes the first attempt; "" = none
+}
+
+// ClaimLimits bounds the deliveries that a relay claims in one call.
+type ClaimLimits struct {
+	Batch     int // deliveries of subscriptions that are healthy and quick
+	SlowBatch int // deliveries of other subscriptions
+	// Deliveries of healthy, quick subscriptions are claimed in bursts of up to Burst deliveries, at most BurstBatch
+	// deliveries in total, if at least BurstLeast of them wait and the oldest has waited for BurstAfter or longer. A
+	// Burst below 2 disables bursts.
+	Burst, BurstBatch, BurstLeast int
+	BurstAfter                    time.Duration
+	// One subscription may have Unproven pending deliveries, plus one for each of its recent attempts. The maximum is
+	// Quick for a healthy subscription and Slow for any other.
+	Unproven, Quick, Slow int
+	Lease                 time.Duration // after this time another relay may claim a delivery that was not started
+}
+
+// Dispatched is the result of one dispatch.
+type Dispatched struct {
+	Events     int  // dispatched events
+	Deliveries int  // deliveries queued for these events
+	More       bool // the search reached its limit, so more events may be undispatched
+}
+
+// Claimed is the result of one search for queued deliveries that may start.
+type Claimed struct {
+	Claims []Claim
+	More   bool // more deliveries are queued that need not wait for a later window of their plan
+	// Waited is the longest time that a delivery to a healthy, quick subscription has waited.
+	Waited time.Duration
+}
+
+// Without returns the limits that remain for a second search after a first one that returned claims.
+func (l ClaimLimits) Without(claims []Claim) ClaimLimits {
+	for _, c := range claims {
+		if c.Healthy && c.Quick {
+			l.Batch, l.BurstBatch = max(l.Batch-1, 0), max(l.BurstBatch-1, 0)
+		} else {
+			l.SlowBatch = max(l.SlowBatch-1, 0)
+		}
+	}
+	return l
+}

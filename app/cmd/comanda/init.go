@@ -1,0 +1,63 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+)
+
+// writeEnv runs the command init: it generates the secrets of docker-compose.yml and writes them as environment
+// variables to a file, which must not exist, or to standard output ("-").
+func writeEnv(args []string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("init", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	base := flags.String("base-url", "https://localhost:8443", "")
+	if flags.Parse(args) != nil || flags.NArg() > 1 {
+		return errUsage
+	}
+	if u, err := url.Parse(*base); err != nil || u.Scheme != "https" || u.Host == "" {
+		return errors.New("--base-url must be an https URL")
+	}
+	settings := fmt.Sprintf(`# Written by comanda init. Keep this file: the databases keep these passwords, and
+# the keys seal the secrets in them.
+COMANDA_BASE_URL=%s
+COMANDA_SECRET_KEYS=%s
+COMANDA_DB_PASSWORD=%s
+COMANDA_OWNER_PASSWORD=%s
+TEMPORAL_DB_PASSWORD=%s
+POSTGRES_PASSWORD=%s
+`, *base, randomHex(32), randomHex(16), randomHex(16), randomHex(16), randomHex(16))
+	path := ".env"
+	if flags.NArg() == 1 {
+		path = flags.Arg(0)
+	}
+	if path == "-" {
+		_, err := io.WriteString(stdout, settings)
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists; delete it only together with the databases that use its passwords", path)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := file.WriteString(settings); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	fmt.Fprintf(stdout, "wrote %s; keep it secret and keep a copy\n", path)
+	return file.Close()
+}
+
+// randomHex returns n random bytes in hexadecimal.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/comanda-dev/comanda/app/boot"
+)
+
+// resetOTP runs the command admin reset-otp.
+func resetOTP(ctx context.Context, args []string, databaseURL string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("reset-otp", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	email := flags.String("email", "", "")
+	if flags.Parse(args) != nil || flags.NArg() > 0 {
+		return errUsage
+	}
+	if err := boot.ResetOTP(ctx, databaseURL, time.Now(), *email); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "switched off the one-time passwords of %s\n", *email)
+	return nil
+}

@@ -1,0 +1,71 @@
+package app
+
+// DeliveryStatus is the status of a delivery (contract §4).
+type DeliveryStatus string
+
+const (
+	DeliveryQueued     DeliveryStatus = "queued"      // not yet started; it has no workflow
+	DeliveryPending    DeliveryStatus = "pending"     // the first attempt, or the first of a replay, is due or running
+	DeliveryRetrying   DeliveryStatus = "retrying"    // the last attempt failed and a retry is scheduled
+	DeliveryDelivered  DeliveryStatus = "delivered"   // ended with a 2xx response
+	DeliveryDeadLetter DeliveryStatus = "dead_letter" // ended without a 2xx response; can be replayed
+	DeliveryCancelled  DeliveryStatus = "cancelled"   // ended by deleting the subscription or by an operator
+)
+
+// DeliveryStatuses lists all delivery statuses.
+var DeliveryStatuses = [...]DeliveryStatus{
+	DeliveryQueued, DeliveryPending, DeliveryRetrying, DeliveryDelivered, DeliveryDeadLetter, DeliveryCancelled,
+}
+
+// Delivery is the delivery of one event to one subscription.
+type Delivery struct {
+	ID             DeliveryID     `json:"id"`
+	SubscriptionID SubscriptionID `json:"webhookId"`
+	EventID        EventID        `json:"eventId"`
+	EventType      EventType      `json:"eventType"`
+	Status         DeliveryStatus `json:"status"`
+	// why it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it
+	Reason   string `json:"reason,omitempty"`
+	Attempts int    `json:"attempts"` // attempts made so far, including replays
+	// earliest start: the time of the event or of the replay; an estimate while the delivery is queued
+	ScheduledFor Time   `json:"scheduledFor"`
+	NextRetryAt  *Time  `json:"nextRetryAt,omitempty"`
+	CreatedAt    Time   `json:"createdAt"`
+	EndedAt      *Time  `json:"endedAt,omitempty"`
+	WorkflowID   string `json:"workflowId,omitempty"` // id of its Temporal workflow; absent while it is queued
+	// page of the workflow in Temporal's web UI; only in the response for a single delivery, if the UI's address is
+	// configured and Temporal still retains the workflow
+	WorkflowURL string `json:"workflowUrl,omitempty"`
+}
+
+// DeliveryFilter narrows a list of deliveries. A zero value does not narrow it.
+type DeliveryFilter struct {
+	SubscriptionID SubscriptionID
+	EventID        EventID
+	EventType      EventType
+	Status         DeliveryStatus
+	Reason         string
+	From, To       *Time // creation time: From inclusive, To exclusive
+}
+
+// DeliveryWorkflowID returns the id of the workflow that delivers an event to a subscription.
+func DeliveryWorkflowID(event EventID, subscription SubscriptionID) string {
+	return "delivery/" + string(event) + "/" + string(subscription)
+}
+
+// BurstWorkflowID returns the id of the workflow that makes the first attempts of a burst.
+func BurstWorkflowID(burst BurstID) string { return "burst/" + string(burst) }
+
+// Reasons of deliveries that were not ended by an attempt.
+const (
+	ReasonInactive  = "subscription inactive"
+	ReasonDeleted   = "subscription deleted"
+	ReasonCancelled = "workflow cancelled"
+)
+
+// OpenDelivery identifies a delivery that may have an open workflow: it is pending, retrying, a dead letter, or queued
+// for a replay.
+type OpenDelivery struct {
+	ID      DeliveryID
+	EventID EventID
+}

@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/api/client/comanda"
+	"github.com/comanda-dev/comanda/app/dev/harness"
+)
+
+// TestGoClient uses the Go client with the service: an owner with a session creates an API key, with which the program
+// of the README reads the menu, places and pays an order, and verifies the event of the payment.
+func TestGoClient(t *testing.T) {
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,1s"})
+	r := newRestaurant(t)
+	client, err := comanda.New(the.api, comanda.Config{HTTP: the.client})
+	must(t, err)
+	_, err = client.Login(t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
+	must(t, err)
+	for range 2 { // the second refresh needs the refresh token of the first
+		must(t, client.Refresh(t.Context()))
+	}
+	key, err := client.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{Name: "README", Scopes: []comanda.Scope{
+		comanda.ScopeReadProducts, comanda.ScopeWriteOrders, comanda.ScopeWebhooksManage,
+	}})
+	must(t, err)
+
+	paid := runReadme(t, key.Key)
+	orders, err := client.ListOrders(t.Context(), comanda.ListOrdersParams{})
+	must(t, err)
+	if len(orders.Data) != 1 {
+		t.Fatalf("got %d orders, want one", len(orders.Data))
+	}
+	order := orders.Data[0]
+	if paid != "order "+order.OrderID+" is paid" || order.TotalMinor != 1900 || order.PaidMinor != order.TotalMinor {
+		t.Errorf("got %q and order %+v, want a paid order of 1900", paid, order)
+	}
+
+	change := comanda.ChangeOrderStatusRequest{Status: comanda.OrderStatusConfirmed}
+	_, err = client.UpdateOrderStatus(t.Context(), order.ID, change, comanda.IfMatch(order.Version+1))
+	if refused, ok := errors.AsType[*comanda.Error](err); !ok || refused.Code != comanda.ErrorCodeVersionMismatch ||
+		refused.StatusCode != 409 || !strings.HasPrefix(refused.RequestID, "req_") {
+		t.Errorf("change of another version: got %v, want VERSION_MISMATCH", err)
+	}
+	_, err = client.UpdateOrderStatus(t.Context(), order.ID, change, comanda.IfMatch(order.Version))
+	must(t, err)
+}
+
+// TestGoClientRepeatsWithOneKey sends one call twice with a key: the second has no further effect. It also iterates
+// over several pages.
+func TestGoClientRepeatsWithOneKey(t *testing.T) {
+	r := newRestaurant(t)
+	client, err := comanda.New(the.api, comanda.Config{HTTP: the.client})
+	must(t, err)
+	_, err = client.Login(t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
+	must(t, err)
+	var want []string
+	for _, key := range []string{"a", "b", "c", "a"} {
+		order, err := client.PlaceOrder(t.Context(), comanda.PlaceOrderRequest{
+			FulfillmentType: comanda.FulfillmentTypePickup,
+			Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
+			Items:           []comanda.OrderItemRequest{{ProductID: string(r.product), Quantity: 1}},
+		}, comanda.IdempotencyKey(key))
+		must(t, err)
+		if !slices.Contains(want, order.ID) {
+			want = append(want, order.ID)
+		}
+	}
+	slices.Reverse(want) // the list begins with the newest
+	var got []string
+	for order, err := range client.AllOrders(t.Context(), comanda.ListOrdersParams{Limit: 2}) {
+		must(t, err)
+		got = append(got, order.ID)
+	}
+	if len(want) != 3 || !slices.Equal(got, want) {
+		t.Errorf("got orders %q, want the three placed ones %q", got, want)
+	}
+}
+
+// runReadme runs the Go program of the README's section "Use the API" behind a proxy that terminates TLS. It returns
+// the first line of the program's output.
+func runReadme(t *testing.T, key string) string {
+	t.Helper()
+	readme, err := os.ReadFile("../../../README.md")
+	must(t, err)
+	_, section, _ := strings.Cut(string(readme), "\n## Use the API\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, code, _ := strings.Cut(section, "\n```go\n")
+	code, _, ok := strings.Cut(code, "\n```\n")
+	if !ok {
+		t.Fatal("the README has no program in Go")
+	}
+	source := filepath.Join(t.TempDir(), "main.go")
+	must(t, os.WriteFile(source, []byte(code+"\n"), 0o600))
+	binary := strings.TrimSuffix(source, ".go") + ".exe"
+	// Built in this directory, so that the program imports the packages of this repository.
+	if out, err := exec.Command("go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	address, err := harness.FreeAddress()
+	must(t, err)
+	proxy := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address}))
+	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	proxy.StartTLS()
+	t.Cleanup(proxy.Close)
+
+	cmd := exec.CommandContext(t.Context(), binary)
+	cmd.Env = append(os.Environ(), "COMANDA_URL="+the.api, "COMANDA_API_KEY="+key, "WEBHOOK_SECRET="+hookSecret,
+		"WEBHOOK_URL="+proxy.URL+"/hook", "PORT="+address[strings.LastIndex(address, ":")+1:],
+		"SSL_CERT_FILE="+the.infra.Ready.CAFile)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(output).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	select {
+	case text := <-line:
+		return text
+	case <-time.After(90 * time.Second):
+		t.Fatal("the program of the README has received no event within 90 s")
+		return ""
+	}
+}

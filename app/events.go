@@ -1,0 +1,128 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+)
+
+// EventType is the type of an event, for example "order.created".
+type EventType string
+
+const (
+	EventOrderCreated         EventType = "order.created"
+	EventOrderStatusUpdated   EventType = "order.status_updated"
+	EventOrderCompleted       EventType = "order.completed"
+	EventOrderCancelled       EventType = "order.cancelled"
+	EventPaymentSucceeded     EventType = "payment.succeeded"
+	EventPaymentFailed        EventType = "payment.failed"
+	EventPaymentRefunded      EventType = "payment.refunded"
+	EventCustomerCreated      EventType = "customer.created"
+	EventCustomerUpdated      EventType = "customer.updated"
+	EventProductCreated       EventType = "product.created"
+	EventProductUpdated       EventType = "product.updated"
+	EventReservationCreated   EventType = "reservation.created"
+	EventReservationConfirmed EventType = "reservation.confirmed"
+	EventReservationCancelled EventType = "reservation.cancelled"
+	EventTestPing             EventType = "test.ping" // sent on request; subscriptions cannot select it
+)
+
+// EventTypes lists the types that a subscription can select (spec, Events).
+var EventTypes = [...]EventType{
+	EventOrderCreated, EventOrderStatusUpdated, EventOrderCompleted, EventOrderCancelled,
+	EventPaymentSucceeded, EventPaymentFailed, EventPaymentRefunded,
+	EventCustomerCreated, EventCustomerUpdated,
+	EventProductCreated, EventProductUpdated,
+	EventReservationCreated, EventReservationConfirmed, EventReservationCancelled,
+}
+
+// Event is a change in a store. Body holds the bytes of the envelope: they are fixed once and are identical in every
+// delivery and attempt.
+type Event struct {
+	ID      EventID
+	StoreID StoreID
+	Type    EventType
+	At      Time
+	Body    []byte
+}
+
+// StoredEvent is an event as clients read it.
+type StoredEvent struct {
+	Event          // Body is nil if it is erased
+	Position int64 // place in the order of dispatch; 0 = not yet dispatched
+}
+
+// EventFilter narrows a list of events. A zero value does not narrow it. An event that was dispatched after an event of
+// a later time has that time here, so that the periods of a store are ranges of positions.
+type EventFilter struct {
+	Types    []EventType
+	From, To *Time // From inclusive, To exclusive
+}
+
+// EventOrder is the order of a list of events.
+type EventOrder string
+
+const (
+	NewestEvents EventOrder = "desc"
+	OldestEvents EventOrder = "asc"
+)
+
+// positionBits is the number of bits of a position that count the events of one millisecond.
+const positionBits = 20
+
+// FirstPosition returns the first position of the millisecond of at.
+func FirstPosition(at time.Time) int64 {
+	return min(max(at.UnixMilli(), 0), 1<<42-1) << positionBits
+}
+
+// Envelope is the body of every delivery (spec, Event envelope).
+type Envelope struct {
+	ID        EventID   `json:"id"`
+	Type      EventType `json:"type"`
+	StoreID   StoreID   `json:"storeId"`
+	Timestamp Time      `json:"timestamp"`
+	Data      any       `json:"data"`
+}
+
+// Subject is implemented by the data of events, and by objects, that are about an order, a customer, a reservation or a
+// product. An erasure finds them by it.
+type Subject interface{ Subject() string }
+
+// SubjectOf returns the subject of data, "" if it has none.
+func SubjectOf(data any) string {
+	if about, ok := data.(Subject); ok {
+		return about.Subject()
+	}
+	return ""
+}
+
+// Subject returns the id of the order.
+func (o Order) Subject() string { return string(o.ID) }
+
+// Subject returns the id of the customer.
+func (c Customer) Subject() string { return string(c.ID) }
+
+// Subject returns the id of the reservation.
+func (r Reservation) Subject() string { return string(r.ID) }
+
+// Subject returns the id of the product.
+func (p Product) Subject() string { return string(p.ID) }
+
+// Subject returns the id of the payment's order.
+func (p Payment) Subject() string { return string(p.Order.ID) }
+
+// Subject returns the id of the refund's payment.
+func (r Refund) Subject() string { return string(r.PaymentID) }
+
+// NewEvent creates an event and encodes its body. It returns an error only if data cannot be encoded as JSON.
+func NewEvent(t EventType, store StoreID, now time.Time, data any) (Event, error) {
+	e := Event{ID: NewID[EventID](now), StoreID: store, Type: t, At: At(now)}
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(Envelope{e.ID, t, store, e.At, data}); err != nil {
+		return Event{}, err
+	}
+	e.Body = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	return e, nil
+}

@@ -1,0 +1,27 @@
+package app
+
+// InvitationsPerHour is the budget of a store (contract §3, Rate limit). It bounds the mails to strangers.
+const InvitationsPerHour = 20
+
+// Invitation is an invitation to join stores of one website with one role.
+type Invitation struct {
+	ID        InvitationID `json:"id"`
+	Email     string       `json:"email"`
+	Name      string       `json:"name"`
+	Role      Role         `json:"role"`
+	StoreIDs  []StoreID    `json:"storeIds"` // live stores; the invitation also applies to their sandboxes
+	InvitedBy Inviter      `json:"invitedBy"`
+	CreatedAt Time         `json:"createdAt"`
+	ExpiresAt Time         `json:"expiresAt"`
+	Mailed    bool         `json:"mailed"` // whether the link is also sent to the address
+}
+
+// Inviter is the OWNER or the platform administrator who sent an invitation.
+type Inviter struct {
+	ID   UserID `json:"id"`
+	Name string `json:"name"`
+}
+
+// MaxInvitationFailures is the number of wrong passwords and one-time passwords that end an invitation of an existing
+// user (contract §3, Users).
+const MaxInvitationFailures = 10

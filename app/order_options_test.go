@@ -1,0 +1,70 @@
+package app_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// For every line: the net amounts of its options are not negative, do not exceed their prices and, with the rest of the
+// line, add up to the line after its discount.
+func TestOptionNets(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		quantity := rapid.Int64Range(1, 999).Draw(t, "quantity")
+		var chosen []app.OrderOption
+		line := app.LineTotal{TotalMinor: rapid.Int64Range(0, 100_000).Draw(t, "rest")}
+		rest := line.TotalMinor
+		for range rapid.IntRange(0, 10).Draw(t, "options") {
+			option := app.OrderOption{
+				PriceMinor: rapid.Int64Range(0, 10_000).Draw(t, "price"),
+				Quantity:   rapid.Int64Range(1, 9).Draw(t, "portions"),
+			}
+			chosen = append(chosen, option)
+			line.TotalMinor += option.PriceMinor * option.Quantity * quantity
+		}
+		line.DiscountMinor = rapid.Int64Range(0, line.TotalMinor).Draw(t, "discount")
+		nets := app.OptionNets(chosen, quantity, line)
+		left := line.TotalMinor - line.DiscountMinor
+		for i, net := range nets {
+			left -= net
+			if net < 0 || net > chosen[i].PriceMinor*chosen[i].Quantity*quantity {
+				t.Fatalf("net amount of option %d of %+v: got %d", i, chosen, net)
+			}
+		}
+		if len(nets) != len(chosen) || left < 0 || left > rest {
+			t.Fatalf("net amounts %v leave %d of %+v, want 0 to %d", nets, left, line, rest)
+		}
+	})
+}
+
+// The taxes of an order that an earlier release placed are found if the tax of its delivery fee has the rate of a line.
+func TestTaxesOfEarlierOrders(t *testing.T) {
+	t.Parallel()
+	lines := []app.PricedLine{
+		{UnitPriceMinor: 1999, Quantity: 1, TaxRatePPM: 190_000}, {UnitPriceMinor: 333, Quantity: 1, TaxRatePPM: 70_000},
+	}
+	for _, included := range []bool{true, false} {
+		for _, rules := range []app.PriceRules{
+			{TaxIncluded: included, DeliveryFeeMinor: 299},
+			{TaxIncluded: included, DeliveryFeeMinor: 299, TaxDeliveryFee: true, TaxRatePPM: 70_000},
+			{TaxIncluded: included, DeliveryFeeMinor: 299, TaxDeliveryFee: true, TaxRatePPM: 190_000},
+		} {
+			want, err := app.Price(lines, rules)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := app.TaxesOf(slices.Clone(lines), rules.DeliveryFeeMinor, want.TaxMinor, included)
+			if diff := cmp.Diff(want.Taxes, got); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", rules, diff)
+			}
+		}
+	}
+	if got := app.TaxesOf(lines, 299, 5, true); len(got) != 0 {
+		t.Errorf("taxes of an unknown rate: got %+v, want none", got)
+	}
+}

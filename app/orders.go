@@ -1,0 +1,175 @@
+package app
+
+// OrderStatus is the status of an order. The spec defines RECEIVED, CONFIRMED, COMPLETED and CANCELLED; contract §5
+// adds the others.
+type OrderStatus string
+
+const (
+	OrderReceived       OrderStatus = "RECEIVED"
+	OrderConfirmed      OrderStatus = "CONFIRMED"
+	OrderPreparing      OrderStatus = "PREPARING"
+	OrderReady          OrderStatus = "READY"
+	OrderOutForDelivery OrderStatus = "OUT_FOR_DELIVERY"
+	OrderCompleted      OrderStatus = "COMPLETED"
+	OrderCancelled      OrderStatus = "CANCELLED"
+)
+
+// FulfillmentType is the way in which the customer receives the order.
+type FulfillmentType string
+
+const (
+	FulfillmentDelivery FulfillmentType = "DELIVERY"
+	FulfillmentPickup   FulfillmentType = "PICKUP"
+	FulfillmentDineIn   FulfillmentType = "DINE_IN"
+)
+
+// OrderSource is the channel through which an order was placed.
+type OrderSource string
+
+const (
+	SourceWeb    OrderSource = "WEB"
+	SourceMobile OrderSource = "MOBILE"
+	SourcePOS    OrderSource = "POS"
+	SourcePhone  OrderSource = "PHONE"
+	SourceAPI    OrderSource = "API"
+)
+
+// Order is an order as seen by clients and subscribers (spec, Order data; contract §5). Names and prices are snapshots
+// taken when the order was placed.
+type Order struct {
+	ID                 OrderID          `json:"id"`
+	Number             string           `json:"orderId"` // human-readable number, consecutive per store
+	StoreID            StoreID          `json:"storeId"`
+	StoreViewID        StoreViewID      `json:"storeViewId"`
+	Status             OrderStatus      `json:"status"`
+	PreviousStatus     *OrderStatus     `json:"previousStatus"` // null on creation
+	FulfillmentType    FulfillmentType  `json:"fulfillmentType"`
+	Source             OrderSource      `json:"source"`
+	Customer           OrderCustomer    `json:"customer"`
+	Items              []OrderItem      `json:"items"`
+	SubtotalMinor      int64            `json:"subtotalMinor"`
+	DeliveryFeeMinor   int64            `json:"deliveryFeeMinor"`
+	TaxMinor           int64            `json:"taxMinor"`
+	Taxes              []Tax            `json:"taxes"` // by rate; the taxes add up to taxMinor
+	DiscountMinor      int64            `json:"discountMinor"`
+	TotalMinor         int64            `json:"totalMinor"`
+	TaxIncluded        bool             `json:"taxIncluded"`
+	Currency           Currency         `json:"currency"`
+	PaymentStatus      PaymentStatus    `json:"paymentStatus"`
+	PaidMinor          int64            `json:"paidMinor"`
+	RefundedMinor      int64            `json:"refundedMinor"`
+	Note               string           `json:"note,omitempty"`
+	TableLabel         string           `json:"tableLabel,omitempty"` // only for DINE_IN
+	DeliveryAddress    *DeliveryAddress `json:"deliveryAddress,omitempty"`
+	CancellationReason string           `json:"cancellationReason,omitempty"`
+	BusinessDate       string           `json:"businessDate"` // YYYY-MM-DD in the store's time zone
+	RequestedFor       *Time            `json:"requestedFor"` // null = as soon as possible
+	PromisedAt         *Time            `json:"promisedAt"`   // null for orders of an earlier release
+	DueAt              *Time            `json:"dueAt"`        // when to prepare it; null = as soon as possible
+	ExternalID         string           `json:"externalId,omitempty"`
+	// Customers do not see it.
+	Metadata  map[string]string `json:"metadata,omitzero"`
+	Version   int64             `json:"version"`
+	CreatedAt Time              `json:"createdAt"`
+	UpdatedAt Time              `json:"updatedAt"`
+}
+
+// Own returns the order as its customer may see it: without the references of integrations.
+func (o Order) Own() Order {
+	o.ExternalID, o.Metadata = "", nil
+	return o
+}
+
+// OrderCustomer is a snapshot of the customer, taken when the order is placed.
+type OrderCustomer struct {
+	ID    CustomerID `json:"id"`
+	Name  string     `json:"name"`
+	Email string     `json:"email"`
+	Phone string     `json:"phone"`
+}
+
+// OrderItem is one line of an order.
+type OrderItem struct {
+	ProductID      ProductID     `json:"productId"`
+	ProductName    string        `json:"productName"`
+	SKU            string        `json:"sku,omitempty"`
+	Quantity       int64         `json:"quantity"`
+	UnitPriceMinor int64         `json:"unitPriceMinor"` // with the options of one unit
+	TotalMinor     int64         `json:"totalMinor"`     // unitPriceMinor × quantity, before discounts
+	TaxRatePPM     int64         `json:"taxRatePpm"`     // parts per million
+	Options        []OrderOption `json:"options"`        // in the order of the menu
+	Note           string        `json:"note,omitempty"`
+}
+
+// DeliveryAddress is the address to which an order is delivered.
+type DeliveryAddress struct {
+	Line1      string `json:"line1" validate:"required,notblank,max=200"`
+	Line2      string `json:"line2,omitempty" validate:"max=200"`
+	City       string `json:"city" validate:"required,notblank,max=100"`
+	Region     string `json:"region,omitempty" validate:"max=100"`
+	PostalCode string `json:"postalCode,omitempty" validate:"max=20"`
+	Country    string `json:"country" validate:"required,iso3166_1_alpha2"`
+	Notes      string `json:"notes,omitempty" validate:"max=500"`
+}
+
+// NewOrder is the input for placing an order. It contains no prices: they come from the products.
+type NewOrder struct {
+	Items              []NewOrderItem
+	FulfillmentType    FulfillmentType
+	Source             OrderSource
+	CustomerID         CustomerID // a known customer; "" = Guest
+	Guest              OrderCustomer
+	DeliveryAddress    *DeliveryAddress
+	StoreViewID        StoreViewID // "" = the caller's view
+	DiscountMinor      int64
+	ExpectedTotalMinor *int64 // if set, an order with another total is refused
+	Note               string
+	TableLabel         string // only for DINE_IN
+	RequestedFor       *Time  // nil = as soon as possible
+	ExternalID         string
+	Metadata           map[string]string
+	By                 Actor
+}
+
+// NewOrderItem is one line of a NewOrder.
+type NewOrderItem struct {
+	ProductID ProductID
+	Quantity  int64
+	Options   []NewOrderOption
+	Note      string
+}
+
+// OrderQuote is the price of an order at the current prices (contract §5).
+type OrderQuote struct {
+	StoreID          StoreID         `json:"storeId"`
+	StoreViewID      StoreViewID     `json:"storeViewId"`
+	FulfillmentType  FulfillmentType `json:"fulfillmentType"`
+	Items            []OrderItem     `json:"items"`
+	SubtotalMinor    int64           `json:"subtotalMinor"`
+	DeliveryFeeMinor int64           `json:"deliveryFeeMinor"`
+	TaxMinor         int64           `json:"taxMinor"`
+	Taxes            []Tax           `json:"taxes"` // by rate; the taxes add up to taxMinor
+	DiscountMinor    int64           `json:"discountMinor"`
+	TotalMinor       int64           `json:"totalMinor"` // can be sent as expectedTotalMinor when placing the order
+	TaxIncluded      bool            `json:"taxIncluded"`
+	Currency         Currency        `json:"currency"`
+	BusinessDate     string          `json:"businessDate"` // YYYY-MM-DD in the store's time zone
+}
+
+// OrderFilter narrows a list of orders. A zero value does not narrow it.
+type OrderFilter struct {
+	Statuses        []OrderStatus // any of these
+	FulfillmentType FulfillmentType
+	Source          OrderSource
+	CustomerID      CustomerID
+	Number          int64
+	CreatedFrom     *Time
+	CreatedTo       *Time // exclusive
+	BusinessDate    string
+	UpdatedSince    *Time
+	DueBy           *Time // to be prepared at this time or before, or as soon as possible
+	DueAfter        *Time // to be prepared after this time
+	ExternalID      string
+	NeedsRefund     *bool  // cancelled orders with a payment that is not fully refunded
+	Query           string // order number, or prefix of the customer's name, last name, email or phone; in any case
+}

@@ -1,0 +1,23 @@
+package app
+
+import "time"
+
+// Outgoing is the input of one attempt, as loaded from the database.
+type Outgoing struct {
+	Status         DeliveryStatus
+	StoreID        StoreID
+	SubscriptionID SubscriptionID
+	EventID        EventID
+	EventType      EventType
+	EventAt        time.Time
+	Body           []byte // bytes of the envelope; nil if they have been erased
+	TraceContext   string // the trace of the event as the header traceparent (W3C Trace Context); "" = not traced
+	URL            string
+	Secret         Secret
+	PreviousSecret Secret // the previous secret during its overlap; otherwise empty
+	Headers        WebhookHeaders
+	Unreadable     bool     // no configured key opens the secrets or the headers; all are empty
+	Active         bool     // the subscription is active
+	Deleted        bool     // the subscription is deleted
+	Recorded       *Attempt // this attempt, if it has already been recorded
+}

@@ -1,0 +1,208 @@
+package app
+
+import "fmt"
+
+// PaymentResult is the result of a payment at its provider.
+type PaymentResult string
+
+const (
+	PaymentSucceeded PaymentResult = "SUCCEEDED"
+	PaymentFailed    PaymentResult = "FAILED" // does not count as paid
+)
+
+// Payment is a payment for an order, as reported by the payment provider (contract §5).
+type Payment struct {
+	ID            PaymentID     `json:"id"`
+	StoreID       StoreID       `json:"storeId"`
+	OrderNumber   string        `json:"orderId"` // human-readable order number
+	Order         PaidOrder     `json:"order"`
+	Provider      string        `json:"provider"` // upper case
+	TransactionID string        `json:"transactionId"`
+	Status        PaymentResult `json:"status"`
+	AmountMinor   int64         `json:"amountMinor"`
+	Currency      Currency      `json:"currency"` // currency of the order
+	PaymentMethod string        `json:"paymentMethod"`
+	CardLast4     string        `json:"cardLast4,omitempty"`
+	ErrorCode     string        `json:"errorCode,omitempty"` // provider's error code; only for FAILED
+	RefundedMinor int64         `json:"refundedMinor"`
+	Refunds       []Refund      `json:"refunds"` // oldest first
+	CreatedAt     Time          `json:"createdAt"`
+}
+
+// PaidOrder identifies the order of a payment.
+type PaidOrder struct {
+	ID     OrderID `json:"id"`
+	Number string  `json:"orderId"` // human-readable order number
+}
+
+// PaymentFilter narrows a list of payments. A zero value does not narrow it.
+type PaymentFilter struct {
+	OrderID     OrderID
+	OrderNumber int64
+	Status      PaymentResult
+	Provider    string // upper case
+	From        *Time  // recorded at this time or later
+	To          *Time  // recorded before this time
+}
+
+// LeftMinor returns the refundable amount of the payment in minor units.
+func (p Payment) LeftMinor() int64 {
+	if p.Status != PaymentSucceeded {
+		return 0
+	}
+	return p.AmountMinor - p.RefundedMinor
+}
+
+// NewPayment is the input for recording a payment. Provider is in upper case. CardLast4 and ErrorCode are optional.
+type NewPayment struct {
+	Provider      string
+	TransactionID string
+	Status        PaymentResult
+	AmountMinor   int64
+	Currency      Currency
+	PaymentMethod string
+	CardLast4     string
+	ErrorCode     string
+}
+
+// Recorded returns the input with which the payment was recorded. It is used to detect identical repeats.
+func (p Payment) Recorded() NewPayment {
+	return NewPayment{
+		Provider: p.Provider, TransactionID: p.TransactionID, Status: p.Status, AmountMinor: p.AmountMinor,
+		Currency: p.Currency, PaymentMethod: p.PaymentMethod, CardLast4: p.CardLast4, ErrorCode: p.ErrorCode,
+	}
+}
+
+// Refund is a refund of a payment, as reported by the payment provider.
+type Refund struct {
+	ID               RefundID  `json:"id"`
+	PaymentID        PaymentID `json:"paymentId"`
+	AmountMinor      int64     `json:"amountMinor"`
+	Currency         Currency  `json:"currency"` // currency of the payment
+	Reason           string    `json:"reason"`
+	ProviderRefundID string    `json:"providerRefundId"`
+	// business day on which the refund counts, YYYY-MM-DD in the store's time zone
+	BusinessDate string `json:"businessDate"`
+	CreatedAt    Time   `json:"createdAt"`
+}
+
+// NewRefund is the input for recording a refund.
+type NewRefund struct {
+	AmountMinor      int64
+	Reason           string
+	ProviderRefundID string
+}
+
+// Recorded returns the input with which the refund was recorded. It is used to detect identical repeats.
+func (r Refund) Recorded() NewRefund {
+	return NewRefund{AmountMinor: r.AmountMinor, Reason: r.Reason, ProviderRefundID: r.ProviderRefundID}
+}
+
+// PaymentSucceededData is the data of payment.succeeded (spec, Payment data).
+type PaymentSucceededData struct {
+	OrderNumber   string   `json:"orderId"`
+	AmountMinor   int64    `json:"amountMinor"`
+	Currency      Currency `json:"currency"`
+	Provider      string   `json:"provider"`
+	TransactionID string   `json:"transactionId"`
+	PaymentMethod string   `json:"paymentMethod"`
+	CardLast4     string   `json:"cardLast4,omitempty"`
+
+	PaymentID PaymentID `json:"paymentId"`
+	Order     PaidOrder `json:"order"`
+}
+
+// PaymentFailedData is the data of payment.failed (contract §5).
+type PaymentFailedData struct {
+	OrderNumber   string    `json:"orderId"`
+	ErrorCode     string    `json:"errorCode"`
+	Provider      string    `json:"provider"`
+	TransactionID string    `json:"transactionId"`
+	PaymentID     PaymentID `json:"paymentId"`
+	Order         PaidOrder `json:"order"`
+}
+
+// RefundType tells whether a refund leaves a refundable amount (PARTIAL) or not (FULL).
+type RefundType string
+
+const (
+	RefundFull    RefundType = "FULL"
+	RefundPartial RefundType = "PARTIAL"
+)
+
+// PaymentRefundedData is the data of payment.refunded (contract §5).
+type PaymentRefundedData struct {
+	OrderNumber        string     `json:"orderId"`
+	AmountMinor        int64      `json:"amountMinor"`
+	Currency           Currency   `json:"currency"`
+	Reason             string     `json:"reason"`
+	Type               RefundType `json:"type"`
+	TotalRefundedMinor int64      `json:"totalRefundedMinor"` // of the payment, including this refund
+	Provider           string     `json:"provider"`
+	TransactionID      string     `json:"transactionId"`
+	PaymentID          PaymentID  `json:"paymentId"`
+	RefundID           RefundID   `json:"refundId"`
+	Order              PaidOrder  `json:"order"`
+}
+
+// Event returns the type and the data of the event that reports the payment.
+func (p Payment) Event() (EventType, any) {
+	if p.Status == PaymentFailed {
+		return EventPaymentFailed, PaymentFailedData{
+			OrderNumber: p.OrderNumber, ErrorCode: p.ErrorCode, Provider: p.Provider, TransactionID: p.TransactionID,
+			PaymentID: p.ID, Order: p.Order,
+		}
+	}
+	return EventPaymentSucceeded, PaymentSucceededData{
+		OrderNumber: p.OrderNumber, AmountMinor: p.AmountMinor, Currency: p.Currency, Provider: p.Provider,
+		TransactionID: p.TransactionID, PaymentMethod: p.PaymentMethod, CardLast4: p.CardLast4,
+		PaymentID: p.ID, Order: p.Order,
+	}
+}
+
+// Refunded returns the payment after a further refund, and the data of its payment.refunded event. It returns
+// REFUND_EXCEEDS_PAYMENT if the refund exceeds the refundable amount.
+func (p Payment) Refunded(refund Refund) (Payment, PaymentRefundedData, error) {
+	if left := p.LeftMinor(); refund.AmountMinor > left {
+		e := Errorf(CodeRefundExceedsPayment, "amountMinor exceeds the refundable amount of %d", left)
+		e.Details = []Detail{{Path: "amountMinor", Message: fmt.Sprintf("exceeds the refundable amount of %d", left)}}
+		return p, PaymentRefundedData{}, e
+	}
+	p.RefundedMinor += refund.AmountMinor
+	data := PaymentRefundedData{
+		OrderNumber: p.OrderNumber, AmountMinor: refund.AmountMinor, Currency: p.Currency, Reason: refund.Reason,
+		Type: RefundPartial, TotalRefundedMinor: p.RefundedMinor, Provider: p.Provider, TransactionID: p.TransactionID,
+		PaymentID: p.ID, RefundID: refund.ID, Order: p.Order,
+	}
+	if p.LeftMinor() == 0 {
+		data.Type = RefundFull
+	}
+	return p, data, nil
+}
+
+// PaymentStatus summarizes the payments and refunds of an order.
+type PaymentStatus string
+
+const (
+	PaymentUnpaid            PaymentStatus = "UNPAID"
+	PaymentPartiallyPaid     PaymentStatus = "PARTIALLY_PAID"
+	PaymentPaid              PaymentStatus = "PAID"
+	PaymentPartiallyRefunded PaymentStatus = "PARTIALLY_REFUNDED"
+	PaymentRefunded          PaymentStatus = "REFUNDED"
+)
+
+// PaymentStatusOf returns the payment status of an order from its total and the sums of its payments and refunds, in
+// minor units.
+func PaymentStatusOf(total, paid, refunded int64) PaymentStatus {
+	switch {
+	case refunded > 0 && refunded == paid:
+		return PaymentRefunded
+	case refunded > 0:
+		return PaymentPartiallyRefunded
+	case paid >= total:
+		return PaymentPaid
+	case paid > 0:
+		return PaymentPartiallyPaid
+	}
+	return PaymentUnpaid
+}

@@ -1,0 +1,173 @@
+package trigger
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// recipe causes an event.
+type recipe struct {
+	scopes []string
+	run    func(ctx context.Context, c *Client, s store) (string, error)
+}
+
+var (
+	orderScopes       = []string{"write:orders", "write:products"}
+	productScopes     = []string{"write:products"}
+	reservationScopes = []string{"write:reservations"}
+)
+
+// recipes are the recipes by event type. customer.updated is missing: API keys cannot change customers.
+var recipes = map[string]recipe{
+	"order.created":        {orderScopes, placed("the order %s was placed", nil)},
+	"order.status_updated": {orderScopes, placed("the order %s was confirmed", toStatus("CONFIRMED"))},
+	"order.completed":      {orderScopes, placed("the order %s was completed", toStatus("COMPLETED"))},
+	"order.cancelled":      {orderScopes, placed("the order %s was cancelled", toStatus("CANCELLED"))},
+	"payment.succeeded":    {orderScopes, placed("the order %s was paid", paid("SUCCEEDED"))},
+	"payment.failed":       {orderScopes, placed("a payment of the order %s failed", paid("FAILED"))},
+	"payment.refunded":     {orderScopes, placed("the payment of the order %s was refunded", refunded)},
+	"customer.created":     {orderScopes, placed("the order %s was placed by a new customer", nil)},
+
+	"product.created": {productScopes, func(ctx context.Context, c *Client, s store) (string, error) {
+		dish, err := c.createDish(ctx, s)
+		return fmt.Sprintf("the product %s was created", dish.ID), err
+	}},
+	"product.updated": {productScopes, func(ctx context.Context, c *Client, s store) (string, error) {
+		dish, err := c.dish(ctx, s)
+		if err == nil {
+			err = c.call(ctx, http.MethodPatch, "/products/"+dish.ID,
+				object{"description": "Changed at " + c.Now().UTC().Format(time.RFC3339Nano)}, nil)
+		}
+		return fmt.Sprintf("the product %s was changed", dish.ID), err
+	}},
+
+	"reservation.created":   {reservationScopes, reserved("created", "")},
+	"reservation.confirmed": {reservationScopes, reserved("confirmed", "CONFIRMED")},
+	"reservation.cancelled": {reservationScopes, reserved("cancelled", "CANCELLED")},
+}
+
+// product is the part of a product that a recipe needs.
+type product struct {
+	ID, Name  string
+	Orderable bool
+}
+
+// dish returns the product that is ordered, created if there is none.
+func (c *Client) dish(ctx context.Context, s store) (product, error) {
+	var found []product
+	err := c.call(ctx, http.MethodGet, "/products?limit=100&q="+url.QueryEscape(DishName), nil, &found)
+	if err != nil {
+		return product{}, err
+	}
+	for _, p := range found {
+		if p.Name == DishName && p.Orderable {
+			return p, nil
+		}
+	}
+	return c.createDish(ctx, s)
+}
+
+func (c *Client) createDish(ctx context.Context, s store) (product, error) {
+	var dish product
+	err := c.call(ctx, http.MethodPost, "/products",
+		object{"name": DishName, "priceMinor": 950, "currency": s.currency(), "isAvailable": true}, &dish)
+	return dish, err
+}
+
+// order is the part of an order that a recipe needs.
+type order struct {
+	ID         string
+	Number     string `json:"orderId"`
+	TotalMinor int64
+	Currency   string
+}
+
+// placed returns a recipe that places an order of a new guest, and then calls next unless it is nil. text describes the
+// event and contains %s for the order's number.
+func placed(text string, next func(context.Context, *Client, order) error) func(
+	context.Context, *Client, store) (string, error) {
+	return func(ctx context.Context, c *Client, s store) (string, error) {
+		dish, err := c.dish(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		var o order
+		err = c.call(ctx, http.MethodPost, "/orders", object{
+			"items": []object{{"productId": dish.ID, "quantity": 1}}, "fulfillmentType": "PICKUP", "source": "API",
+			"customer": object{"name": "Demo guest", "email": fmt.Sprintf("guest-%d@example.com", c.Now().UnixNano())},
+		}, &o)
+		if err == nil && next != nil {
+			err = next(ctx, c, o)
+		}
+		return fmt.Sprintf(text, o.Number), err
+	}
+}
+
+// toStatus changes the status of an order.
+func toStatus(status string) func(context.Context, *Client, order) error {
+	change := object{"status": status}
+	if status == "CANCELLED" {
+		change["cancellationReason"] = "comanda trigger"
+	}
+	return func(ctx context.Context, c *Client, o order) error {
+		return c.call(ctx, http.MethodPatch, "/orders/"+o.ID+"/status", change, nil)
+	}
+}
+
+// paid records a payment of an order.
+func paid(status string) func(context.Context, *Client, order) error {
+	return func(ctx context.Context, c *Client, o order) error {
+		_, err := c.pay(ctx, o, status)
+		return err
+	}
+}
+
+func (c *Client) pay(ctx context.Context, o order, status string) (id string, err error) {
+	payment := object{
+		"provider": "DEMO", "transactionId": fmt.Sprintf("demo-%d", c.Now().UnixNano()), "status": status,
+		"amountMinor": o.TotalMinor, "currency": o.Currency, "paymentMethod": "card",
+	}
+	if status == "FAILED" {
+		payment["errorCode"] = "card_declined"
+	}
+	var recorded struct{ ID string }
+	err = c.call(ctx, http.MethodPost, "/orders/"+o.ID+"/payments", payment, &recorded)
+	return recorded.ID, err
+}
+
+// refunded records a payment of an order and its refund.
+func refunded(ctx context.Context, c *Client, o order) error {
+	payment, err := c.pay(ctx, o, "SUCCEEDED")
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, http.MethodPost, "/payments/"+payment+"/refunds", object{
+		"amountMinor": o.TotalMinor, "reason": "comanda trigger",
+		"providerRefundId": fmt.Sprintf("demo-%d", c.Now().UnixNano()),
+	}, nil)
+}
+
+// reserved returns a recipe that creates a reservation for tomorrow and then changes its status, unless it is "".
+func reserved(deed, status string) func(context.Context, *Client, store) (string, error) {
+	return func(ctx context.Context, c *Client, _ store) (string, error) {
+		var reservation struct{ ID string }
+		err := c.call(ctx, http.MethodPost, "/reservations", object{
+			"customer": object{"name": "Demo guest"}, "partySize": 1,
+			"startAt": c.Now().Add(24 * time.Hour).UTC().Truncate(time.Minute).Format(time.RFC3339),
+		}, &reservation)
+		if err == nil && status != "" {
+			change := object{"status": status}
+			if status == "CANCELLED" {
+				change["cancellationReason"] = "comanda trigger"
+			}
+			err = c.call(ctx, http.MethodPatch, "/reservations/"+reservation.ID+"/status", change, nil)
+		}
+		return fmt.Sprintf("the reservation %s was %s", reservation.ID, deed), err
+	}
+}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Subscription is a webhook: a URL to which events of a store are delivered (spec, Webhook subscription). It never
+// contains the secret.
+type Subscription struct {
+	ID             SubscriptionID `json:"id"`
+	URL            string         `json:"url"`
+	Description    string         `json:"description"`
+	Events         []EventType    `json:"events"`
+	HeaderNames    []string       `json:"headerNames"` // names of the further request headers, in alphabetical order
+	IsActive       bool           `json:"isActive"`
+	CreatedAt      Time           `json:"createdAt"`
+	LastDeliveryAt *Time          `json:"lastDeliveryAt"`         // time of the last attempt
+	FailureCount   int64          `json:"failureCount"`           // consecutive failed attempts
+	FailingSince   *Time          `json:"failingSince,omitempty"` // time of the first of these attempts
+	// days with failed attempts since failingSince; after too many of them, the webhook is deactivated
+	FailingDays int   `json:"failingDays"`
+	Version     int64 `json:"version"` // increases with every change; for If-Match
+	UpdatedAt   Time  `json:"updatedAt"`
+	// end of the overlap during which deliveries are also signed with the previous secret
+	PreviousSecretExpiresAt *Time `json:"previousSecretExpiresAt,omitempty"`
+}
+
+// NewSubscription is the input for creating a subscription. URL has passed [CheckWebhookURL].
+type NewSubscription struct {
+	URL         string
+	Description string
+	Events      []EventType
+	Headers     WebhookHeaders // have passed Check
+	Secret      Secret
+}
+
+// SubscriptionChange is a requested change of a subscription. A nil field is not changed. URL has passed
+// [CheckWebhookURL].
+type SubscriptionChange struct {
+	URL         *string
+	Description *string
+	Events      []EventType
+	Headers     *WebhookHeaders // replace all headers; have passed Check
+	IsActive    *bool
+}
+
+// MaxSecretOverlap is the maximum time for which deliveries are also signed with the previous secret.
+const MaxSecretOverlap = 7 * 24 * time.Hour
+
+// JobTeardown is the kind of a job that cancels the open deliveries of a deleted subscription. Its subject is the
+// subscription's id.
+const JobTeardown JobKind = "teardown"
+
+// MaxSubscriptions is the maximum number of subscriptions per store.
+const MaxSubscriptions = 100
+
+// CheckWebhookURL returns an error unless raw is a valid webhook URL: https, with a host, without userinfo and
+// fragment, at most 2,048 characters (spec, Limits; contract §4). The error's text continues a sentence that begins
+// with the URL: "must be an https URL".
+func CheckWebhookURL(raw string) error {
+	if len(raw) > 2048 {
+		return errors.New("must have at most 2048 characters")
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return errors.New("must be a URL")
+	case u.Scheme != "https":
+		return errors.New("must be an https URL")
+	case u.Hostname() == "" || u.Opaque != "":
+		return errors.New("must have a host")
+	case u.User != nil:
+		return errors.New("must not contain a user name or password")
+	case strings.Contains(raw, "#"):
+		return errors.New("must not have a fragment")
+	}
+	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+		return errors.New("must have no port or a port from 1 to 65535")
+	}
+	return nil
+}
+
+// RetrySchedule lists the delays after the first, second, … failed attempt. A delivery has one attempt more than its
+// schedule has delays.
+type RetrySchedule []time.Duration
+
+// DefaultRetrySchedule returns the spec's schedule (Retry policy).
+func DefaultRetrySchedule() RetrySchedule {
+	return RetrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
+}
+
+// ParseRetrySchedule parses up to 20 comma-separated positive durations: "30s,5m,30m,2h,6h".
+func ParseRetrySchedule(s string) (RetrySchedule, error) {
+	var schedule RetrySchedule
+	for part := range strings.SplitSeq(s, ",") {
+		delay, err := time.ParseDuration(strings.TrimSpace(part))
+		if err != nil || delay <= 0 {
+			return nil, fmt.Errorf("%q is not a positive duration such as 30s or 5m", part)
+		}
+		schedule = append(schedule, delay)
+	}
+	if len(schedule) > 20 {
+		return nil, errors.New("must have at most 20 durations")
+	}
+	return schedule, nil
+}
+
+// Attempts returns the maximum number of attempts of a delivery.
+func (s RetrySchedule) Attempts() int { return len(s) + 1 }
+
+// Delay returns the delay after a failed attempt. Attempts of the current schedule are numbered from 1. It returns
+// false if no attempt follows.
+func (s RetrySchedule) Delay(attempt int) (time.Duration, bool) {
+	if attempt < 1 || attempt > len(s) {
+		return 0, false
+	}
+	return s[attempt-1], true
+}
+
+// SlowResponse is the response time from which a receiver counts as slow. Deliveries to slow receivers do not use the
+// fast lane.
+const SlowResponse = time.Second

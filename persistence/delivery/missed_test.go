@@ -1,0 +1,97 @@
+package delivery_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// A bulk replay of missed events delivers the events of its period that match the webhook's current types and have no
+// delivery to it, once. It skips events without a body.
+func TestMissedEventsAreReplayed(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	earlier := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	var events []app.EventID
+	for i := range 6 {
+		events = append(events, emitAt(t, db, store, app.EventOrderCreated, noon.Add(time.Duration(i)*time.Second)))
+		emitAt(t, db, store, app.EventProductCreated, noon.Add(time.Duration(i)*time.Second))
+		emitAt(t, db, r.Stores[1], app.EventOrderCreated, noon.Add(time.Duration(i)*time.Second))
+	}
+	outside := emitAt(t, db, store, app.EventOrderCreated, noon.Add(30*time.Second))
+	dispatchAll(t, db)
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated, app.EventPaymentFailed).ID
+	payment := emitAt(t, db, store, app.EventPaymentFailed, noon.Add(2*time.Second))
+	dispatchAll(t, db) // only the payment has a delivery
+	change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", events[1])
+
+	wanted := app.NewBulkReplay{
+		SubscriptionID: s, DeliveryStatus: app.ReplayMissed, From: app.At(noon), To: app.At(noon.Add(10 * time.Second)),
+	}
+	dry := wanted
+	dry.DryRun = true
+	if got := createReplay(t, db, store, dry); got.Matched != 6 || got.Skipped != 1 || got.Status != app.ReplayDryRun {
+		t.Errorf("dry run: got %+v, want 6 matched and 1 skipped", got)
+	}
+	replay := createReplay(t, db, store, wanted)
+	if replay.Matched != 6 || replay.Status != app.ReplayRunning {
+		t.Errorf("replay: got %+v, want 6 matched", replay)
+	}
+	late := emitAt(t, db, store, app.EventOrderCreated, later.Add(time.Second)) // gets a delivery anyway
+	dispatchAll(t, db)
+	for i, want := range []app.ReplayStep{
+		{Status: app.ReplayRunning, Moved: true, Matched: 6, Replayed: 2, Skipped: 1},
+		{Status: app.ReplayRunning, Matched: 6, Replayed: 2, Skipped: 1}, // its deliveries have not started
+	} {
+		if got := step(t, db, store, replay.ID, 3-i); got != want {
+			t.Errorf("step %d: got %+v, want %+v", i+1, got, want)
+		}
+	}
+	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 6, Replayed: 5, Skipped: 1}
+	if got := step(t, db, store, replay.ID, 100); got != want {
+		t.Errorf("last step: got %+v, want %+v", got, want)
+	}
+	deliveries, err := db.Deliveries(t.Context(), store, app.DeliveryFilter{SubscriptionID: s}, "", 100)
+	must(t, err)
+	var got []app.EventID
+	for _, d := range deliveries {
+		got = append(got, d.EventID)
+		if d.Status != app.DeliveryQueued || d.Attempts != 0 {
+			t.Errorf("delivery: got %+v, want it queued", d)
+		}
+	}
+	delivered := []app.EventID{payment, late, events[0], events[2], events[3], events[4], events[5]}
+	slices.Sort(delivered)
+	slices.Sort(got)
+	if diff := gocmp.Diff(delivered, got); diff != "" {
+		t.Errorf("events with a delivery (-want +got):\n%s", diff)
+	}
+	if n := count(t, db, `SELECT count(*) FROM deliveries WHERE class = 2 AND queue IS NOT NULL AND replay_id = '`+
+		string(replay.ID)+"'"); n != 5 {
+		t.Errorf("deliveries that count as replays: got %d, want 5", n)
+	}
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE subscription_id = '"+string(earlier)+"'"); n != 8 {
+		t.Errorf("deliveries of the other webhook: got %d, want 8", n)
+	}
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE event_id = '"+string(outside)+"'"); n != 1 {
+		t.Errorf("deliveries of the event outside of the period: got %d, want 1", n)
+	}
+	wanted.EventType = app.EventPaymentFailed
+	if got := createReplay(t, db, store, wanted); got.Matched != 0 {
+		t.Errorf("missed payments: got %+v, want none", got)
+	}
+	claimed, err := db.Claim(t.Context(), later, persistencetest.Limits)
+	must(t, err)
+	for _, c := range claimed.Claims {
+		if c.SubscriptionID == s && c.Replay != (c.EventID != payment && c.EventID != late) {
+			t.Errorf("claim: got %+v, want a replay for missed events only", c)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Emission is an event to emit.
+type Emission struct {
+	Type app.EventType
+	Data any
+}
+
+// EmitAll is [Emit] for many events, in one statement.
+func EmitAll(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, emissions []Emission) error {
+	if len(emissions) == 0 {
+		return nil
+	}
+	var ids, types, bodies, subjects []string
+	for _, emission := range emissions {
+		event, err := app.NewEvent(emission.Type, store, now, emission.Data)
+		if err != nil {
+			return err
+		}
+		ids, types = append(ids, string(event.ID)), append(types, string(event.Type))
+		bodies, subjects = append(bodies, string(event.Body)), append(subjects, app.SubjectOf(emission.Data))
+	}
+	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO outbox
+			(id, store_id, type, body, occurred_at, subject, trace_context)
+		SELECT e.id, $1, e.type, e.body, $2, e.subject, $7
+		FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS e (id, type, body, subject)`,
+		store, app.At(now).Time, ids, types, bodies, subjects, traceContext(ctx))
+	if err != nil {
+		return err
+	}
+	return wakeRelays(ctx)
+}
+
+// EnqueueJobs is [EnqueueJob] for many subjects, in one statement.
+func EnqueueJobs(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind, subjects []string,
+) error {
+	if len(subjects) == 0 {
+		return nil
+	}
+	ids := make([]string, len(subjects))
+	for i := range subjects {
+		ids[i] = string(app.NewID[app.JobID](now))
+	}
+	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
+		SELECT j.id, $1, $2, j.subject, $3, $3 FROM unnest($4::text[], $5::text[]) AS j (id, subject)`,
+		store, kind, app.At(now).Time, ids, subjects)
+	if err != nil {
+		return err
+	}
+	return wakeRelays(ctx)
+}

@@ -1,0 +1,108 @@
+package delivery_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// An attempt that is recorded late counts, but does not reopen an ended delivery; only a replay does. A delivered
+// delivery stays delivered.
+func TestLateAttemptKeepsEndedDelivery(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	for _, test := range []struct {
+		before app.DeliveryStatus
+		late   app.AttemptStatus
+		after  app.DeliveryStatus
+	}{
+		{app.DeliveryDelivered, app.AttemptRetrying, app.DeliveryDelivered},
+		{app.DeliveryDelivered, app.AttemptDeadLetter, app.DeliveryDelivered},
+		{app.DeliveryDelivered, app.AttemptDelivered, app.DeliveryDelivered},
+		{app.DeliveryDeadLetter, app.AttemptRetrying, app.DeliveryDeadLetter},
+		{app.DeliveryDeadLetter, app.AttemptDelivered, app.DeliveryDelivered},
+		{app.DeliveryCancelled, app.AttemptRetrying, app.DeliveryCancelled},
+		{app.DeliveryCancelled, app.AttemptDelivered, app.DeliveryCancelled},
+		{app.DeliveryPending, app.AttemptRetrying, app.DeliveryRetrying},
+		{app.DeliveryRetrying, app.AttemptDelivered, app.DeliveryDelivered},
+		{app.DeliveryQueued, app.AttemptDelivered, app.DeliveryDelivered}, // queued again while its workflow runs
+	} {
+		t.Run(fmt.Sprintf("%s, late %s", test.before, test.late), func(t *testing.T) {
+			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+			id := claimOnce(t, db.Queue, noon, all)[0].ID
+			change(t, db, "UPDATE deliveries SET status = $2, attempts = 1 WHERE id = $1", id, test.before)
+			attempt(t, db, id, 2, test.late, time.Millisecond)
+			d, err := db.Delivery(t.Context(), r.Stores[0], id)
+			must(t, err)
+			if d.Status != test.after {
+				t.Errorf("status: got %s, want %s", d.Status, test.after)
+			}
+			if d.Attempts != 2 {
+				t.Errorf("attempts: got %d, want 2", d.Attempts)
+			}
+			if (d.NextRetryAt != nil) != (test.after == app.DeliveryRetrying) {
+				t.Errorf("next retry: got %v, want one only if retrying", d.NextRetryAt)
+			}
+			change(t, db, "UPDATE deliveries SET status = 'delivered' WHERE id = $1", id)
+		})
+	}
+}
+
+// If a delivery is cancelled while its failed attempt is being recorded, no attempt has a pending retry, regardless of
+// the order of the two transactions.
+func TestCancellationDuringRecordLeavesNoRetry(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
+	claims := claimOnce(t, db.Queue, noon, all)
+	cancel := func(id app.DeliveryID) {
+		if err := db.EndDelivery(t.Context(), noon, id, app.DeliveryCancelled, app.ReasonCancelled); err != nil {
+			t.Error(err)
+		}
+	}
+	record := func(id app.DeliveryID) { attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond) }
+	for name, order := range map[string]struct {
+		id     app.DeliveryID
+		first  string
+		second func(app.DeliveryID)
+	}{
+		"record first": {claims[0].ID, `WITH recorded AS (
+				INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
+					status_code, response_time_ms, error, next_retry_at, attempted_at)
+				SELECT 'att_1', store_id, id, subscription_id, event_id, event_type, 1, 'retrying', 503, 1, '', $2, $2
+				FROM deliveries WHERE id = $1
+			) UPDATE deliveries SET status = 'retrying', attempts = 1, next_retry_at = $2 WHERE id = $1`, cancel},
+		"cancellation first": {claims[1].ID,
+			"UPDATE deliveries SET status = 'cancelled', ended_at = $2 WHERE id = $1", record},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx, err := db.System().DB.BeginTx(t.Context(), nil)
+			must(t, err)
+			_, err = tx.ExecContext(t.Context(), order.first, order.id, noon)
+			must(t, err)
+			var second sync.WaitGroup
+			second.Go(func() { order.second(order.id) })
+			waitForLock(t, db)
+			must(t, tx.Commit())
+			second.Wait()
+			var delivery app.DeliveryStatus
+			var made app.AttemptStatus
+			var retry bool
+			must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT d.status, a.status, a.next_retry_at IS NOT NULL
+			FROM deliveries d JOIN attempts a ON a.delivery_id = d.id WHERE d.id = $1`, order.id).
+				Scan(&delivery, &made, &retry))
+			if delivery != app.DeliveryCancelled || made != app.AttemptDeadLetter || retry {
+				t.Errorf("%s: delivery %s, attempt %s with a retry: %v, want cancelled, dead_letter and false", name, delivery,
+					made, retry)
+			}
+		})
+	}
+}

@@ -1,0 +1,248 @@
+package persistence_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// Row-level security separates stores even if a statement has no condition on the store.
+func TestRowLevelSecurity(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	rows, err := db.System().DB.QueryContext(t.Context(), `
+		SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity,
+			(SELECT string_agg(p.polname, ', ' ORDER BY p.polname) FROM pg_policy p WHERE p.polrelid = c.oid)
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+			AND (a.attname = 'store_id' OR c.relname = 'stores' AND a.attname = 'id')`)
+	must(t, err)
+	defer rows.Close()
+	tables := 0
+	for rows.Next() {
+		var name string
+		var forced bool
+		var policies string
+		must(t, rows.Scan(&name, &forced, &policies))
+		want := "every_store, one_store"
+		if name == "audit" {
+			want = "erasure, every_store, one_store" // the first is the owner's, for erase_audit
+		}
+		if !forced || policies != want {
+			t.Errorf("table %s: got forced %v and policies %s, want true and %s", name, forced, policies, want)
+		}
+		tables++
+	}
+	must(t, rows.Err())
+	if tables < 14 {
+		t.Errorf("tables with a store: got %d, want at least 14", tables)
+	}
+	r := open(t, db, "one.example")
+	r.Place(t, db, 1)
+	customer, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
+		persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	must(t, err)
+	_, err = db.AddAddress(t.Context(), noon, app.Principal{StoreID: r.Stores[0]}, customer.Customer.ID, app.Address{},
+		nil)
+	must(t, err)
+	r.Key(t, db, 0, "")
+	_, err = db.CreateBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{},
+		app.NewBulkReplay{DeliveryStatus: app.ReplayDeadLetters}, nil)
+	must(t, err)
+	_, err = db.StartSocialSession(t.Context(), noon, r.Stores[0], app.Actor{},
+		app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour,
+		func(context.Context) error { return nil })
+	must(t, err)
+	r.Invite(t, mailing(t, db), "a-token")
+	_, err = db.Reserve(t.Context(), noon, r.Stores[0],
+		app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil)
+	must(t, err)
+	till := till{T: t, db: db, store: r.Stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
+	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	must(t, err)
+	_, _, err = till.refund(payment.ID, "re_1", 1)
+	must(t, err)
+	till.complete()
+	_, err = db.Dispatch(t.Context(), noon, 1000)
+	must(t, err)
+	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "payments",
+		"refunds", "loyalty_entries", "addresses", "products", "customers", "outbox", "store_views", "memberships",
+		"api_keys", "customer_sessions", "customer_identities", "used_id_tokens", "mails", "replays",
+		"event_log", "event_heads"} {
+		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
+			t.Errorf("the test inserted no row into %s", table)
+		}
+		n, err := db.CountAsApp(t.Context(), table)
+		if err != nil || n != 0 {
+			t.Errorf("rows of %s without a selected store: got %d and error %v, want 0", table, n, err)
+		}
+	}
+	for _, table := range []string{"users", "sessions", "websites", "platform_audit", "rate_limits", "plan_windows",
+		"plan_moves", "plan_queues", "website_client_ids", "platform_idempotency_keys"} {
+		if _, err := db.CountAsApp(t.Context(), table); err == nil {
+			t.Errorf("the role of one store can read %s, want permission denied", table)
+		}
+	}
+}
+
+// The list of functions that access the rows of all stores. State the reason for each new one.
+func TestFunctionsThatCrossStores(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"Accept",                      // an invitation may name several stores
+		"ChangeRole",                  // users belong to no store
+		"Invite",                      // an invitation may name several stores
+		"Invited",                     // the token names the stores
+		"InvitedEmail",                // the token names the stores
+		"InvitationFailed",            // the token names the stores
+		"Invitations",                 // an invitation may name several stores
+		"ResendInvitation",            // an invitation may name several stores
+		"WithdrawInvitation",          // an invitation may name several stores
+		"Store",                       // a website belongs to no store
+		"AddStore",                    // creation of a store
+		"ChangeStore",                 // a sandbox has the name of its live store
+		"setPause",                    // pause of ordering: the returned store names its website
+		"DeleteView",                  // sessions belong to no store
+		"Members",                     // users belong to no store
+		"RemoveMember",                // users belong to no store
+		"Authenticate",                // the session names the store
+		"pg.CheckSchema",              // reads no rows of tenants
+		"delivery.ClaimAbandoned",     // relay
+		"delivery.Claim",              // relay
+		"delivery.claimLimited",       // relay
+		"delivery.ExpectStarts",       // a queue belongs to a website
+		"delivery.Overdue",            // reconciliation
+		"delivery.ClaimJobs",          // relay
+		"delivery.FinishJobs",         // relay
+		"CreateUser",                  // platform
+		"CreatePlatformAdmin",         // platform
+		"CreateWebsite",               // platform
+		"delivery.ContinueBulkReplay", // a bulk replay is a background job
+		"delivery.Dispatch",           // relay
+		"delivery.Repaired",           // reconciliation
+		"delivery.EnqueueLostJobs",    // reconciliation
+		"delivery.PlanUsage",          // a plan belongs to the website
+		"delivery.Replay",             // the plan belongs to the website
+		"Elsewhere",                   // the probe behind STORE_MISMATCH
+		"delivery.EndDelivery",        // attempt recording
+		"delivery.Erase",              // retention
+		"delivery.ClaimMail",          // users and invitations belong to no store
+		"delivery.eraseBodies",        // retention
+		"delivery.eraseRows",          // retention
+		"delivery.forgetSecret",       // attempt recording
+		"delivery.Backlog",            // metrics of all stores
+		"words",                       // users belong to no store
+		"LoginByEmail",                // login
+		"delivery.MarkStarted",        // relay
+		"Me",                          // the session names the store
+		"delivery.outgoing",           // attempt recording
+		"SetPasswordHash",             // login
+		"startSession",                // login
+		"LoginOf",                     // users belong to no store
+		"ChangePassword",              // users belong to no store
+		"MailReset",                   // users belong to no store
+		"DisableUser",                 // users belong to no store
+		"EnableUser",                  // users belong to no store
+		"EndSessions",                 // users belong to no store
+		"CreateReset",                 // users belong to no store
+		"ResetWords",                  // users belong to no store
+		"CustomerResetWords",          // the token names the store
+		"ResetPassword",               // users belong to no store
+		"ResetCustomerPassword",       // the token names the store
+		"ConfirmEmailChange",          // the token names the store
+		"Sessions",                    // users belong to no store
+		"EndOneSession",               // users belong to no store
+		"EndOtherSessions",            // users belong to no store
+		"delivery.Unclaim",            // relay
+		"delivery.recordAttempts",     // attempt recording
+		"delivery.endRetries",         // attempt recording
+		"TakeRateLimits",              // the request may not have a store yet
+		"AuthenticateCustomer",        // the session names the store
+		"APIKeys",                     // a store's keys and those of its sandbox
+		"AuthenticateKey",             // the key names the store
+		"CreateAPIKey",                // a test key belongs to the store's sandbox, which may be created
+		"IssueAPIKey",                 // the same
+		"RevokeAPIKey",                // a store's keys and those of its sandbox
+		"EndSession",                  // logout
+		"Refresh",                     // session lookup
+		"RefreshCustomer",             // the session names the store
+		"Stores",                      // users belong to no store
+		"SwitchStore",                 // changes the session's store
+		"WebsiteDetails",              // platform
+		"OpenStore",                   // platform
+		"InviteOwner",                 // platform
+		"WithdrawOwnerInvitation",     // platform
+		"changeWebsite",               // platform
+		"Website",                     // website settings
+		"ClientIDs",                   // website settings: a login names only the store
+		"ChangeClientIDs",             // website settings
+		"OpenWebsite",                 // platform
+		"Websites",                    // platform
+		"PlatformAuditTrail",          // platform
+		"inOTP",                       // users belong to no store
+		"ResetOTP",                    // users belong to no store
+		"resealColumn",                // reseal
+		"sealedBatch",                 // reseal
+		"countSealed",                 // reseal
+		"UseOTP",                      // login
+		"WebsiteByDomain",             // a request from a page has no store yet
+		"LoginFailed",                 // login: a user may be a member of several stores
+		"withUserNames",               // users belong to no store
+		"OrderHistory",                // users belong to no store
+		"ChangedOrders",               // watchers of several stores
+		"delivery.notify",             // watchers of several stores
+		"delivery.run",                // watchers of several stores
+		"delivery.EventHeads",         // watchers of several stores
+	}
+	slices.Sort(want)
+	files := token.NewFileSet()
+	var names []string
+	for _, pattern := range []string{"*.go", "pg/*.go", "delivery/*.go"} {
+		found, err := filepath.Glob(pattern)
+		must(t, err)
+		if len(found) == 0 {
+			t.Errorf("no file matches %s", pattern)
+		}
+		names = append(names, found...)
+	}
+	var got []string
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		within := strings.TrimPrefix(filepath.Dir(name)+".", "..") // "" for a method of this package
+		file, err := parser.ParseFile(files, name, nil, 0)
+		must(t, err)
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || function.Name.Name == "System" || function.Name.Name == "InSystem" ||
+				function.Name.Name == "Open" || function.Name.Name == "Close" {
+				continue
+			}
+			ast.Inspect(function, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok &&
+					slices.Contains([]string{"System", "InSystem", "system"}, s.Sel.Name) {
+					got = append(got, within+function.Name.Name)
+				}
+				return true
+			})
+		}
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("methods that cross stores (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,1 @@
+ALTER TABLE subscription_health DROP COLUMN quick_streak;

@@ -1,0 +1,1 @@
+ALTER TABLE websites DROP COLUMN plan_managed_by;

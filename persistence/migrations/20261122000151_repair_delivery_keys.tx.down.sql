@@ -1,0 +1,1 @@
+-- The repaired rows stay as they are.

@@ -1,0 +1,2 @@
+ALTER TABLE orders DROP COLUMN taxes;
+ALTER TABLE order_items DROP COLUMN note, DROP COLUMN options, DROP COLUMN sku;

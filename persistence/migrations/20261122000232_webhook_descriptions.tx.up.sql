@@ -1,0 +1,1 @@
+ALTER TABLE subscriptions ADD COLUMN description text NOT NULL DEFAULT '';

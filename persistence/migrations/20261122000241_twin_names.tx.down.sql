@@ -1,0 +1,1 @@
+-- Names that an earlier release had changed are not restored.

@@ -1,0 +1,1 @@
+ALTER TABLE reservations ADD COLUMN erased_at timestamptz; -- the personal data was replaced

@@ -1,0 +1,1 @@
+ALTER TABLE subscriptions DROP COLUMN headers, DROP COLUMN header_names;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS deliveries_of_replay;

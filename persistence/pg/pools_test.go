@@ -1,0 +1,32 @@
+package pg_test
+
+import (
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// PostgreSQL soon ends the sessions of a lost host, so that their locks do not remain.
+func TestSessionsOfLostHostsEnd(t *testing.T) {
+	t.Parallel()
+	db, err := pg.Open(pg.Config{URL: persistencetest.New(t).URL})
+	must(t, err)
+	defer db.Close()
+	for name, pool := range map[string]*bun.DB{"app": db.App(), "system": db.System()} {
+		for setting, want := range map[string]string{
+			"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+			"tcp_user_timeout": "30000",
+		} {
+			var got string
+			// The current value is 0 on connections without TCP.
+			const query = "SELECT reset_val FROM pg_settings WHERE name = ?"
+			must(t, pool.QueryRowContext(t.Context(), query, setting).Scan(&got))
+			if got != want {
+				t.Errorf("%s of the pool %s: got %s, want %s", setting, name, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package pg_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+func TestCheckRoleRejectsSuperuser(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	must(t, db.CheckRole(t.Context()))
+	owner, err := pg.Open(pg.Config{URL: db.OwnerURL})
+	must(t, err)
+	defer owner.Close()
+	if err := owner.CheckRole(t.Context()); err == nil || !strings.Contains(err.Error(), "superuser") {
+		t.Errorf("CheckRole of a superuser: got error %v, want one about a superuser", err)
+	}
+}
+
+// Each right with which the login role could read or write rows of all stores is refused, also if it has the right by
+// one of the two roles.
+func TestCheckRoleRejectsPrivileges(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.NewLogged(t, io.Discard) // roles belong to the server, which other tests share
+	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
+	must(t, err)
+	defer owner.Close(context.Background())
+	exec := func(statement string) {
+		t.Helper()
+		_, err := owner.Exec(t.Context(), statement)
+		must(t, err)
+	}
+	exec("CREATE ROLE waiters NOLOGIN; CREATE ROLE chefs NOLOGIN; GRANT pg_read_all_data TO chefs")
+	for _, test := range []struct{ right, withdrawal, want string }{
+		{"ALTER ROLE comanda_test CREATEROLE", "ALTER ROLE comanda_test NOCREATEROLE", "CREATEROLE"},
+		{"ALTER ROLE comanda_test BYPASSRLS", "ALTER ROLE comanda_test NOBYPASSRLS", "BYPASSRLS"},
+		{"ALTER ROLE comanda_test REPLICATION", "ALTER ROLE comanda_test NOREPLICATION", "REPLICATION"},
+		{"ALTER ROLE comanda_app BYPASSRLS", "ALTER ROLE comanda_app NOBYPASSRLS", `"comanda_app" can bypass`},
+		{"ALTER ROLE comanda_system SUPERUSER", "ALTER ROLE comanda_system NOSUPERUSER",
+			`"comanda_system" is a superuser`},
+		{"ALTER ROLE comanda_app CREATEROLE", "ALTER ROLE comanda_app NOCREATEROLE", `"comanda_app" can create`},
+		{"GRANT pg_read_all_data TO comanda_test", "REVOKE pg_read_all_data FROM comanda_test", `"pg_read_all_data"`},
+		{"GRANT pg_write_server_files TO comanda_app", "REVOKE pg_write_server_files FROM comanda_app",
+			`"pg_write_server_files"`},
+		{"GRANT pg_execute_server_program TO comanda_system", "REVOKE pg_execute_server_program FROM comanda_system",
+			`"pg_execute_server_program"`},
+		{"GRANT waiters TO comanda_test", "REVOKE waiters FROM comanda_test", `"waiters"`},
+		{"GRANT chefs TO comanda_app", "REVOKE chefs FROM comanda_app", `member of "chefs"`},
+		{"ALTER TABLE orders OWNER TO comanda_test", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
+		{"ALTER TABLE orders OWNER TO comanda_app", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
+	} {
+		exec(test.right)
+		if err := db.CheckRole(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("CheckRole after %s: got error %v, want one with %s", test.right, err, test.want)
+		}
+		exec(test.withdrawal)
+		must(t, db.CheckRole(t.Context()))
+	}
+}

@@ -1,0 +1,46 @@
+package persistence
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// metadataOf returns the value of a column for metadata, which is never null.
+func metadataOf(metadata map[string]string) map[string]string {
+	if metadata == nil {
+		return map[string]string{}
+	}
+	return metadata
+}
+
+// externalIDTaken returns CONFLICT with the id of the other row if err, the error of a transaction, is a duplicate
+// externalId of a resource. It returns every other err unchanged.
+func (db *DB) externalIDTaken(
+	ctx context.Context, store app.StoreID, resource Resource, externalID string, err error,
+) error {
+	if !pg.IsDuplicateIn(err, string(resource)+"_by_external_id") {
+		return err
+	}
+	var other string
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		q := tx.NewSelect().TableExpr("?", bun.Ident(resource)).Column("id").
+			Where("store_id = ? AND external_id = ?", store, externalID)
+		if resource == Products {
+			q.Where("deleted_at IS NULL")
+		}
+		return q.Scan(ctx, &other)
+	})
+	if app.CodeOf(err) == app.CodeNotFound {
+		return app.Errorf(app.CodeConflict, "another request was using this externalId; send the request again")
+	}
+	if err != nil {
+		return err
+	}
+	taken := app.Errorf(app.CodeConflict, "%s already has this externalId", other)
+	taken.Details = []app.Detail{{Path: "externalId", Message: "belongs to " + other}}
+	return taken
+}
