@@ -23,6 +23,9 @@ import (
 // could lock two files with the same name.
 const fileName = "lock"
 
+// hesitation is the time for which Take waits for a process that seems to run.
+const hesitation = 500 * time.Millisecond
+
 // Lock is the lock of a directory that this process uses.
 type Lock struct{ file *os.File }
 
@@ -41,16 +44,21 @@ func (e *HeldError) Error() string {
 
 // Take locks dir, which must exist, until Release. If another process holds the lock, the error wraps
 // a *HeldError. If that process was killed but has not yet ended, Take writes a line to notice and
-// waits up to 15 s.
+// waits up to 15 s. Otherwise it waits for half a second, because a process that was killed just now
+// may still count as running.
 func Take(ctx context.Context, dir string, notice io.Writer) (*Lock, error) {
 	var lock *Lock
 	err := former.Await(ctx, notice, func() (patience time.Duration, err error) {
 		lock, err = try(dir)
 		held, ok := errors.AsType[*HeldError](err)
-		if ok && held.PID != 0 && former.StateOf(held.PID) != former.Running {
+		switch {
+		case !ok:
+			return 0, err
+		case held.PID != 0 && former.StateOf(held.PID) != former.Running:
 			return former.EndingTime, err
+		default:
+			return hesitation, err
 		}
-		return 0, err
 	})
 	return lock, err
 }

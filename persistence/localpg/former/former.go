@@ -38,7 +38,8 @@ const (
 )
 
 // StateOf returns the state of the process with an id. Only Linux distinguishes zombies and ending
-// processes from running processes; on other systems they count as Running.
+// processes from running processes; on other systems they count as Running. On Linux, too, a killed
+// process counts as Running for the moment between receiving the signal and beginning to exit.
 func StateOf(pid int) State {
 	if missing(pid) {
 		return Gone

@@ -29,7 +29,12 @@ func TestStateOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS == "linux" {
-		if got := StateOf(child.Process.Pid); got == Running {
+		got := StateOf(child.Process.Pid)
+		for deadline := time.Now().Add(EndingTime); got == Running && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond) // it may have received the signal and not yet begun to exit
+			got = StateOf(child.Process.Pid)
+		}
+		if got == Running {
 			t.Errorf("state of a killed child before Wait: got %v, want %v or %v", got, Ending, Gone)
 		}
 	}
