@@ -4,12 +4,19 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
+const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+
 // The built files are committed and embedded in the Go binary, so their names must depend on
 // their content only, not on the machine.
 export default defineConfig({
   base: "/dashboard/",
   plugins: [react(), tailwind()],
-  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  resolve: {
+    // The sources of the client are part of the build, and use the packages of the dashboard.
+    alias: { "@": path("./src"), "@comanda/client": path("../client/typescript/src/index.ts") },
+    dedupe: ["openapi-fetch"],
+  },
+  server: { fs: { allow: [".", "../client/typescript/src"] } },
   html: { cspNonce: "{{nonce}}" },
   build: {
     outDir: "dist",

@@ -1,12 +1,12 @@
 import "./styles.css";
 
+import { ComandaError } from "@comanda/client";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { ApiError } from "@/api/client";
 import { router } from "@/router";
 import { ToastProvider } from "@/ui/toast";
 
@@ -15,14 +15,14 @@ setNonce(document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.no
 
 /** Redirects to the security page if the store requires a second factor, which the user must set up first. */
 function onError(error: unknown) {
-  if (error instanceof ApiError && error.code === "OTP_SETUP_REQUIRED")
+  if (error instanceof ComandaError && error.code === "OTP_SETUP_REQUIRED")
     void router.navigate({ to: "/security", search: { required: true }, replace: true });
 }
 
 /** The number of retries of a request that exceeded a rate limit; each waits as long as the server demands. */
 const limitedRetries = 5;
 
-const isLimited = (error: unknown) => error instanceof ApiError && error.status === 429 && error.retryAfter;
+const isLimited = (error: unknown) => error instanceof ComandaError && error.status === 429 && error.retryAfter;
 
 // Network and gateway errors and exceeded rate limits are retried: any other refusal would be the same the second time.
 // A change is never retried or postponed: it would take effect when the user no longer expects it.
@@ -35,9 +35,9 @@ const queries = new QueryClient({
       retry: (failures, error) =>
         isLimited(error)
           ? failures < limitedRetries
-          : failures < 2 && error instanceof ApiError && (error.status === 0 || error.status >= 502),
+          : failures < 2 && error instanceof ComandaError && (error.status === 0 || error.status >= 502),
       retryDelay: (failures, error) =>
-        error instanceof ApiError && error.retryAfter
+        error instanceof ComandaError && error.retryAfter
           ? (error.retryAfter + Math.random()) * 1000
           : Math.min(1000 * 2 ** failures, 30_000),
     },

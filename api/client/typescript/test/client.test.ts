@@ -1,6 +1,6 @@
 import { expect, expectTypeOf, test } from "vitest";
 
-import { ComandaError, createClient } from "../src/index.js";
+import { ComandaError, createClient, errorOf } from "../src/index.js";
 import { failure, serve, success } from "./server.js";
 
 test("a call sends the key and its parameters, and returns the body of the response", async () => {
@@ -67,6 +67,15 @@ test("an error that is not the API's has its status and its request id", async (
     const { client } = serve(() => new Response(body, { status: 502, headers: { "X-Request-Id": "req_8" } }));
     await expect(client.GET("/store")).rejects.toMatchObject({ status: 502, code: "UNKNOWN", requestId: "req_8" });
   }
+});
+
+test("a response that the client did not request is read with the same function", async () => {
+  expect(await errorOf(failure(429, "RATE_LIMITED", { "Retry-After": "7" }))).toMatchObject({
+    status: 429,
+    code: "RATE_LIMITED",
+    requestId: "req_1",
+    retryAfter: 7,
+  });
 });
 
 test("a newer server breaks nothing: unknown members, enum values and error codes", async () => {

@@ -1,9 +1,11 @@
-import { ApiError } from "./client";
+import { ComandaError } from "@comanda/client";
+
 import { type Clock, instant, messageClock, readable, withLocalTimes } from "./readable";
 
 const conflict = "Another user has changed this. Review the current version, then try again.";
 
 const messages: Record<string, string> = {
+  UNREACHABLE: "The service cannot be reached. Check your connection; the data shown may be out of date.",
   VERSION_MISMATCH: conflict,
   INVALID_TRANSITION: conflict,
   LAST_OWNER: "A store must have an owner, and this is its only one. Make another user an owner first.",
@@ -16,7 +18,7 @@ const messages: Record<string, string> = {
 };
 
 /** Sentences for refusals whose message contains times. */
-const timed: Record<string, (error: ApiError) => string> = {
+const timed: Record<string, (error: ComandaError) => string> = {
   OUTSIDE_BOOKING_WINDOW: ({ message }) => {
     const [earliest, latest] = message.match(instant) ?? [];
     return latest
@@ -32,11 +34,11 @@ const timed: Record<string, (error: ApiError) => string> = {
 };
 
 /** Reports whether errorMessage returns a sentence of its own, so that the details of the error add nothing. */
-export const isPlain = (error: ApiError) => error.code in messages || error.code in timed;
+export const isPlain = (error: ComandaError) => error.code in messages || error.code in timed;
 
 /** Returns a sentence that says why a request failed and what to do. Times in it are those of the clock. */
 export function errorMessage(error: unknown, clock: Clock = messageClock()): string {
-  if (!(error instanceof ApiError)) return "An unexpected error occurred on this page. Reload it and try again.";
+  if (!(error instanceof ComandaError)) return "An unexpected error occurred on this page. Reload it and try again.";
   if (error.code === "RATE_LIMITED" && error.retryAfter)
     return `Too many requests. Wait ${error.retryAfter} seconds, then try again.`;
   if (error.status >= 500) return "The service could not process the request. Wait a moment, then try again.";

@@ -1,6 +1,7 @@
+import { ComandaError } from "@comanda/client";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { ApiError, fieldErrors } from "./client";
+import { fieldErrors } from "./client";
 import { errorMessage } from "./error-message";
 import { readable, readablePath, setMessageClock } from "./readable";
 
@@ -24,9 +25,12 @@ test("paths are words", () => {
 });
 
 test("messages of the API and of its members are readable", () => {
-  const error = new ApiError(422, "VALIDATION_FAILED", "startAt must be after 2026-03-14T12:00:00.000Z", "req", [
-    { path: "startAt", message: "must be after 2026-03-14T12:00:00.000Z" },
-  ]);
+  const error = new ComandaError({
+    status: 422,
+    code: "VALIDATION_FAILED",
+    message: "startAt must be after 2026-03-14T12:00:00.000Z",
+    details: [{ path: "startAt", message: "must be after 2026-03-14T12:00:00.000Z" }],
+  });
   expect(errorMessage(error)).toBe("The time must be after 14 Mar 2026, 13:00.");
   expect(fieldErrors(error)("startAt")).toBe("must be after 14 Mar 2026, 13:00");
 });

@@ -1,3 +1,5 @@
+import { type ComandaError, errorOf } from "@comanda/client";
+
 // The access token is kept in memory only, not in storage or a cookie. The refresh token is an HttpOnly cookie.
 
 let token: string | null = null;
@@ -18,10 +20,11 @@ export function onTokenChange(listener: () => void) {
 
 /**
  * The result of a refresh: a new token, no session, a session of a suspended website, a refusal for another reason
- * (such as CROSS_ORIGIN), too many requests (with the seconds until the next one is permitted), or no usable response.
+ * (such as CROSS_ORIGIN), too many requests (with the error, which has the seconds to wait), or no usable response.
  */
 export type Refreshed =
-  { result: "renewed" | "ended" | "suspended" | "refused" | "unreachable" } | { result: "limited"; retryAfter: number };
+  | { result: "renewed" | "ended" | "suspended" | "refused" | "unreachable" }
+  | { result: "limited"; error: ComandaError };
 
 type Message = { token: string | null } | { wanted: true };
 
@@ -81,15 +84,6 @@ export function refresh(stale: string | null): Promise<Refreshed> {
 const withLock = <T>(work: () => Promise<T>): Promise<T> =>
   navigator.locks ? (navigator.locks.request("comanda.refresh", work) as Promise<T>) : work();
 
-/** Returns the code of an error response, undefined if it is not the API's. */
-export async function codeOf(response: Response): Promise<string | undefined> {
-  try {
-    return ((await response.json()) as { error?: { code?: string } }).error?.code;
-  } catch {
-    return undefined;
-  }
-}
-
 async function refreshOnce(stale: string | null): Promise<Refreshed> {
   if (token !== null && token !== stale) return { result: "renewed" };
   if (stale === null && channel && navigator.locks && (await askOtherTabs())) return { result: "renewed" };
@@ -104,11 +98,15 @@ async function refreshOnce(stale: string | null): Promise<Refreshed> {
     shareAccessToken(data.accessToken);
     return { result: "renewed" };
   }
-  if (response.status === 403)
-    return { result: (await codeOf(response)) === "WEBSITE_SUSPENDED" ? "suspended" : "refused" };
-  if (response.status === 429)
-    return { result: "limited", retryAfter: Number(response.headers.get("Retry-After")) || 10 };
-  if (response.status !== 401) return { result: "unreachable" };
-  shareAccessToken(null);
-  return { result: "ended" };
+  const error = await errorOf(response);
+  switch (error.status) {
+    case 401:
+      shareAccessToken(null);
+      return { result: "ended" };
+    case 403:
+      return { result: error.code === "WEBSITE_SUSPENDED" ? "suspended" : "refused" };
+    case 429:
+      return { result: "limited", error };
+  }
+  return { result: "unreachable" };
 }

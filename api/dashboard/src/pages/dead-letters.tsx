@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { type Delivery, useDeadLetters, useWebhooks, webhooksKey } from "@/pages/webhooks/data";
 import { ReplayDialog, Replays } from "@/pages/webhooks/replay";
 import { ReplayButton } from "@/pages/webhooks/replay-button";

@@ -1,7 +1,7 @@
+import { ComandaError } from "@comanda/client";
 import { useBlocker } from "@tanstack/react-router";
 import { useEffect } from "react";
 
-import { ApiError } from "@/api/client";
 import { registerSender } from "@/session/unsent";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
@@ -33,7 +33,7 @@ export function LeaveDialog({
   // A switch of the store or a logout stays on the page, so the router does not see it.
   useEffect(() => {
     if (!unsaved) return;
-    return registerSender(() => Promise.reject(new ApiError(0, "UNSAVED", refusal)));
+    return registerSender(() => Promise.reject(new ComandaError({ status: 0, code: "UNSAVED", message: refusal })));
   }, [unsaved, refusal]);
   if (status !== "blocked") return null;
   return (

@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 export type Plan = components["schemas"]["Billing"]["plan"];
 

@@ -1,4 +1,5 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
+
 import { useAccount } from "@/session/account";
 import { Countdown } from "@/ui/duration";
 import { Time } from "@/ui/format";

@@ -1,7 +1,7 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Form } from "@/ui/field";

@@ -1,5 +1,6 @@
+import type { components } from "@comanda/client";
+
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { Field, Textarea } from "@/ui/field";
 
 export type ClientIDs = components["schemas"]["ClientIDs"];

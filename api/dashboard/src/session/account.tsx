@@ -1,9 +1,9 @@
+import { type components, ComandaError } from "@comanda/client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
 import { setMessageClock } from "@/api/readable";
-import type { components } from "@/api/schema";
 import { accessToken, onTokenChange, shareAccessToken } from "@/api/token";
 
 import { sendUnsent } from "./unsent";
@@ -64,7 +64,7 @@ export function AccountProvider({ children, fallback }: ProviderProps) {
       await api.POST("/auth/logout");
     } catch (error) {
       // 401: the session has already ended.
-      if (!(error instanceof ApiError && error.status === 401)) throw error;
+      if (!(error instanceof ComandaError && error.status === 401)) throw error;
     }
     queries.clear();
     shareAccessToken(null);

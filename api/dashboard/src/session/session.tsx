@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
 import { api, data } from "@/api/client";
-import type { components } from "@/api/schema";
 import { refresh, shareAccessToken } from "@/api/token";
 
 import { type ProviderProps, useAccessToken, useAccount } from "./account";
@@ -57,7 +57,10 @@ export function useSessionState(): { state: SessionState; retry: () => void; ret
     void refresh(null).then((refreshed) => {
       const { result } = refreshed;
       if (result === "limited")
-        setInitial({ state: "limited", retryAt: Date.now() + (refreshed.retryAfter + Math.random()) * 1000 });
+        setInitial({
+          state: "limited",
+          retryAt: Date.now() + ((refreshed.error.retryAfter ?? 10) + Math.random()) * 1000,
+        });
       else if (result === "unreachable") setInitial({ state: "unreachable", retryAt: Date.now() + recheckInterval });
       else setInitial({ state: result === "renewed" ? "loggedIn" : result === "ended" ? "loggedOut" : result });
     });

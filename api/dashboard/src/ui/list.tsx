@@ -5,13 +5,10 @@ import { Button } from "./button";
 type Page<T> = { data: T[]; meta: { nextCursor: string | null } };
 
 /** Loads all pages of a list, one after the other, until it has `max` rows. For short lists only. */
-export async function everyPage<T>(
-  load: (cursor: string | undefined) => Promise<{ data?: Page<T> }>,
-  max: number = Infinity,
-) {
+export async function everyPage<T>(load: (cursor: string | undefined) => Promise<Page<T>>, max: number = Infinity) {
   const all: T[] = [];
   for (let cursor: string | undefined; ;) {
-    const page = (await load(cursor)).data!;
+    const page = await load(cursor);
     all.push(...page.data);
     if (page.meta.nextCursor === null || all.length >= max) return all;
     cursor = page.meta.nextCursor;
@@ -21,12 +18,12 @@ export async function everyPage<T>(
 /** Loads a list page by page, with keyset pagination. */
 export function useList<T>(
   queryKey: QueryKey,
-  load: (cursor: string | undefined) => Promise<{ data?: Page<T> }>,
+  load: (cursor: string | undefined) => Promise<Page<T>>,
   options?: { refetchInterval?: number },
 ) {
   const query = useInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>>, QueryKey, string | undefined>({
     queryKey,
-    queryFn: async ({ pageParam }) => (await load(pageParam)).data!,
+    queryFn: ({ pageParam }) => load(pageParam),
     initialPageParam: undefined,
     getNextPageParam: (last) => last.meta.nextCursor ?? undefined,
     ...options,

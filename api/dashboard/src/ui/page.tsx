@@ -1,7 +1,7 @@
+import { ComandaError } from "@comanda/client";
 import { AlertTriangle, Inbox } from "lucide-react";
 import type { ComponentProps, ReactNode } from "react";
 
-import { ApiError } from "@/api/client";
 import { errorMessage, isPlain } from "@/api/error-message";
 import { readable, readablePath } from "@/api/readable";
 import { useClock } from "@/session/account";
@@ -95,7 +95,7 @@ export const Empty = ({ title, children }: { title: ReactNode; children?: ReactN
 export function Failure({ error, retry, className }: { error: unknown; retry?: () => void; className?: string }) {
   const clock = useClock();
   if (!error) return null;
-  const known = error instanceof ApiError ? error : null;
+  const known = error instanceof ComandaError ? error : null;
   const details = known && !isPlain(known) ? known.details : [];
   return (
     <div role="alert" className={cn("flex gap-3 rounded-md border border-danger/40 p-3 text-sm", className)}>
@@ -137,7 +137,10 @@ type Query = { isPending: boolean; error: unknown; failureReason?: unknown; refe
 /** The loading and error states of a query. */
 export const QueryState = ({ of, className }: { of: Query; className?: string }) => {
   const limited =
-    !of.error && of.failureReason instanceof ApiError && of.failureReason.status === 429 && of.failureReason.retryAfter;
+    !of.error &&
+    of.failureReason instanceof ComandaError &&
+    of.failureReason.status === 429 &&
+    of.failureReason.retryAfter;
   return (
     <>
       <Failure error={of.error} retry={() => void of.refetch()} className={className} />

@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import type { MenuNames } from "@/pages/products/names";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";

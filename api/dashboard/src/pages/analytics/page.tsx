@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import { api, data } from "@/api/client";
-import type { components } from "@/api/schema";
 import { useMenuNames } from "@/pages/products/names";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";

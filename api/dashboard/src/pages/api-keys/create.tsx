@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { Checkbox, SelectField, TextField } from "@/ui/field";

@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 export type Entry = components["schemas"]["AuditEntry"];
 export type Action = Entry["action"];

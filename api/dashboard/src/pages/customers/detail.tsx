@@ -1,10 +1,10 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";

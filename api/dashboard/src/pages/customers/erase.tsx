@@ -1,8 +1,9 @@
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
@@ -34,7 +35,7 @@ export function EraseDialog({ customer, onClose }: { customer: Customer; onClose
       void queries.invalidateQueries();
     },
   });
-  const blocked = erase.error instanceof ApiError && erase.error.status === 409;
+  const blocked = erase.error instanceof ComandaError && erase.error.status === 409;
   return (
     <FormDialog
       danger

@@ -1,8 +1,9 @@
+import { ComandaError } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { ApiError, api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { shareAccessToken } from "@/api/token";
 import { Button } from "@/ui/button";
@@ -32,11 +33,11 @@ export function AcceptInvitePage() {
       await navigate({ to: "/" });
     },
   });
-  const code = accept.error instanceof ApiError ? accept.error.code : undefined;
+  const code = accept.error instanceof ComandaError ? accept.error.code : undefined;
   // The form then also asks for the code of the existing user's second factor.
   const [otp, setOtp] = useState(false);
   if (code === "OTP_REQUIRED" && !otp) setOtp(true);
-  const invalid = accept.error instanceof ApiError && accept.error.code === "TOKEN_INVALID";
+  const invalid = accept.error instanceof ComandaError && accept.error.code === "TOKEN_INVALID";
   if (!token) {
     return (
       <Gate title="Accept invitation">
@@ -68,7 +69,13 @@ export function AcceptInvitePage() {
         />
         {otp && <OtpField error={code === "OTP_REQUIRED" ? "Enter the code of your second factor." : undefined} />}
         {code !== "OTP_REQUIRED" && (
-          <Failure error={invalid ? new ApiError(401, "TOKEN_INVALID", invalidInvitation) : accept.error} />
+          <Failure
+            error={
+              invalid
+                ? new ComandaError({ status: 401, code: "TOKEN_INVALID", message: invalidInvitation })
+                : accept.error
+            }
+          />
         )}
         <Button type="submit" busy={accept.isPending}>
           Accept invitation

@@ -1,7 +1,8 @@
+import { ComandaError } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
 import { shareAccessToken } from "@/api/token";
 import { Button } from "@/ui/button";
 import { Form, TextField } from "@/ui/field";
@@ -25,13 +26,13 @@ export function LoginPage() {
       shareAccessToken(login.accessToken);
     },
     onError: (error, { email, password }) => {
-      if (error instanceof ApiError && error.code === "OTP_REQUIRED") setProven({ email, password });
+      if (error instanceof ComandaError && error.code === "OTP_REQUIRED") setProven({ email, password });
     },
   });
   if (forgot) return <ForgotPassword onClose={() => setForgot(false)} />;
   if (proven) {
-    const wrong = logIn.error instanceof ApiError && logIn.error.code === "INVALID_CREDENTIALS";
-    const asked = logIn.error instanceof ApiError && logIn.error.code === "OTP_REQUIRED";
+    const wrong = logIn.error instanceof ComandaError && logIn.error.code === "INVALID_CREDENTIALS";
+    const asked = logIn.error instanceof ComandaError && logIn.error.code === "OTP_REQUIRED";
     return (
       <Gate title="Second factor">
         <Form onSubmit={(form) => logIn.mutate({ ...proven, otp: otpOf(form) })}>

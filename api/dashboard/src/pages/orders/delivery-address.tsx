@@ -1,6 +1,7 @@
+import type { ComandaError } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
-import { type ApiError, api, data } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -11,7 +12,7 @@ import { Card } from "@/ui/page";
 import { useCountry } from "../phone-field";
 import type { Draft } from "./draft";
 
-type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ApiError };
+type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ComandaError };
 
 /** The address of a new order for delivery. Buttons fill in the addresses of a known customer. */
 export function DeliveryAddress({ draft, set, refusal }: Props) {
@@ -22,7 +23,7 @@ export function DeliveryAddress({ draft, set, refusal }: Props) {
     autoComplete: "off",
     onChange: (event: { target: { value: string } }) =>
       set({ address: { ...draft.address, [name]: event.target.value } }),
-    error: refusal?.at(`deliveryAddress.${name}`),
+    error: fieldErrors(refusal)(`deliveryAddress.${name}`),
   });
   return (
     <Card title="Delivery address">

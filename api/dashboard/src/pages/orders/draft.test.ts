@@ -1,6 +1,5 @@
+import { ComandaError } from "@comanda/client";
 import { expect, test } from "vitest";
-
-import { ApiError } from "@/api/client";
 
 import {
   emptyDraft,
@@ -96,6 +95,6 @@ test.each([
   ["PRICE_NOT_SET", "items[1].productId", "has no price in CHF", "This item has no price in CHF."],
 ])("%s at %s marks its line", (code, path, message, wanted) => {
   const lines = withProduct(withProduct(emptyDraft, { id: "prd_0", name: "" }), pizza).lines;
-  const error = new ApiError(422, code, "", undefined, [{ path, message }]);
+  const error = new ComandaError({ status: 422, code, message: "", details: [{ path, message }] });
   expect([...lineErrors(error, lines, new Map([["prd_1", { stockQuantity: 3 }]]))]).toEqual([[2, wanted]]);
 });

@@ -1,6 +1,6 @@
-import type { ApiError } from "@/api/client";
+import type { ComandaError, components } from "@comanda/client";
+
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { parseMoney } from "@/ui/format";
 import { instantOf } from "@/ui/zone";
 
@@ -142,7 +142,7 @@ export function quoteRequest(draft: Draft, currency: string, place: Place): Body
 
 /** Returns the errors of lines that were sent in a refused request, by key of the line. */
 export function lineErrors(
-  error: ApiError | undefined,
+  error: ComandaError | undefined,
   lines: Line[],
   products: Map<string, Pick<Product, "stockQuantity">>,
 ): Map<number, string> {

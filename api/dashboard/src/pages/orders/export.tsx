@@ -1,9 +1,9 @@
+import type { paths } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { paths } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { csvOf, download } from "@/ui/csv";
 import { plainMoney } from "@/ui/format";

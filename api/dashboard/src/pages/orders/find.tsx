@@ -34,7 +34,7 @@ export function FindOrder() {
     if (!q || busy) return;
     setBusy(true);
     try {
-      const { data: orders } = (await api.GET("/orders", { params: { query: { q, limit: 20 } } })).data!;
+      const { data: orders } = await api.GET("/orders", { params: { query: { q, limit: 20 } } });
       const order = orders.find(({ orderId }) => orderId === q);
       setText("");
       if (order) void navigate({ to: "/orders/$id", params: { id: order.id } });

@@ -1,10 +1,10 @@
+import { type components, ComandaError } from "@comanda/client";
 import { keepPreviousData, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useRef, useState } from "react";
 
-import { ApiError, api, data, newIdempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
@@ -45,7 +45,7 @@ type Body = components["schemas"]["PlaceOrderRequest"];
 /** Refusals that mean that the menu has changed since the products were read. */
 const menuChanged = new Set(["PRODUCT_UNAVAILABLE", "OPTION_INVALID", "PRICE_NOT_SET"]);
 
-const refusalOf = (error: unknown) => (error instanceof ApiError ? error : undefined);
+const refusalOf = (error: unknown) => (error instanceof ComandaError ? error : undefined);
 
 const productKey = (id: string) => ["products", "one", "own", id];
 
@@ -66,7 +66,7 @@ function useProducts(lines: Line[]) {
 }
 
 /** Returns the price of the draft, and whether it is that of the draft as it is now. */
-function useQuote(wanted: Body | null, onRefused: (error: ApiError) => void) {
+function useQuote(wanted: Body | null, onRefused: (error: ComandaError) => void) {
   // Fields that do not change the price must not delay it.
   const text = JSON.stringify(wanted);
   const settled = useSettled(text);
@@ -76,7 +76,7 @@ function useQuote(wanted: Body | null, onRefused: (error: ApiError) => void) {
       try {
         return await data(api.POST("/orders/quote", { body: JSON.parse(settled) as Body, signal }));
       } catch (error) {
-        if (error instanceof ApiError) onRefused(error);
+        if (error instanceof ComandaError) onRefused(error);
         throw error;
       }
     },
@@ -113,7 +113,7 @@ export function NewOrderPage() {
       return fault ? [[line.key, fault] as const] : [];
     }),
   );
-  const onRefused = (error: ApiError) => {
+  const onRefused = (error: ComandaError) => {
     if (menuChanged.has(error.code)) void queries.invalidateQueries({ queryKey: ["products"] });
   };
   const wanted = faults.size > 0 || lacksTime(draft) ? null : quoteRequest(draft, currency, place);
@@ -135,7 +135,7 @@ export function NewOrderPage() {
       void navigate({ to: "/orders/$id", params: { id: order.id }, ignoreBlocker: true });
     },
     onError: async (error) => {
-      if (error instanceof ApiError) onRefused(error);
+      if (error instanceof ComandaError) onRefused(error);
       const quoted = quote.refetch();
       // The message names the new total, and the next attempt must send it.
       if (refusalOf(error)?.code === "TOTAL_MISMATCH") await quoted;
@@ -199,7 +199,7 @@ export function NewOrderPage() {
                 autoComplete="off"
                 value={draft.tableLabel}
                 onChange={(event) => set({ tableLabel: event.target.value })}
-                error={refusal?.at("tableLabel")}
+                error={fieldErrors(refusal)("tableLabel")}
               />
             )}
             <RequestedFor draft={draft} set={set} refusal={quoteRefusal ?? refusal} />
@@ -218,7 +218,7 @@ export function NewOrderPage() {
                   placeholder="0"
                   value={draft.discount}
                   onChange={(event) => set({ discount: event.target.value })}
-                  error={invalidDiscount ? "Enter an amount, such as 1.50" : refusal?.at("discountMinor")}
+                  error={invalidDiscount ? "Enter an amount, such as 1.50" : fieldErrors(refusal)("discountMinor")}
                 />
               )}
               <SelectField
@@ -230,7 +230,7 @@ export function NewOrderPage() {
                 <option value="POS">{sources.POS}</option>
               </SelectField>
             </div>
-            <Field label="Note" error={refusal?.at("note")}>
+            <Field label="Note" error={fieldErrors(refusal)("note")}>
               {(ids) => (
                 <Textarea
                   {...ids}
@@ -306,7 +306,7 @@ export function NewOrderPage() {
   );
 }
 
-type GuestProps = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ApiError };
+type GuestProps = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ComandaError };
 
 /** A known customer or a guest. Searching for customers requires the role MANAGER. */
 function Guest({ draft, set, refusal }: GuestProps) {
@@ -329,10 +329,14 @@ function Guest({ draft, set, refusal }: GuestProps) {
               autoComplete="off"
               value={draft.name}
               onChange={(event) => set({ name: event.target.value })}
-              error={refusal?.at("customer.name")}
+              error={fieldErrors(refusal)("customer.name")}
               className="sm:col-span-2"
             />
-            <PhoneField value={draft.phone} onValue={(phone) => set({ phone })} error={refusal?.at("customer.phone")} />
+            <PhoneField
+              value={draft.phone}
+              onValue={(phone) => set({ phone })}
+              error={fieldErrors(refusal)("customer.phone")}
+            />
             <TextField
               label="Email"
               type="email"
@@ -340,7 +344,7 @@ function Guest({ draft, set, refusal }: GuestProps) {
               autoComplete="off"
               value={draft.email}
               onChange={(event) => set({ email: event.target.value })}
-              error={refusal?.at("customer.email")}
+              error={fieldErrors(refusal)("customer.email")}
             />
           </>
         )}

@@ -6,7 +6,7 @@ import type { Order } from "./status";
 
 const order = (id: string, version = 1, status = "RECEIVED") => ({ id, version, status }) as Order;
 
-type Response = { data: { data: unknown; meta: { nextCursor: null } } };
+type Response = { data: unknown; meta: { nextCursor: null } };
 
 const server = vi.hoisted(() => ({
   page: undefined as unknown as () => Promise<unknown>,
@@ -20,7 +20,7 @@ vi.mock("@/api/client", async (original) => ({
     GET: (path: string, { params }: { params: { path: { id: string } } }) => {
       if (path === "/orders") return server.page();
       server.reads.push(params.path.id);
-      return Promise.resolve({ data: { data: server.orders[params.path.id] } });
+      return Promise.resolve({ data: server.orders[params.path.id] });
     },
   },
 }));
@@ -39,7 +39,7 @@ test("a load of the open orders keeps the changes that arrive meanwhile", async 
     server.orders = Object.fromEntries(changed.map((one) => [one.id, one]));
     await readChanged(queries, changed);
     const data = [order("changed", 1), order("closed", 1), order("same", 1)]; // read before the changes
-    respond({ data: { data, meta: { nextCursor: null } } });
+    respond({ data, meta: { nextCursor: null } });
     await load;
     expect(versions(queries), run).toEqual({ new: 1, changed: 2, same: 1 });
     queries.setQueryData(openOrders.queryKey, [order("changed", 1), order("closed", 1)]);

@@ -132,11 +132,9 @@ export async function catchUp(queries: QueryClient) {
   const newest = orders.reduce((latest, { updatedAt }) => (updatedAt > latest ? updatedAt : latest), "");
   const page =
     newest &&
-    (
-      await api.GET("/orders", {
-        params: { query: { updatedSince: new Date(Date.parse(newest) - overlap).toISOString(), limit: 100 } },
-      })
-    ).data;
+    (await api.GET("/orders", {
+      params: { query: { updatedSince: new Date(Date.parse(newest) - overlap).toISOString(), limit: 100 } },
+    }));
   if (!page || page.meta.nextCursor) return queries.invalidateQueries({ queryKey: openOrders.queryKey });
   applyChanges(queries, page.data);
 }

@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 export type Product = components["schemas"]["Product"];
 export type Group = components["schemas"]["OptionGroup"];

@@ -1,6 +1,7 @@
+import type { ComandaError } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
-import { type ApiError, api, data } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
 import { useErrorMessage } from "@/ui/error-message";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
@@ -13,7 +14,7 @@ import { storeKey } from "../stores/data";
 import type { Draft } from "./draft";
 import { fulfillments } from "./status";
 
-type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ApiError };
+type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ComandaError };
 
 /** When the guest wants a new order: as soon as possible, or at a time in the store's time zone. */
 export function RequestedFor({ draft, set, refusal }: Props) {
@@ -23,7 +24,7 @@ export function RequestedFor({ draft, set, refusal }: Props) {
   const error =
     refusal?.code === "OUTSIDE_BOOKING_WINDOW" || (refusal?.code === "STORE_CLOSED" && draft.later)
       ? explain(refusal)
-      : refusal?.at("requestedFor");
+      : fieldErrors(refusal)("requestedFor");
   const choose = (when: "now" | "later") =>
     set(when === "now" ? { later: false } : { later: true, day: draft.day || today, time: draft.time });
   return (

@@ -1,4 +1,5 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
+
 import type { Tone } from "@/ui/page";
 
 export type Order = components["schemas"]["Order"];

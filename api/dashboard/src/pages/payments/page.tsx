@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { TextField } from "@/ui/field";

@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 export type Website = components["schemas"]["Website"];
 export type WebsiteDetails = components["schemas"]["WebsiteDetails"];

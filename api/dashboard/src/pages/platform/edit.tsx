@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";

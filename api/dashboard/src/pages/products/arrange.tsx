@@ -1,10 +1,10 @@
+import { type components, ComandaError } from "@comanda/client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { EllipsisVertical } from "lucide-react";
 import { useRef, useState } from "react";
 
-import { ApiError, api, data, newIdempotencyKey } from "@/api/client";
+import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Money } from "@/ui/format";
@@ -43,7 +43,7 @@ async function setPosition(product: Product, position: number): Promise<Product>
         }),
       );
     } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== "VERSION_MISMATCH") throw error;
+      if (!(error instanceof ComandaError) || error.code !== "VERSION_MISMATCH") throw error;
       current = await data(api.GET("/products/{id}", { params: { path: { id: product.id }, query: { own: true } } }));
       checkPlace(product, current);
     }
@@ -62,7 +62,6 @@ async function savePositions(products: Map<string, Product>, changes: Placed[]):
     const current = new Map((await loadMenu(known[0]!.category || undefined)).map((product) => [product.id, product]));
     for (const product of known) checkPlace(product, current.get(product.id));
     await api.POST("/products/import", {
-      params: { header: { "Idempotency-Key": newIdempotencyKey() } },
       body: changes.map(({ id, position }) => ({ sku: current.get(id)!.sku!, position })),
     });
     return loadMenu(known[0]!.category || undefined); // an import returns no versions

@@ -1,7 +1,7 @@
+import type { components } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { everyPage } from "@/ui/list";
 

@@ -1,7 +1,7 @@
+import type { components } from "@comanda/client";
 import { useState } from "react";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { ShowMore, useList } from "@/ui/list";

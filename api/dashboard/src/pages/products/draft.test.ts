@@ -1,6 +1,5 @@
+import type { components } from "@comanda/client";
 import { expect, test } from "vitest";
-
-import type { components } from "@/api/schema";
 
 import { type Views } from "./groups";
 import { changeRequest, createRequest, draftErrors, draftOf, shownTexts, textsChange } from "./draft";

@@ -1,4 +1,5 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
+
 import { parseMoney, plainMoney } from "@/ui/format";
 
 import { type GroupDraft, type Views, groupDrafts, groupErrors, groupsRequest } from "./groups";

@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { csvOf, download, separatorIn } from "@/ui/csv";
 import { everyPage } from "@/ui/list";

@@ -1,9 +1,9 @@
+import { type components, ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { ApiError, api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
@@ -60,7 +60,7 @@ class Changed extends Error {
   }
 }
 
-const isStale = (error: unknown) => error instanceof ApiError && error.code === "VERSION_MISMATCH";
+const isStale = (error: unknown) => error instanceof ComandaError && error.code === "VERSION_MISMATCH";
 
 /**
  * Saves a draft of a product. If the product has changed meanwhile in other fields of the form, it throws Changed with

@@ -1,6 +1,5 @@
+import { ComandaError } from "@comanda/client";
 import { expect, test } from "vitest";
-
-import { ApiError } from "@/api/client";
 
 import {
   type Views,
@@ -71,7 +70,11 @@ test("refusals of the API belong to their fields, also after the user has moved 
   const groups = groupDrafts([group, group, group], "EUR", views);
   const key = groups[2]!.options[0]!.key;
   const refused = (path: string) =>
-    refusedGroups(new ApiError(400, "VALIDATION_FAILED", "", "", [{ path, message: "x" }]), groups, "EUR");
+    refusedGroups(
+      new ComandaError({ status: 400, code: "VALIDATION_FAILED", message: "", details: [{ path, message: "x" }] }),
+      groups,
+      "EUR",
+    );
   expect(refused("optionGroups[2].options[0].priceMinor")).toEqual({ [`${key}.prices.EUR`]: "x" });
   expect(refused("optionGroups[2].options[0].prices.JPY")).toEqual({ [`${key}.prices.JPY`]: "x" });
   expect(refused("optionGroups[2].options[0].translations.en-US.name")).toEqual({ [`${key}.texts.en-US`]: "x" });

@@ -1,5 +1,5 @@
-import { ApiError } from "@/api/client";
-import type { components } from "@/api/schema";
+import { type components, ComandaError } from "@comanda/client";
+
 import { parseMoney, plainMoney } from "@/ui/format";
 
 import { shownKey } from "./names";
@@ -202,7 +202,7 @@ const members: Record<string, string> = { minSelections: "min", maxSelections: "
  */
 export function refusedGroups(error: unknown, groups: GroupDraft[], own: string): GroupErrors {
   const errors: GroupErrors = {};
-  for (const { path, message } of error instanceof ApiError ? error.details : []) {
+  for (const { path, message } of error instanceof ComandaError ? error.details : []) {
     const match = /^optionGroups\[(\d+)\](?:\.options\[(\d+)\])?\.(.+)$/.exec(path);
     const group = match && groups[Number(match[1])];
     const of = match?.[2] === undefined ? group : group?.options[Number(match[2])];

@@ -1,19 +1,16 @@
+import { type components, ComandaError } from "@comanda/client";
 import { expect, test } from "vitest";
-
-import { ApiError } from "@/api/client";
-import type { components } from "@/api/schema";
 
 import { productsCsv } from "./export";
 import { faultsOf, typeOf } from "./import";
 
 const refused = (...paths: string[]) =>
-  new ApiError(
-    400,
-    "VALIDATION_FAILED",
-    "",
-    "",
-    paths.map((path) => ({ path, message: "x" })),
-  );
+  new ComandaError({
+    status: 400,
+    code: "VALIDATION_FAILED",
+    message: "",
+    details: paths.map((path) => ({ path, message: "x" })),
+  });
 
 test("faults name the row of the spreadsheet and the column", () => {
   expect(faultsOf(refused("rows[17].priceMinor", "rows[0]", "price", "rows"), "text/csv")).toEqual([

@@ -1,4 +1,4 @@
-import { ApiError } from "@/api/client";
+import { ComandaError } from "@comanda/client";
 
 /** The fields of an import in the words of the form. */
 const labels: Record<string, string> = {
@@ -37,7 +37,7 @@ export type Fault = { row?: number; column?: string; message: string };
  * names of the columns; elements of JSON are counted from 1.
  */
 export function faultsOf(error: unknown, type: FileType): Fault[] {
-  if (!(error instanceof ApiError)) return [];
+  if (!(error instanceof ComandaError)) return [];
   return error.details.map(({ path, message }) => {
     const match = /^rows\[(\d+)\](?:\.(.+))?$/.exec(path);
     if (!match) return { column: path === "rows" ? undefined : path, message };

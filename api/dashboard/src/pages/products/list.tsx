@@ -1,10 +1,10 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";

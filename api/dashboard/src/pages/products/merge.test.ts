@@ -1,6 +1,5 @@
+import type { components } from "@comanda/client";
 import { expect, test } from "vitest";
-
-import type { components } from "@/api/schema";
 
 import { changeRequest, draftOf } from "./draft";
 import type { Views } from "./groups";

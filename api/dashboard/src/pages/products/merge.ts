@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 import { type Draft, draftOf, sameGroups } from "./draft";
 import { type Views, shownName, withKnownIds } from "./groups";

@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ArrowDownUp, ChevronDown, Download, Plus, Upload } from "lucide-react";
 import { Suspense, lazy, useState } from "react";
 
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Loading, PageHeader } from "@/ui/page";

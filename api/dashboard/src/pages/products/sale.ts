@@ -1,4 +1,5 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
+
 import { addDays, businessDay, instantOf } from "@/ui/zone";
 
 type Product = components["schemas"]["Product"];

@@ -1,10 +1,10 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import { storeKey } from "@/pages/stores/data";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";

@@ -1,9 +1,9 @@
+import { type components, ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Minus, Plus } from "lucide-react";
 import { useState } from "react";
 
-import { ApiError, api, data, newIdempotencyKey } from "@/api/client";
-import type { components } from "@/api/schema";
+import { api, data, newIdempotencyKey } from "@/api/client";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { FormDialog } from "@/ui/dialog";
@@ -65,11 +65,11 @@ export function StockDialog({ product, name, onClose }: Props) {
     },
     onError: (error) => {
       setKey(newIdempotencyKey());
-      if (error instanceof ApiError && error.status === 409) refresh.mutate();
+      if (error instanceof ComandaError && error.status === 409) refresh.mutate();
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
   });
-  const changed = save.error instanceof ApiError && save.error.code === "VERSION_MISMATCH" && !refresh.isPending;
+  const changed = save.error instanceof ComandaError && save.error.code === "VERSION_MISMATCH" && !refresh.isPending;
   const step = (by: number) => setText(String((units ?? 0) + by));
   return (
     <FormDialog

@@ -1,7 +1,7 @@
+import { type components, ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
-import { ApiError, api, data, fieldErrors } from "@/api/client";
-import type { components } from "@/api/schema";
+import { api, data, fieldErrors } from "@/api/client";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
 import { dayOf, instantOf, timeOf } from "@/ui/zone";
@@ -74,4 +74,4 @@ export function EditDialog({ reservation, onClose, onChanged }: Props) {
 
 /** Returns the error messages of fields, except that of a time that cannot be booked, which the dialog explains. */
 export const startErrors = (error: unknown) =>
-  error instanceof ApiError && error.code === "OUTSIDE_BOOKING_WINDOW" ? () => undefined : fieldErrors(error);
+  error instanceof ComandaError && error.code === "OUTSIDE_BOOKING_WINDOW" ? () => undefined : fieldErrors(error);

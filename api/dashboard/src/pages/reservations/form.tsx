@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";

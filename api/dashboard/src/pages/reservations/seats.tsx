@@ -1,6 +1,6 @@
+import type { components } from "@comanda/client";
 import { Area, AreaChart, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { axis, grid, tooltip } from "@/ui/plot";
 import { addDays, startOfDay } from "@/ui/zone";

@@ -1,8 +1,9 @@
-import { ApiError } from "@/api/client";
+import { ComandaError } from "@comanda/client";
+
 import * as limits from "@/api/limits";
 import { TextField } from "@/ui/field";
 
-const isWrong = (error: unknown) => error instanceof ApiError && error.code === "INVALID_CREDENTIALS";
+const isWrong = (error: unknown) => error instanceof ComandaError && error.code === "INVALID_CREDENTIALS";
 
 /** Returns a mutation without the error that PasswordField shows. */
 export const withoutWrong = (mutation: { isPending: boolean; error: unknown }) => ({

@@ -1,7 +1,8 @@
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { ApiError, api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
@@ -40,7 +41,7 @@ function PasswordForm({ onChanged }: { onChanged: () => void }) {
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["auth"] }),
   });
-  const wrong = change.error instanceof ApiError && change.error.code === "INVALID_CREDENTIALS";
+  const wrong = change.error instanceof ComandaError && change.error.code === "INVALID_CREDENTIALS";
   const refused = fieldErrors(change.error)("newPassword");
   return (
     <Form onSubmit={change.mutate} className="max-w-md">

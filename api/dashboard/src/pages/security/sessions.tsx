@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api } from "@/api/client";
-import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { Time } from "@/ui/format";

@@ -1,9 +1,10 @@
+import { ComandaError } from "@comanda/client";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, expect, test, vi } from "vitest";
 
-import { ApiError, api } from "@/api/client";
+import { api } from "@/api/client";
 
 import { SetUpDialog } from "./set-up-otp";
 
@@ -19,12 +20,18 @@ test("the set-up asks for the password, shows the key and confirms a code", asyn
     { body }: { body: { password?: string; code?: string } },
   ) => {
     sent.push([path, body]);
-    if (body.password === "wrong") return Promise.reject(new ApiError(401, "INVALID_CREDENTIALS", "wrong"));
+    if (body.password === "wrong")
+      return Promise.reject(new ComandaError({ status: 401, code: "INVALID_CREDENTIALS", message: "wrong" }));
     if (body.code === "000000")
       return Promise.reject(
-        new ApiError(400, "VALIDATION_FAILED", "wrong", undefined, [{ path: "code", message: "is not valid" }]),
+        new ComandaError({
+          status: 400,
+          code: "VALIDATION_FAILED",
+          message: "wrong",
+          details: [{ path: "code", message: "is not valid" }],
+        }),
       );
-    return Promise.resolve({ data: { data: body.code ? { recoveryCodes: ["aaaa-bbbb"] } : pending } });
+    return Promise.resolve({ data: body.code ? { recoveryCodes: ["aaaa-bbbb"] } : pending });
   }) as never);
   const codes: string[][] = [];
   render(

@@ -1,8 +1,8 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { QRCodeSVG } from "qrcode.react";
 
 import { api, data, fieldErrors } from "@/api/client";
-import type { components } from "@/api/schema";
 import { FormDialog, Secret } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 

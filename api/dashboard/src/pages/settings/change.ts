@@ -1,5 +1,6 @@
+import type { components } from "@comanda/client";
+
 import { AcceptanceRequest, ChangeSettingsRequest, PrepMinutesRequest } from "@/api/limits";
-import type { components } from "@/api/schema";
 import { parseMoney, plainMoney } from "@/ui/format";
 
 import { type Day, type Span, days, shown, stored, weekErrors } from "./hours";

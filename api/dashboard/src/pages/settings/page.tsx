@@ -1,7 +1,8 @@
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 
-import { ApiError, api, data } from "@/api/client";
+import { api, data } from "@/api/client";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
@@ -57,7 +58,7 @@ function moved({ base, fields }: Edit, newer: Settings, currencies: string[]): E
 const patchSettings = (body: Change, version: number) =>
   data(api.PATCH("/settings", { body, params: { header: { "If-Match": `"${version}"` } } }));
 
-const isOutdated = (error: unknown) => error instanceof ApiError && error.code === "VERSION_MISMATCH";
+const isOutdated = (error: unknown) => error instanceof ComandaError && error.code === "VERSION_MISMATCH";
 
 /** Thrown if somebody else has changed the same fields. */
 class Conflict extends Error {}
@@ -125,7 +126,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
     if (!edit.dirty) return toast("No changes to save");
     save.mutate();
   }
-  const refusal = save.error instanceof ApiError ? save.error : undefined;
+  const refusal = save.error instanceof ComandaError ? save.error : undefined;
   const error = (path: string) => {
     const refused = refusal?.details.find((detail) => detail.path === path || detail.path.startsWith(`${path}[`));
     return (checked ? edit.errors[path] : undefined) ?? refused?.message;

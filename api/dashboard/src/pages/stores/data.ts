@@ -1,4 +1,4 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
 
 export type Store = components["schemas"]["Store"];
 export type StoreView = components["schemas"]["StoreView"];

@@ -1,3 +1,4 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
@@ -6,7 +7,6 @@ import { useState } from "react";
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";

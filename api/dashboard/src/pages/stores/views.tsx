@@ -1,3 +1,4 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -5,7 +6,6 @@ import { useState } from "react";
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
-import type { components } from "@/api/schema";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";

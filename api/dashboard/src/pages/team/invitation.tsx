@@ -1,4 +1,5 @@
-import type { components } from "@/api/schema";
+import type { components } from "@comanda/client";
+
 import { SecretDialog } from "@/ui/dialog";
 import { Time } from "@/ui/format";
 

@@ -27,15 +27,13 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
   const { status, eventType, eventId, from, to, page = 1 } = search;
   const attempts = useQuery({
     queryKey: [...webhooksKey, id, "attempts", { status, eventType, eventId, from, to, page }],
-    queryFn: async () =>
-      (
-        await api.GET("/webhooks/{id}/deliveries", {
-          params: {
-            path: { id },
-            query: { status, eventType: eventType as AnyEventType, eventId, from, to, page, limit },
-          },
-        })
-      ).data!,
+    queryFn: () =>
+      api.GET("/webhooks/{id}/deliveries", {
+        params: {
+          path: { id },
+          query: { status, eventType: eventType as AnyEventType, eventId, from, to, page, limit },
+        },
+      }),
     placeholderData: keepPreviousData,
     refetchInterval: page === 1 ? 5_000 : false,
   });

@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
-import type { components } from "@/api/schema";
 import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";

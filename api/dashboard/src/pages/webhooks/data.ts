@@ -1,7 +1,7 @@
+import type { components } from "@comanda/client";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
-import type { components } from "@/api/schema";
 
 export type Webhook = components["schemas"]["Webhook"];
 /** An event type that a webhook can subscribe to. */
@@ -25,7 +25,7 @@ export type WebhookList = { data: Webhook[]; meta: { total: number; watchdogDays
 export const useWebhooks = () =>
   useQuery<WebhookList>({
     queryKey: webhookListKey,
-    queryFn: async () => (await api.GET("/webhooks")).data!,
+    queryFn: () => api.GET("/webhooks"),
     refetchInterval: 30_000,
   });
 

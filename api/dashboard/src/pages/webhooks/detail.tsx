@@ -1,3 +1,4 @@
+import { ComandaError } from "@comanda/client";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, Suspense, lazy, useState } from "react";
 
@@ -9,7 +10,6 @@ import { Time } from "@/ui/format";
 import { useNow } from "@/ui/now";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-import { ApiError } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 
 import { AttemptSheet } from "./attempt";
@@ -40,7 +40,7 @@ export function WebhookPage() {
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   const shown = webhook.data;
-  if (webhook.error instanceof ApiError && webhook.error.status === 404) {
+  if (webhook.error instanceof ComandaError && webhook.error.status === 404) {
     return (
       <Empty title="Webhook not found">
         <p>It was deleted or belongs to another store.</p>

@@ -1,7 +1,7 @@
+import type { components } from "@comanda/client";
 import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
-import type { components } from "@/api/schema";
 import { cn } from "@/ui/cn";
 import { formatMs } from "@/ui/duration";
 import { Failure } from "@/ui/page";

@@ -10,14 +10,14 @@ import { ReplayDialog } from "./replay";
 afterEach(() => vi.restoreAllMocks());
 
 test("the dry run and the replay use the same filters", async () => {
-  vi.spyOn(api, "GET").mockResolvedValue({ data: { data: [] } } as never);
+  vi.spyOn(api, "GET").mockResolvedValue({ data: [] } as never);
   type ReplayBody = { reason?: string; status?: string; dryRun?: boolean };
   const dryRuns: ReplayBody[] = [];
   const replays: ReplayBody[] = [];
   vi.spyOn(api, "POST").mockImplementation(((_path: string, { body }: { body: ReplayBody }) => {
     (body.dryRun ? dryRuns : replays).push(body);
     return Promise.resolve({
-      data: { data: { status: "dry_run", matched: body.reason ? 2 : 5, replayed: 0, skipped: 0, inProgress: 0 } },
+      data: { status: "dry_run", matched: body.reason ? 2 : 5, replayed: 0, skipped: 0, inProgress: 0 },
     });
   }) as never);
   render(

@@ -1,9 +1,9 @@
+import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { components } from "@/api/schema";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
