@@ -643,7 +643,9 @@ describe("reservations", () => {
           const lines = page.getByRole("list", { name: "Reservations" }).getByRole("listitem");
           await lines.filter({ hasText: "Erased guest" }).filter({ hasText: "3 seats" }).waitFor();
           await lines.filter({ hasText: guest }).waitFor({ state: "detached" });
-          await until("the focus is on the page", () => page.evaluate(() => document.activeElement.id === "main"));
+          await until("the focus is on the line", () =>
+            lines.filter({ hasText: "Erased guest" }).evaluate((line) => line === document.activeElement),
+          );
           assert.equal(await page.getByText(reason).count(), 0);
         },
         { colorScheme },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { american, as, client, heading, launch, userOf, visit } from "./world.mjs";
+import { american, as, client, heading, launch, until, userOf, visit } from "./world.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -104,12 +104,16 @@ describe("reservations", () => {
       await line.getByText("Pending").waitFor();
       await line.getByRole("button", { name: "Confirm: Everybody" }).click();
       await line.getByText("Confirmed").waitFor();
+      // The buttons of past steps disappear; the focus stays with the reservation.
+      const focused = () => line.evaluate((one) => one === document.activeElement);
+      await until("the focus is on the confirmed reservation", focused);
       await page.getByText(/From 0?7:00\sPM: 3 seats taken/).waitFor({ state: "attached" });
       await line.getByRole("button", { name: "Cancel: Everybody" }).click();
       await page.getByRole("dialog").getByLabel("Reason").fill("They are ill");
       await page.getByRole("dialog").getByRole("button", { name: "Cancel reservation" }).click();
       await line.getByText("They are ill").waitFor();
       await page.getByText("No seats are taken.").waitFor();
+      await until("the focus is on the cancelled reservation", focused);
     });
   });
 

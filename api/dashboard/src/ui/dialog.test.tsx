@@ -30,11 +30,13 @@ test("Escape closes a sheet and restores the focus", async () => {
   await expect.poll(() => document.activeElement).toBe(opener);
 });
 
-function Removal() {
+function Removal({ entry }: { entry?: boolean }) {
   const [state, setState] = useState<"closed" | "open" | "removed">("closed");
   return (
     <main id="main" tabIndex={-1}>
-      {state !== "removed" && <button onClick={() => setState("open")}>Remove</button>}
+      <div id="entry" tabIndex={entry ? -1 : undefined}>
+        {state !== "removed" && <button onClick={() => setState("open")}>Remove</button>}
+      </div>
       {state === "open" && (
         <Sheet title="Sheet" onClose={() => setState("removed")}>
           text
@@ -44,11 +46,14 @@ function Removal() {
   );
 }
 
-test("the focus returns to the page if the opener is gone", async () => {
-  render(<Removal />);
+test.each([
+  ["the entry of the list", true, "entry"],
+  ["the page", false, "main"],
+])("the focus returns to %s if the opener is gone", async (_, entry, target) => {
+  render(<Removal entry={entry} />);
   screen.getByText("Remove").focus();
   await userEvent.keyboard("{Enter}");
   await screen.findByRole("dialog");
   await userEvent.keyboard("{Escape}");
-  await expect.poll(() => document.activeElement?.id).toBe("main");
+  await expect.poll(() => document.activeElement?.id).toBe(target);
 });

@@ -11,6 +11,15 @@ import { Failure } from "./page";
 
 const ignore = () => {};
 
+const focusable = "a[href], button, input, select, textarea, [tabindex]";
+
+/** Returns an element and its ancestors, from the inside to the outside. */
+function withAncestors(element: Element | null): Element[] {
+  const all = [];
+  for (let one = element; one; one = one.parentElement) all.push(one);
+  return all;
+}
+
 type Props = { onClose: () => void; title: ReactNode; description?: ReactNode; children?: ReactNode };
 
 /** The base of Dialog and Sheet. Escape, a click outside and the close button close it. */
@@ -22,7 +31,7 @@ function Modal({
   className,
   children,
 }: Props & { explicit?: boolean; className: string }) {
-  const previousFocus = useRef<Element | null>(null);
+  const previousFocus = useRef<Element[]>([]);
   useEscape(explicit ? ignore : onClose);
   return (
     <Radix.Root open onOpenChange={(next) => next || onClose()}>
@@ -30,14 +39,14 @@ function Modal({
         <Radix.Overlay className="fixed inset-0 z-40 bg-black/50" />
         <Radix.Content
           onOpenAutoFocus={() => {
-            previousFocus.current = document.activeElement;
+            previousFocus.current = withAncestors(document.activeElement);
           }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
-            const previous = previousFocus.current;
-            // The action of the dialog may have removed its button from the page.
-            if (previous instanceof HTMLElement && previous.isConnected) previous.focus();
-            else document.getElementById("main")?.focus();
+            // The action of the dialog may have removed its button from the page, but not the entry of the list.
+            const previous = previousFocus.current.find((one) => one.isConnected && one.matches(focusable));
+            const target = previous ?? document.getElementById("main");
+            if (target instanceof HTMLElement) target.focus();
           }}
           onInteractOutside={(event) => explicit && event.preventDefault()}
           onEscapeKeyDown={(event) => explicit && event.preventDefault()}

@@ -16,7 +16,7 @@ export function EraseDialog({ reservation, onClose }: Props) {
   const erase = useMutation({
     mutationFn: () => api.DELETE("/reservations/{id}", { params: { path: { id: reservation.id } } }),
     onSuccess: async () => {
-      // The button that opened the dialog disappears first, so that the focus does not return to it.
+      // The button that opened the dialog disappears first, so that the focus moves to the line.
       await queries.invalidateQueries({ queryKey: ["reservations"] });
       toast(`The data of ${name} is erased`);
       onClose();

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 
 import { api, data } from "@/api/client";
 import * as limits from "@/api/limits";
@@ -132,8 +132,11 @@ export function ReservationsPage() {
   );
 }
 
-/** Returns a mutation that changes the status of a reservation. */
-function useChange(onDone?: () => void) {
+/**
+ * Returns a mutation that changes the status of a reservation. It calls onDone when the page shows the change: the
+ * buttons of steps that are no longer possible have disappeared, so that the focus does not return to them.
+ */
+function useChange(onDone: () => void) {
   const queries = useQueryClient();
   const toast = useToast();
   const explain = useErrorMessage();
@@ -153,12 +156,15 @@ function useChange(onDone?: () => void) {
           body: { status, cancellationReason },
         }),
       ),
-    onSuccess: (changed) => {
+    onSuccess: async (changed) => {
       toast(`${changed.customer.name}: ${statuses[changed.status].label.toLowerCase()}`);
-      onDone?.();
+      await queries.invalidateQueries({ queryKey: ["reservations"] });
+      onDone();
     },
-    onError: (error) => toast(explain(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
+    onError: (error) => {
+      toast(explain(error), { error: true });
+      void queries.invalidateQueries({ queryKey: ["reservations"] });
+    },
   });
 }
 
@@ -172,7 +178,11 @@ type LineProps = {
 
 function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
   const { locale, atLeast } = useSession();
-  const change = useChange();
+  const line = useRef<HTMLLIElement>(null);
+  const change = useChange(() => {
+    if (document.activeElement === document.body || line.current?.contains(document.activeElement))
+      line.current?.focus();
+  });
   const now = useNow(60_000);
   const clock = (at: string) =>
     new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: one.timezone }).format(new Date(at));
@@ -181,7 +191,11 @@ function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
   // A reservation can be completed or marked as a no-show only after its start.
   const steps = one.allowedTransitions.filter((status) => status === "CONFIRMED" || Date.parse(one.startAt) <= now);
   return (
-    <li className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[8rem_4rem_1fr_auto]">
+    <li
+      ref={line}
+      tabIndex={-1}
+      className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[8rem_4rem_1fr_auto]"
+    >
       <span className="font-semibold whitespace-nowrap tabular-nums" title={`${one.startAt} – ${one.endAt} (UTC)`}>
         {clock(one.startAt)} – {clock(one.endAt)}
         {(before || after) && (
