@@ -17,7 +17,7 @@ describe("an order", () => {
       await kitchen.getByText("Live updates").waitFor();
       await as(browser, userOf("MANAGER"), async (counter) => {
         await visit(counter, "Orders");
-        await counter.getByRole("link", { name: "New order" }).click();
+        await counter.getByRole("link", { name: "New order" }).first().click();
         await heading(counter, "New order").waitFor();
         const pizza = counter.getByRole("button", { name: /^Pizza Margherita/ });
         await pizza.click();

@@ -18,7 +18,7 @@ export const Choice = <T extends string>({ label, value, options, onChange }: Pr
         key={option}
         value={option}
         className={cn(
-          "h-7 rounded px-2.5 text-xs font-medium pointer-coarse:h-11 text-muted-foreground hover:text-foreground",
+          "h-7 grow rounded px-2.5 text-xs font-medium pointer-coarse:h-11 text-muted-foreground hover:text-foreground",
           "data-[state=on]:bg-muted data-[state=on]:text-foreground",
         )}
       >

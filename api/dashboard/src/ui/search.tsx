@@ -40,7 +40,10 @@ export function SearchField({ label, value, onSearch, onEnter, className }: Prop
   }, [text, value]);
   return (
     <div className={cn("relative", className)}>
-      <Search className="pointer-events-none absolute top-2.5 left-2.5 size-4 text-muted-foreground" aria-hidden />
+      <Search
+        className="pointer-events-none absolute inset-y-0 left-2.5 my-auto size-4 text-muted-foreground"
+        aria-hidden
+      />
       <Input
         type="search"
         aria-label={label}

@@ -71,7 +71,7 @@ export function Board() {
         <Empty title="No open orders">
           <p>Orders appear here as soon as they are placed in your shop, through the API or by your team.</p>
           <Button asChild variant="outline">
-            <Link to="/orders/new">Create order</Link>
+            <Link to="/orders/new">New order</Link>
           </Button>
         </Empty>
       )}

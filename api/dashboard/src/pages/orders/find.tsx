@@ -47,7 +47,10 @@ export function FindOrder() {
   }
   return (
     <form role="search" aria-label="Orders" className="relative" onSubmit={(event) => void find(event)}>
-      <Search className="pointer-events-none absolute top-2.5 left-2.5 size-4 text-muted-foreground" aria-hidden />
+      <Search
+        className="pointer-events-none absolute inset-y-0 left-2.5 my-auto size-4 text-muted-foreground"
+        aria-hidden
+      />
       <Input
         ref={field}
         type="search"
