@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 
-import { accessible, as, client, launch, narrow, settled, shoot, until, userOf, world } from "./world.mjs";
+import { accessible, as, client, launch, narrow, pressUntil, settled, shoot, until, userOf, world } from "./world.mjs";
 
 let browser, api;
 before(async () => {
@@ -216,8 +216,7 @@ describe("options", () => {
       await page.keyboard.press("Space");
       await page.getByText("Riesig is at position 3 of 3.").waitFor({ state: "attached" });
       for (const place of [2, 1]) {
-        await page.keyboard.press("ArrowUp");
-        await page.getByText(`Riesig is at position ${place} of 3.`).waitFor({ state: "attached" });
+        await pressUntil(page, "ArrowUp", page.getByText(`Riesig is at position ${place} of 3.`));
       }
       await page.keyboard.press("Space");
       await page.getByText(/Riesig was dropped at position 1 of 3/).waitFor({ state: "attached" });
@@ -506,9 +505,9 @@ describe("the menu", () => {
 
       await page.getByRole("button", { name: `Move ${d}` }).focus();
       await page.keyboard.press("Enter");
-      for (const place of [4, 3, 2]) {
-        await page.getByText(`${d} is at position ${place} of 4.`).waitFor({ state: "attached" });
-        if (place > 2) await page.keyboard.press("ArrowUp");
+      await page.getByText(`${d} is at position 4 of 4.`).waitFor({ state: "attached" });
+      for (const place of [3, 2]) {
+        await pressUntil(page, "ArrowUp", page.getByText(`${d} is at position ${place} of 4.`));
       }
       await page.keyboard.press("Enter");
       await until("the order is saved", async () => String(await order()) === String([a, d, b, c]));

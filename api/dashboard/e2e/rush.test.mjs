@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { accessible, as, client, launch, narrow, shoot, until, userOf, visit } from "./world.mjs";
+import { accessible, as, client, launch, narrow, pressUntil, shoot, until, userOf, visit } from "./world.mjs";
 
 let browser, api, product;
 before(async () => {
@@ -244,8 +244,10 @@ describe("the board in a rush", () => {
       await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
-      await page.keyboard.press("1");
-      await page.keyboard.press("ArrowDown");
+      const focused = (order) => card(page, order).locator(":focus");
+      await card(page, orders[0]).waitFor();
+      await pressUntil(page, "1", focused(orders[0]));
+      await pressUntil(page, "ArrowDown", focused(orders[1]));
       await page.keyboard.press("Enter");
       const confirmed = page.getByRole("region", { name: "Confirmed" });
       const moved = confirmed.getByRole("article", { name: `Order ${orders[1].orderId}`, exact: true });

@@ -202,6 +202,18 @@ export async function until(description, probe) {
   }
 }
 
+/** Presses a key until it has an effect: a busy page can lose it while it moves the focus or measures the layout. */
+export async function pressUntil(page, key, locator) {
+  await until(`${key} has its effect`, async () => {
+    await page.keyboard.press(key);
+    const seen = locator.waitFor({ state: "attached", timeout: 5000 });
+    return seen.then(
+      () => true,
+      () => false,
+    );
+  });
+}
+
 /** Fails if axe finds a serious or critical violation. Checks all rules unless `rules` is given. */
 export async function accessible(page, name, rules) {
   const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] });

@@ -43,7 +43,8 @@ const vertically = ({ transform }: { transform: { x: number; y: number; scaleX: 
 export function Sortable({ ids, nameOf, onMove, onDragging, children }: Props) {
   const sensors = useSensors(
     useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
-    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
+    // Smooth scrolling would make an entry follow its key late, or not at all on a busy device.
+    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates, scrollBehavior: "auto" }),
   );
   const name = (id: string | number) => nameOf(String(id));
   const place = (id: string | number) => `position ${ids.indexOf(String(id)) + 1} of ${ids.length}`;
