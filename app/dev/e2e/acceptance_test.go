@@ -1,12 +1,13 @@
 package e2e
 
 import (
-	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -14,19 +15,21 @@ import (
 // byKey returns a restaurant whose requests have an API key.
 func (r *restaurant) byKey() *restaurant {
 	r.t.Helper()
-	var key struct{ Key string }
-	r.want(201, "POST", "/api-keys", map[string]any{"name": "shop", "scopes": []string{"write:orders"}}, &key)
+	key, err := r.CreateAPIKey(r.t.Context(), comanda.CreateAPIKeyRequest{
+		Name: "shop", Scopes: []comanda.Scope{comanda.ScopeWriteOrders},
+	})
+	must(r.t, err)
 	shop := *r
-	shop.token = key.Key
+	shop.Client = newClient(r.t, the.api, key.Key)
 	return &shop
 }
 
 // awaitAcceptance waits until the workflow of an order is in a state.
-func awaitAcceptance(t *testing.T, order app.OrderID, want app.AcceptanceState) {
+func awaitAcceptance(t *testing.T, order string, want app.AcceptanceState) {
 	t.Helper()
 	eventually(t, "the acceptance is "+string(want), func() error {
 		var tick app.AcceptanceTick
-		value, err := the.temporal.QueryWorkflow(t.Context(), workflows.JobWorkflowID(app.JobAcceptance, string(order)),
+		value, err := the.temporal.QueryWorkflow(t.Context(), workflows.JobWorkflowID(app.JobAcceptance, order),
 			"", workflows.QueryState)
 		if err == nil {
 			err = value.Get(&tick)
@@ -44,9 +47,10 @@ func TestAcceptance(t *testing.T) {
 	first := worker(t, settings)
 	r := newRestaurant(t)
 	shop := r.byKey()
-	r.want(200, "PATCH", "/settings", map[string]any{
-		"acceptance": map[string]any{"remindAfterMinutes": 5, "cancelAfterMinutes": 10},
-	}, nil)
+	_, err := r.UpdateSettings(t.Context(), comanda.ChangeSettingsRequest{Acceptance: &comanda.AcceptanceRequest{
+		RemindAfterMinutes: new(5), CancelAfterMinutes: new(10),
+	}})
+	must(t, err)
 	answered, cancelled := shop.order(), shop.order()
 	awaitAcceptance(t, answered.ID, app.AcceptanceWaiting)
 	awaitAcceptance(t, cancelled.ID, app.AcceptanceWaiting)
@@ -61,23 +65,27 @@ func TestAcceptance(t *testing.T) {
 	})
 
 	// The workflow ends when the order leaves RECEIVED.
-	r.want(200, "PATCH", "/orders/"+string(answered.ID)+"/status", map[string]any{"status": "CONFIRMED"}, nil)
-	replay(t, "acceptance_answered", ended(t, workflows.JobWorkflowID(app.JobAcceptance, string(answered.ID))))
+	r.changeStatus(answered, comanda.OrderStatusConfirmed)
+	replay(t, "acceptance_answered", ended(t, workflows.JobWorkflowID(app.JobAcceptance, answered.ID)))
 
 	// No worker runs at the deadline. The next one cancels the order.
 	first.Kill()
-	_, err := the.db.System().DB.ExecContext(t.Context(), `UPDATE acceptances
+	_, err = the.db.System().DB.ExecContext(t.Context(), `UPDATE acceptances
 		SET since = since - interval '10 minutes', next_at = next_at - interval '10 minutes' WHERE order_id = $1`,
 		cancelled.ID)
 	must(t, err)
 	worker(t, settings)
-	replay(t, "acceptance_cancelled", ended(t, workflows.JobWorkflowID(app.JobAcceptance, string(cancelled.ID))))
-	var shown app.Order
-	r.want(200, "GET", "/orders/"+string(cancelled.ID), nil, &shown)
-	if shown.Status != app.OrderCancelled || shown.CancellationReason != app.ReasonNotAccepted || shown.Version != 2 {
+	replay(t, "acceptance_cancelled", ended(t, workflows.JobWorkflowID(app.JobAcceptance, cancelled.ID)))
+	shown, err := r.GetOrder(t.Context(), cancelled.ID)
+	must(t, err)
+	if shown.Status != comanda.OrderStatusCancelled || shown.CancellationReason != app.ReasonNotAccepted ||
+		shown.Version != 2 {
 		t.Errorf("order after its deadline: got %+v, want it cancelled by the service", shown)
 	}
-	r.want(409, "PATCH", "/orders/"+string(cancelled.ID)+"/status", map[string]any{"status": "CONFIRMED"}, nil)
+	_, err = r.UpdateOrderStatus(t.Context(), cancelled.ID, comanda.ChangeOrderStatusRequest{
+		Status: comanda.OrderStatusConfirmed,
+	})
+	wantCode(t, "change of a cancelled order", err, comanda.ErrorCodeInvalidTransition)
 }
 
 // TestClosedStore refuses orders of an API key while ordering is paused.
@@ -85,18 +93,16 @@ func TestClosedStore(t *testing.T) {
 	r := newRestaurant(t)
 	shop := r.byKey()
 	until := app.At(time.Now().Add(time.Hour))
-	r.want(200, "POST", "/store/pause", map[string]any{"until": until}, nil)
-	var refusal struct {
-		Code    app.Code
-		Details []app.Detail
-	}
-	status, answer := shop.call("POST", "/orders", shop.newOrder())
-	must(t, json.Unmarshal(answer, &refusal))
-	if status != 422 || refusal.Code != app.CodeStoreClosed || len(refusal.Details) != 1 ||
-		refusal.Details[0] != (app.Detail{Path: "nextOpenAt", Message: until.String()}) {
-		t.Errorf("order during a pause: got %d %s, want 422 STORE_CLOSED with nextOpenAt %s", status, answer, until)
+	_, err := r.PauseOrdering(t.Context(), comanda.PauseOrderingRequest{Until: until.Time})
+	must(t, err)
+	_, err = shop.PlaceOrder(t.Context(), shop.newOrder())
+	refused, ok := errors.AsType[*comanda.Error](err)
+	if !ok || refused.StatusCode != 422 || refused.Code != comanda.ErrorCodeStoreClosed || len(refused.Details) != 1 ||
+		refused.Details[0] != (comanda.Detail{Path: "nextOpenAt", Message: until.String()}) {
+		t.Errorf("order during a pause: got %v, want 422 STORE_CLOSED with nextOpenAt %s", err, until)
 	}
 	r.order()
-	r.want(200, "POST", "/store/resume", nil, nil)
+	_, err = r.ResumeOrdering(t.Context())
+	must(t, err)
 	shop.order()
 }

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -73,8 +72,9 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 		return nil
 	})
 	f.kill("worker")
-	r.want(200, "POST", "/replays/"+string(first.ID)+"/cancel", nil, &first)
-	if first.Status != app.ReplayCancelled || first.Replayed <= answered || first.Replayed >= first.Matched ||
+	first, err := r.CancelReplay(t.Context(), first.ID)
+	must(t, err)
+	if first.Status != comanda.ReplayStatusCancelled || first.Replayed <= answered || first.Replayed >= first.Matched ||
 		first.InProgress == 0 {
 		t.Fatalf("cancelled replay: got %+v, want it partly replayed, with deliveries in progress", first)
 	}
@@ -105,7 +105,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 		f.revive()
 	}
 	second = r.awaitReplay(second.ID)
-	if second.Status != app.ReplayCompleted || second.Matched != int64(left) || second.Replayed != int64(left) ||
+	if second.Status != comanda.ReplayStatusCompleted || second.Matched != int64(left) || second.Replayed != int64(left) ||
 		second.Skipped != 0 {
 		t.Errorf("second replay: got %+v, want it completed with the %d remaining deliveries", second, left)
 	}
@@ -120,8 +120,8 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 		t.Errorf("got %d attempts of %d deliveries, %d delivered, want %d, %d and %d", attempts, deliveries, delivered,
 			3*letters, letters, letters)
 	}
-	ended(t, workflows.JobWorkflowID(app.JobReplay, string(first.ID)))
-	ended(t, workflows.JobWorkflowID(app.JobReplay, string(second.ID)))
+	ended(t, workflows.JobWorkflowID(app.JobReplay, first.ID))
+	ended(t, workflows.JobWorkflowID(app.JobReplay, second.ID))
 	eventually(t, "no workflow of the webhook is open", func() error {
 		open, err := the.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("ComandaSubscriptionId = '%s' AND ExecutionStatus = 'Running'", s.ID),
@@ -162,33 +162,21 @@ func (r *restaurant) countIs(want int, condition string, args ...any) error {
 }
 
 // replayAll starts a bulk replay of a webhook's dead letters, with an idempotency key.
-func (r *restaurant) replayAll(s app.Subscription, from app.Time, key string) (ordered app.BulkReplay) {
+func (r *restaurant) replayAll(s *comanda.Webhook, from app.Time, key string) *comanda.BulkReplay {
 	r.t.Helper()
-	body, err := json.Marshal(map[string]any{"from": from})
+	ordered, err := r.ReplayWebhook(r.t.Context(), s.ID, comanda.ReplayWebhookRequest{From: from.Time},
+		comanda.IdempotencyKey(key))
 	must(r.t, err)
-	url := r.api + "/webhooks/" + string(s.ID) + "/replay"
-	request, err := http.NewRequestWithContext(r.t.Context(), "POST", url, bytes.NewReader(body))
-	must(r.t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+r.token)
-	request.Header.Set("Idempotency-Key", key)
-	response, err := the.client.Do(request)
-	must(r.t, err)
-	defer response.Body.Close()
-	var answer struct{ Data app.BulkReplay }
-	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
-	if response.StatusCode != 202 {
-		r.t.Fatalf("start of a bulk replay: got %s, want 202", response.Status)
-	}
-	return answer.Data
+	return ordered
 }
 
 // awaitReplay waits until a bulk replay has ended and all deliveries that it queued have started.
-func (r *restaurant) awaitReplay(id app.ReplayID) (shown app.BulkReplay) {
+func (r *restaurant) awaitReplay(id string) (shown *comanda.BulkReplay) {
 	r.t.Helper()
-	eventually(r.t, "the bulk replay ends", func() error {
-		r.want(200, "GET", "/replays/"+string(id), nil, &shown)
-		if shown.Status == app.ReplayRunning || shown.InProgress > 0 {
+	eventually(r.t, "the bulk replay ends", func() (err error) {
+		shown, err = r.GetReplay(r.t.Context(), id)
+		must(r.t, err)
+		if shown.Status == comanda.ReplayStatusRunning || shown.InProgress > 0 {
 			return fmt.Errorf("%+v", shown)
 		}
 		return nil

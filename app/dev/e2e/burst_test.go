@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -93,15 +93,15 @@ func TestBurst(t *testing.T) {
 	restaurants, hooks, _ := burst(t, nil, nil, nil, nil)
 	var id string
 	for _, r := range restaurants {
-		d := r.delivery("delivered", withStatus(app.DeliveryDelivered))
+		d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 		if id == "" {
 			id = d.WorkflowID
 		}
 		if d.WorkflowID != id {
 			t.Errorf("got workflow %s, want %s for all deliveries", d.WorkflowID, id)
 		}
-		found(t, `ComandaEventIds = "`+string(d.EventID)+`"`, id)
-		found(t, `ComandaSubscriptionIds = "`+string(d.SubscriptionID)+`"`, id)
+		found(t, `ComandaEventIds = "`+d.EventID+`"`, id)
+		found(t, `ComandaSubscriptionIds = "`+d.WebhookID+`"`, id)
 		found(t, `ComandaStoreIds = "`+string(r.store)+`"`, id)
 	}
 	events := completed(t, id)
@@ -131,9 +131,9 @@ func TestBurst(t *testing.T) {
 // in the schedule.
 func TestFailureInABurst(t *testing.T) {
 	restaurants, _, _ := burst(t, nil, nil, failFirst)
-	ok := restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered))
-	failed := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
-	own := app.DeliveryWorkflowID(failed.EventID, failed.SubscriptionID)
+	ok := restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	failed := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	own := workflowOf(failed)
 	if failed.WorkflowID != own || failed.Attempts != 2 {
 		t.Errorf("failed delivery: got %+v, want 2 attempts in the workflow %s", failed, own)
 	}
@@ -142,12 +142,12 @@ func TestFailureInABurst(t *testing.T) {
 	must(t, err)
 	must(t, value.Get(&states))
 	for _, state := range states {
-		want := state.DeliveryID == failed.ID
+		want := string(state.DeliveryID) == failed.ID
 		if (state.WorkflowID == own) != want || (state.State == "continues") != want {
 			t.Errorf("state in the burst: got %+v, want it to continue as a separate workflow: %t", state, want)
 		}
 	}
-	found(t, `ComandaEventIds = "`+string(failed.EventID)+`" AND ExecutionStatus = "Completed"`, ok.WorkflowID)
+	found(t, `ComandaEventIds = "`+failed.EventID+`" AND ExecutionStatus = "Completed"`, ok.WorkflowID)
 	replay(t, "burst_failed_one", completed(t, ok.WorkflowID))
 	replay(t, "delivery_continued_from_burst", completed(t, own))
 }
@@ -158,11 +158,11 @@ func TestSlowReceiverInABurst(t *testing.T) {
 	release := make(chan struct{})
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": "4s"}, nil,
 		func(int, http.ResponseWriter, *http.Request) { <-release })
-	ok := restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered))
+	ok := restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	completed(t, ok.WorkflowID)
 	close(release)
-	slow := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
-	replay(t, "delivery_left_its_burst", completed(t, app.DeliveryWorkflowID(slow.EventID, slow.SubscriptionID)))
+	slow := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	replay(t, "delivery_left_its_burst", completed(t, workflowOf(slow)))
 	if n := len(hooks[1].all(t)); n != 1 {
 		t.Errorf("POSTs: got %d, want 1", n)
 	}
@@ -173,7 +173,7 @@ func TestSlowReceiverInABurst(t *testing.T) {
 func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	release := make(chan struct{})
 	restaurants, hooks, process := burst(t, nil, nil, func(int, http.ResponseWriter, *http.Request) { <-release })
-	completed(t, restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered)).WorkflowID)
+	completed(t, restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered)).WorkflowID)
 	stopping, stopped := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stopped()
 	ended := make(chan error, 1)
@@ -185,7 +185,7 @@ func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	}
 	close(release)
 	must(t, <-ended)
-	restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
+	restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if n := len(hooks[1].all(t)); n != 1 {
 		t.Errorf("POSTs: got %d, want 1", n)
 	}
@@ -199,11 +199,11 @@ func TestKillDuringABurst(t *testing.T) {
 			<-release
 		}
 	})
-	restaurants[0].delivery("delivered", withStatus(app.DeliveryDelivered))
+	restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	process.Kill()
 	close(release)
 	worker(t, map[string]string{"COMANDA_BURST": "always"})
-	d := restaurants[1].delivery("delivered", withStatus(app.DeliveryDelivered))
+	d := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
 		t.Errorf("got %v POSTs and %+v, want 1 and 2 POSTs and one attempt", posts, d)
 	}
@@ -228,8 +228,8 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 	})
 	restaurants, _, process := burst(t, map[string]string{"TEMPORAL_NAMESPACE": name}, nil, nil)
 	for _, r := range restaurants {
-		d := r.delivery("delivered", withStatus(app.DeliveryDelivered))
-		if want := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID); d.WorkflowID != want {
+		d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+		if want := workflowOf(d); d.WorkflowID != want {
 			t.Errorf("got workflow %s, want %s", d.WorkflowID, want)
 		}
 	}
@@ -249,8 +249,8 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 // first workflow task before the end of the start delay.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "5s,1s"}, nil, failFirst)
-	d := restaurants[1].delivery("retrying", withStatus(app.DeliveryRetrying))
-	own := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID)
+	d := restaurants[1].delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	own := workflowOf(d)
 	updating, updated := context.WithTimeout(t.Context(), 3*time.Second)
 	defer updated()
 	handle, err := the.temporal.UpdateWorkflow(updating, client.UpdateWorkflowOptions{
@@ -266,7 +266,7 @@ func TestUpdateDuringTheStartDelay(t *testing.T) {
 	}
 	events := completed(t, own)
 	first := events[1].EventTime.AsTime()
-	if !first.Before(d.NextRetryAt.Time) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
+	if !first.Before(d.NextRetryAt) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
 		t.Errorf("first workflow task: got %s, then %s, want it before %s, then a timer",
 			first, events[4].EventType, d.NextRetryAt)
 	}

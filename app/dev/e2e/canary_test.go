@@ -58,6 +58,7 @@ type canary struct {
 // canaries is a restaurant in an installation all of whose secrets are recorded.
 type canaries struct {
 	*restaurant
+	api      string // its URL
 	provider *social.Provider
 	output   map[string]func() string // of programs
 	admin    []string                 // URLs of health and metrics

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -21,21 +22,23 @@ func TestChangesBeforeAnAttempt(t *testing.T) {
 			first.Kill()
 			c.letGo(http.StatusNoContent)
 
-			c.change("deleted", 204, "DELETE", "", nil)
-			c.change("deactivated", 200, "PATCH", "", map[string]any{"isActive": false})
+			must(t, c.restaurants["deleted"].DeleteWebhook(t.Context(), c.webhooks["deleted"].ID))
+			c.deactivate("deactivated")
 			const rotated = "whsec_after_the_rotation_0123456789abcdef"
 			c.hooks["rotated"].secret.Store(new(rotated))
-			c.change("rotated", 200, "POST", "/rotate-secret", map[string]any{"secret": rotated})
+			_, err := c.restaurants["rotated"].RotateWebhookSecret(t.Context(), c.webhooks["rotated"].ID,
+				comanda.RotateSecretRequest{Secret: rotated})
+			must(t, err)
 			repair := c.spoilSecret("unreadable")
 			worker(t, settings)
 
-			c.ends("stays", app.DeliveryDelivered, "", 1, 2)
-			c.ends("rotated", app.DeliveryDelivered, "", 1, 2)
-			c.ends("deleted", app.DeliveryCancelled, app.ReasonDeleted, 0, 1)
-			c.ends("deactivated", app.DeliveryDeadLetter, app.ReasonInactive, 0, 1)
-			c.ends("unreadable", app.DeliveryPending, "", 0, 1)
+			c.ends("stays", comanda.DeliveryStatusDelivered, "", 1, 2)
+			c.ends("rotated", comanda.DeliveryStatusDelivered, "", 1, 2)
+			c.ends("deleted", comanda.DeliveryStatusCancelled, app.ReasonDeleted, 0, 1)
+			c.ends("deactivated", comanda.DeliveryStatusDeadLetter, app.ReasonInactive, 0, 1)
+			c.ends("unreadable", comanda.DeliveryStatusPending, "", 0, 1)
 			repair()
-			c.ends("unreadable", app.DeliveryDelivered, "", 1, 2)
+			c.ends("unreadable", comanda.DeliveryStatusDelivered, "", 1, 2)
 			c.checkBursts(bursts == "always")
 		})
 	}
@@ -49,12 +52,12 @@ func TestChangesDuringAnAttempt(t *testing.T) {
 			c := newChanging(t, "deleted", "deactivated")
 			worker(t, map[string]string{"COMANDA_BURST": bursts, "COMANDA_RETRY_SCHEDULE": "1s"})
 			c.awaitRequests(1)
-			c.change("deleted", 204, "DELETE", "", nil)
-			c.change("deactivated", 200, "PATCH", "", map[string]any{"isActive": false})
+			must(t, c.restaurants["deleted"].DeleteWebhook(t.Context(), c.webhooks["deleted"].ID))
+			c.deactivate("deactivated")
 			c.letGo(http.StatusServiceUnavailable)
 
-			c.ends("deleted", app.DeliveryCancelled, app.ReasonDeleted, 1, 1)
-			c.ends("deactivated", app.DeliveryDeadLetter, app.ReasonInactive, 1, 1)
+			c.ends("deleted", comanda.DeliveryStatusCancelled, app.ReasonDeleted, 1, 1)
+			c.ends("deactivated", comanda.DeliveryStatusDeadLetter, app.ReasonInactive, 1, 1)
 			for name, r := range c.restaurants {
 				eventually(t, name+": no attempt waits for a retry", func() error {
 					return r.attemptsAre(1, "status_code = 503 AND status = 'dead_letter' AND next_retry_at IS NULL")
@@ -70,7 +73,7 @@ type changing struct {
 	t           *testing.T
 	restaurants map[string]*restaurant
 	hooks       map[string]*hook
-	webhooks    map[string]app.Subscription
+	webhooks    map[string]*comanda.Webhook
 	letGo       func(status int)
 }
 
@@ -79,7 +82,7 @@ func newChanging(t *testing.T, names ...string) *changing {
 	held, release := context.WithCancel(t.Context())
 	status := http.StatusNoContent
 	c := &changing{
-		t: t, restaurants: map[string]*restaurant{}, hooks: map[string]*hook{}, webhooks: map[string]app.Subscription{},
+		t: t, restaurants: map[string]*restaurant{}, hooks: map[string]*hook{}, webhooks: map[string]*comanda.Webhook{},
 		letGo: func(with int) { status = with; release() },
 	}
 	for _, name := range names {
@@ -100,10 +103,10 @@ func (c *changing) awaitRequests(each int) {
 	}
 }
 
-// change makes a request that changes the webhook of a restaurant.
-func (c *changing) change(name string, status int, method, path string, body any) {
+// deactivate deactivates the webhook of a restaurant.
+func (c *changing) deactivate(name string) {
 	c.t.Helper()
-	c.restaurants[name].want(status, method, "/webhooks/"+string(c.webhooks[name].ID)+path, body, nil)
+	c.restaurants[name].changeWebhook(c.webhooks[name], comanda.ChangeWebhookRequest{IsActive: new(false)})
 }
 
 // spoilSecret makes the stored secret of a webhook undecryptable, and returns a function that restores it.
@@ -122,9 +125,9 @@ func (c *changing) spoilSecret(name string) (repair func()) {
 }
 
 // ends waits until the delivery of a restaurant has a status, and checks its requests and reason.
-func (c *changing) ends(name string, status app.DeliveryStatus, reason string, attempts, requests int) {
+func (c *changing) ends(name string, status comanda.DeliveryStatus, reason string, attempts, requests int) {
 	c.t.Helper()
-	d := c.restaurants[name].delivery(name, func(d app.Delivery) bool {
+	d := c.restaurants[name].delivery(name, func(d comanda.Delivery) bool {
 		return d.Status == status && d.Attempts == attempts
 	})
 	if n := len(c.hooks[name].all(c.t)); n != requests || d.Reason != reason {

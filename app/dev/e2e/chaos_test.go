@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
@@ -48,8 +45,8 @@ type chaos struct {
 	*fragileWorld
 	random      *rand.Rand
 	restaurants []*restaurant
-	hooks       map[app.SubscriptionID]*hook
-	refusing    map[app.SubscriptionID]bool
+	hooks       map[string]*hook
+	refusing    map[string]bool
 	workerKills int
 	// inFlight is the largest number of requests of a delivery beyond its recorded attempts, when a worker was killed.
 	inFlight map[posted]int
@@ -57,7 +54,7 @@ type chaos struct {
 
 // posted identifies a delivery by its webhook and its event.
 type posted struct {
-	subscription app.SubscriptionID
+	subscription string
 	event        string
 }
 
@@ -67,7 +64,7 @@ func newChaos(t *testing.T, bursts string) *chaos {
 	t.Logf("seed %d", seed)
 	c := &chaos{
 		fragileWorld: newFragileWorld(t), random: rand.New(rand.NewPCG(seed, 0)),
-		hooks: map[app.SubscriptionID]*hook{}, refusing: map[app.SubscriptionID]bool{}, inFlight: map[posted]int{},
+		hooks: map[string]*hook{}, refusing: map[string]bool{}, inFlight: map[posted]int{},
 	}
 	c.settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s"
 	c.settings["COMANDA_BURST"] = bursts
@@ -189,9 +186,9 @@ func (c *chaos) check(events int) {
 	c.t.Helper()
 	each := events / chaosRestaurants
 	for id, h := range c.hooks {
-		status := app.DeliveryDelivered
+		status := comanda.DeliveryStatusDelivered
 		if c.refusing[id] {
-			status = app.DeliveryDeadLetter
+			status = comanda.DeliveryStatusDeadLetter
 		}
 		n := count(c.t, "SELECT count(*) FROM deliveries WHERE subscription_id = $1 AND status = $2", id, status)
 		if arrived := h.events(0); arrived != each || n != each {
@@ -231,26 +228,8 @@ func allEnded(ctx context.Context, events int) error {
 // orderSurely places an order and repeats the request with the same idempotency key until it succeeds.
 func (r *restaurant) orderSurely(key string) {
 	eventually(r.t, "placing an order", func() error {
-		body, err := json.Marshal(r.newOrder())
-		if err != nil {
-			return err
-		}
-		request, err := http.NewRequestWithContext(r.t.Context(), "POST", r.api+"/orders", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Authorization", "Bearer "+r.token)
-		request.Header.Set("Idempotency-Key", strings.ReplaceAll(key, " ", "-"))
-		response, err := the.client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		if response.StatusCode != 201 {
-			return errors.New(response.Status)
-		}
-		return nil
+		_, err := r.PlaceOrder(r.t.Context(), r.newOrder(), comanda.IdempotencyKey(strings.ReplaceAll(key, " ", "-")))
+		return err
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 	"github.com/comanda-dev/comanda/workflows"
@@ -32,18 +33,18 @@ func TestOrderIsDelivered(t *testing.T) {
 	got := h.all(t)[0]
 	var envelope struct {
 		ID, Type, StoreID, Timestamp string
-		Data                         app.Order
+		Data                         comanda.Order
 	}
 	must(t, json.Unmarshal([]byte(got.body), &envelope))
 	if envelope.ID != got.id || envelope.Type != "order.created" || envelope.StoreID != string(r.store) ||
 		envelope.Data.ID != order.ID || envelope.Data.TotalMinor != 1900 {
 		t.Errorf("event: got %+v, want order.created of %s with the total 1900", envelope, order.ID)
 	}
-	delivery := r.delivery("delivered", withStatus(app.DeliveryDelivered))
-	attempts := r.attempts(s)
-	if len(attempts) != 1 || attempts[0].Status != app.AttemptDelivered ||
+	delivery := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	attempts := r.attempts(s.ID)
+	if len(attempts) != 1 || attempts[0].Status != comanda.AttemptStatusDelivered ||
 		attempts[0].StatusCode != 204 || attempts[0].AttemptNumber != 1 ||
-		attempts[0].DeliveryID != delivery.ID || string(attempts[0].EventID) != got.id {
+		attempts[0].DeliveryID != delivery.ID || attempts[0].EventID != got.id {
 		t.Errorf("attempts: got %+v, want one, delivered with 204", attempts)
 	}
 	checkFastLane(t, delivery)
@@ -51,7 +52,7 @@ func TestOrderIsDelivered(t *testing.T) {
 
 // checkFastLane checks the history of a first attempt: it has six events and no round trip through a task queue,
 // because the start is eager and the attempt is a local activity.
-func checkFastLane(t *testing.T, d app.Delivery) {
+func checkFastLane(t *testing.T, d comanda.Delivery) {
 	t.Helper()
 	var events []*history.HistoryEvent
 	eventually(t, "the workflow completes", func() error {
@@ -83,9 +84,9 @@ func checkFastLane(t *testing.T, d app.Delivery) {
 	}
 }
 
-func historyOf(t *testing.T, d app.Delivery) []*history.HistoryEvent {
+func historyOf(t *testing.T, d comanda.Delivery) []*history.HistoryEvent {
 	t.Helper()
-	return historyNamed(t, app.DeliveryWorkflowID(d.EventID, d.SubscriptionID))
+	return historyNamed(t, workflowOf(d))
 }
 
 // historyNamed returns the current history of a workflow, or nil if there is no workflow yet.
@@ -119,17 +120,15 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	s := r.subscribe(h)
 	r.order()
 
-	retrying := r.delivery("retrying", withStatus(app.DeliveryRetrying))
-	if retrying.NextRetryAt == nil {
+	retrying := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	if retrying.NextRetryAt.IsZero() {
 		t.Error("nextRetryAt of a retrying delivery: got none, want one")
 	}
-	status, refusal := r.call("POST", "/deliveries/"+string(retrying.ID)+"/replay", nil)
-	if status != 409 || !strings.Contains(string(refusal), "DELIVERY_IN_PROGRESS") {
-		t.Errorf("replay of a delivery in progress: got %d %s, want 409", status, refusal)
-	}
+	_, err := r.ReplayDelivery(t.Context(), retrying.ID)
+	wantCode(t, "replay of a delivery in progress", err, comanda.ErrorCodeDeliveryInProgress)
 	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "retrying") })
 
-	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 	got := h.all(t)
 	if len(got) != 6 || dead.Attempts != 6 {
 		t.Fatalf("got %d requests and %d attempts, want 6 of each", len(got), dead.Attempts)
@@ -143,8 +142,8 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 				got[0].body)
 		}
 	}
-	want := []app.AttemptStatus{"failed", "failed", "failed", "failed", "failed", "dead_letter"}
-	if diff := cmp.Diff(want, statuses(r.attempts(s))); diff != "" {
+	want := []comanda.AttemptStatus{"failed", "failed", "failed", "failed", "failed", "dead_letter"}
+	if diff := cmp.Diff(want, statuses(r.attempts(s.ID))); diff != "" {
 		t.Errorf("statuses of the attempts (-want +got):\n%s", diff)
 	}
 	eventually(t, "found by search attributes", func() error {
@@ -152,20 +151,20 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	})
 
 	healed.Store(true)
-	var replayed app.Delivery
-	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, &replayed)
-	if replayed.Status != app.DeliveryQueued {
+	replayed, err := r.ReplayDelivery(t.Context(), dead.ID)
+	must(t, err)
+	if replayed.Status != comanda.DeliveryStatusQueued {
 		t.Errorf("replay: got %+v, want queued", replayed)
 	}
-	r.delivery("delivered", withStatus(app.DeliveryDelivered))
-	if diff := cmp.Diff(append(want, "delivered"), statuses(r.attempts(s))); diff != "" {
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	if diff := cmp.Diff(append(want, "delivered"), statuses(r.attempts(s.ID))); diff != "" {
 		t.Errorf("statuses of the attempts after the replay (-want +got):\n%s", diff)
 	}
 
 	// A delivered delivery is replayed as a new run of its workflow.
-	r.want(202, "POST", "/deliveries/"+string(dead.ID)+"/replay", nil, nil)
-	r.delivery("delivered again", func(d app.Delivery) bool {
-		return d.Status == app.DeliveryDelivered && d.Attempts == 8
+	r.replayDelivery(dead)
+	r.delivery("delivered again", func(d comanda.Delivery) bool {
+		return d.Status == comanda.DeliveryStatusDelivered && d.Attempts == 8
 	})
 	if n := len(h.all(t)); n != 8 {
 		t.Errorf("requests: got %d, want 8", n)
@@ -182,8 +181,8 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 	})
 	r.subscribe(h)
 	r.order()
-	dead := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
-	id := app.DeliveryWorkflowID(dead.EventID, dead.SubscriptionID)
+	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
+	id := workflowOf(dead)
 	eventually(t, "the workflow is a dead letter", func() error {
 		value, err := the.temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
 		if err != nil {
@@ -196,10 +195,10 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 		return nil
 	})
 	must(t, the.temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
-	r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 }
 
-func statuses(attempts []app.Attempt) (all []app.AttemptStatus) {
+func statuses(attempts []comanda.Attempt) (all []comanda.AttemptStatus) {
 	for _, a := range attempts {
 		all = append(all, a.Status)
 	}
@@ -229,10 +228,12 @@ func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	})
 	r.subscribe(h)
 	r.order()
-	r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	first.Kill()
 	worker(t, nil)
-	r.delivery("delivered", func(d app.Delivery) bool { return d.Status == app.DeliveryDelivered && d.Attempts == 2 })
+	r.delivery("delivered", func(d comanda.Delivery) bool {
+		return d.Status == comanda.DeliveryStatusDelivered && d.Attempts == 2
+	})
 	if n := len(h.all(t)); n != 2 {
 		t.Errorf("requests: got %d, want 2", n)
 	}
@@ -263,10 +264,10 @@ func TestWorkerKilledDuringAttempt(t *testing.T) {
 			first.Kill()
 			worker(t, settings)
 			restarted := time.Now()
-			r.delivery("delivered", withStatus(app.DeliveryDelivered))
+			r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 			got := h.all(t)
-			if len(got) != hanging+1 || len(r.attempts(s)) != hanging {
-				t.Fatalf("got %d requests and %d attempts, want %d and %d", len(got), len(r.attempts(s)), hanging+1, hanging)
+			if len(got) != hanging+1 || len(r.attempts(s.ID)) != hanging {
+				t.Fatalf("got %d requests and %d attempts, want %d and %d", len(got), len(r.attempts(s.ID)), hanging+1, hanging)
 			}
 			// The attempt is repeated within this time after the restart.
 			if late := got[hanging].at.Sub(restarted); late > 15*time.Second {
@@ -290,7 +291,7 @@ func TestGracefulStop(t *testing.T) {
 	worker(t, nil)
 	close(release)
 	must(t, <-stopped)
-	r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if n := len(h.all(t)); n != 1 {
 		t.Errorf("requests: got %d, want 1", n)
 	}
@@ -307,23 +308,19 @@ func TestOutages(t *testing.T) {
 	must(t, err)
 	t.Cleanup(serve.Kill)
 	r, h := newRestaurant(t), newHook(t, nil)
-	r.api = address
+	r.moveTo(address)
 	r.subscribe(h)
 
 	postgres.Cut()
-	status, refusal := r.call("POST", "/orders", r.newOrder())
-	if status != 503 || !strings.Contains(string(refusal), "UNAVAILABLE") {
-		t.Errorf("without PostgreSQL: got %d %s, want 503", status, refusal)
-	}
+	_, err = r.PlaceOrder(t.Context(), r.newOrder())
+	wantCode(t, "order without PostgreSQL", err, comanda.ErrorCodeUnavailable)
 	if err := health(w); err == nil {
 		t.Error("health of the worker without PostgreSQL: got no error, want one")
 	}
 	postgres.Mend()
 	eventually(t, "orders can be placed again", func() error {
-		if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
-			return fmt.Errorf("%d %s", status, refusal)
-		}
-		return nil
+		_, err := r.PlaceOrder(t.Context(), r.newOrder())
+		return err
 	})
 	h.await(t)
 

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -17,9 +18,9 @@ func TestErasureHistory(t *testing.T) {
 	worker(t, nil)
 	r := newRestaurant(t)
 	order := r.order()
-	r.want(200, "PATCH", "/orders/"+string(order.ID)+"/status", map[string]any{"status": "COMPLETED"}, nil)
-	r.want(204, "DELETE", "/customers/"+string(order.Customer.ID), nil, nil)
-	id := workflows.JobWorkflowID(app.JobErasure, string(order.Customer.ID))
+	r.changeStatus(order, comanda.OrderStatusCompleted)
+	must(t, r.EraseCustomer(t.Context(), order.Customer.ID, nil))
+	id := workflows.JobWorkflowID(app.JobErasure, order.Customer.ID)
 	var events []*history.HistoryEvent
 	eventually(t, "the first pass ends", func() error {
 		events = historyNamed(t, id)

@@ -17,7 +17,12 @@ func TestEventsOfOrdersAndProducts(t *testing.T) {
 	r.subscribe(h, "order.created", "order.status_updated", "order.completed", "order.cancelled",
 		"customer.created", "product.created", "product.updated")
 
-	first, second := r.order(), r.order()
+	place := func() (order app.Order) {
+		t.Helper()
+		r.want(201, "POST", "/orders", r.newOrder(), &order)
+		return order
+	}
+	first, second := place(), place()
 	status := func(order app.Order, body map[string]string) (moved app.Order) {
 		t.Helper()
 		r.want(200, "PATCH", "/orders/"+string(order.ID)+"/status", body, &moved)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
@@ -49,8 +49,8 @@ func TestCrashesAndOutages(t *testing.T) {
 	var placing sync.WaitGroup
 	placing.Go(func() {
 		for range orders {
-			if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
-				t.Errorf("order: got %d %s, want 201", status, refusal)
+			if _, err := r.PlaceOrder(t.Context(), r.newOrder()); err != nil {
+				t.Errorf("order: got %v, want it placed", err)
 			}
 		}
 	})
@@ -87,16 +87,9 @@ func TestCrashesAndOutages(t *testing.T) {
 	if len(events) != orders {
 		t.Errorf("events: got %d, want %d", len(events), orders)
 	}
-	recorded := 0
-	for page := 1; ; page++ {
-		var attempts []app.Attempt
-		r.want(200, "GET", fmt.Sprintf("/webhooks/%s/deliveries?limit=100&page=%d", s.ID, page), nil, &attempts)
-		if len(attempts) == 0 {
-			break
-		}
-		recorded += len(attempts)
-	}
-	t.Logf("%d requests for %d events, %d of them recorded as attempts", len(h.all(t)), orders, recorded)
+	recorded, err := r.ListDeliveryAttempts(t.Context(), s.ID, comanda.ListDeliveryAttemptsParams{})
+	must(t, err)
+	t.Logf("%d requests for %d events, %d of them recorded as attempts", len(h.all(t)), orders, recorded.Meta.Total)
 }
 
 // undelivered returns an error unless n deliveries are delivered.

@@ -14,6 +14,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -40,23 +41,23 @@ func TestHistories(t *testing.T) {
 		"retried":   {2, nil},
 		"expired":   {9, nil},
 		"replayed": {3, func(r *restaurant) {
-			d := r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
-			r.want(202, "POST", "/deliveries/"+string(d.ID)+"/replay", nil, nil)
+			d := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
+			r.replayDelivery(d)
 		}},
 		"cancelled": {9, func(r *restaurant) {
-			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
-			must(t, the.temporal.CancelWorkflow(t.Context(), app.DeliveryWorkflowID(d.EventID, d.SubscriptionID), ""))
-			d = r.delivery("cancelled", withStatus(app.DeliveryCancelled))
+			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+			must(t, the.temporal.CancelWorkflow(t.Context(), workflowOf(d), ""))
+			d = r.delivery("cancelled", withStatus(comanda.DeliveryStatusCancelled))
 			if d.Reason != app.ReasonCancelled {
 				t.Errorf("reason of the cancellation: got %q, want %q", d.Reason, app.ReasonCancelled)
 			}
 		}},
 		"deactivated": {9, func(r *restaurant) {
-			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 			_, err := the.db.System().DB.ExecContext(t.Context(),
-				"UPDATE subscriptions SET is_active = false WHERE id = $1", d.SubscriptionID)
+				"UPDATE subscriptions SET is_active = false WHERE id = $1", d.WebhookID)
 			must(t, err)
-			d = r.delivery("dead letter", withStatus(app.DeliveryDeadLetter))
+			d = r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 			if d.Reason != app.ReasonInactive || d.Attempts > 2 {
 				t.Errorf("dead letter: got reason %q after %d attempts, want %q after at most 2", d.Reason, d.Attempts,
 					app.ReasonInactive)
@@ -71,7 +72,7 @@ func TestHistories(t *testing.T) {
 			if path.then != nil {
 				path.then(r)
 			}
-			d := r.delivery("there", func(app.Delivery) bool { return true })
+			d := r.delivery("there", func(comanda.Delivery) bool { return true })
 			var events []*history.HistoryEvent
 			eventually(t, "the workflow ends", func() error {
 				events = historyOf(t, d)

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -47,19 +48,18 @@ func TestJobs(t *testing.T) {
 		s := r.subscribe(newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}))
-		var shown app.Subscription
-		eventually(t, "the webhook is deactivated", func() error {
+		var shown *comanda.Webhook
+		eventually(t, "the webhook is deactivated", func() (err error) {
 			r.order() // a day without an attempt would not count
-			r.want(200, "GET", "/webhooks/"+string(s.ID), nil, &shown)
-			if shown.IsActive {
-				return fmt.Errorf("still active: %+v", shown)
+			if shown, err = r.GetWebhook(t.Context(), s.ID); err == nil && shown.IsActive {
+				err = fmt.Errorf("still active: %+v", shown)
 			}
-			return nil
+			return err
 		})
 		if shown.FailingDays != 2 || shown.FailureCount < 2 {
 			t.Errorf("deactivated webhook: got %+v, want 2 failing days and at least 2 failures", shown)
 		}
-		replay(t, "watchdog_deactivated", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
+		replay(t, "watchdog_deactivated", ended(t, workflows.JobWorkflowID(app.JobWatchdog, s.ID)))
 	})
 	t.Run("watchdog_recovered", func(t *testing.T) {
 		r := newRestaurant(t)
@@ -69,9 +69,10 @@ func TestJobs(t *testing.T) {
 			}
 		}))
 		r.order()
-		replay(t, "watchdog_recovered", ended(t, workflows.JobWorkflowID(app.JobWatchdog, string(s.ID))))
-		var shown app.Subscription
-		if r.want(200, "GET", "/webhooks/"+string(s.ID), nil, &shown); !shown.IsActive || shown.FailureCount != 0 {
+		replay(t, "watchdog_recovered", ended(t, workflows.JobWorkflowID(app.JobWatchdog, s.ID)))
+		shown, err := r.GetWebhook(t.Context(), s.ID)
+		must(t, err)
+		if !shown.IsActive || shown.FailureCount != 0 {
 			t.Errorf("recovered webhook: got %+v, want it active without failures", shown)
 		}
 	})
@@ -87,26 +88,18 @@ func TestJobs(t *testing.T) {
 		for range 3 {
 			r.order()
 		}
-		var dead []app.Delivery
-		eventually(t, "three dead letters", func() error {
-			if r.want(200, "GET", "/deliveries?status=dead_letter", nil, &dead); len(dead) < 3 {
-				return errNotYet
-			}
-			return nil
-		})
-		var ordered app.BulkReplay
-		r.want(202, "POST", "/webhooks/"+string(s.ID)+"/replay", map[string]any{"from": app.At(began)}, &ordered)
-		var delivered []app.Delivery
-		eventually(t, "all are delivered", func() error {
-			if r.want(200, "GET", "/deliveries?status=delivered", nil, &delivered); len(delivered) < 3 {
-				return errNotYet
-			}
-			return nil
-		})
-		replay(t, "replay_completed", ended(t, workflows.JobWorkflowID(app.JobReplay, string(ordered.ID))))
-		var shown app.BulkReplay
-		r.want(200, "GET", "/webhooks/"+string(s.ID)+"/replays/"+string(ordered.ID), nil, &shown)
-		if shown.Status != app.ReplayCompleted || shown.Matched != 3 || shown.Replayed != 3 || shown.InProgress != 0 {
+		with := func(status comanda.DeliveryStatus) []comanda.Delivery {
+			return r.deliveries(comanda.ListDeliveriesParams{Status: status})
+		}
+		eventually(t, "three dead letters", func() error { return atLeast(3, len(with(comanda.DeliveryStatusDeadLetter))) })
+		ordered, err := r.ReplayWebhook(t.Context(), s.ID, comanda.ReplayWebhookRequest{From: began})
+		must(t, err)
+		eventually(t, "all are delivered", func() error { return atLeast(3, len(with(comanda.DeliveryStatusDelivered))) })
+		replay(t, "replay_completed", ended(t, workflows.JobWorkflowID(app.JobReplay, ordered.ID)))
+		shown, err := r.GetWebhookReplay(t.Context(), s.ID, ordered.ID)
+		must(t, err)
+		if shown.Status != comanda.ReplayStatusCompleted || shown.Matched != 3 || shown.Replayed != 3 ||
+			shown.InProgress != 0 {
 			t.Errorf("bulk replay: got %+v, want it completed with 3 replayed", shown)
 		}
 		eventually(t, "the bodies are erased", func() error {
@@ -118,9 +111,8 @@ func TestJobs(t *testing.T) {
 			}
 			return err
 		})
-		if status, refusal := r.call("POST", "/deliveries/"+string(delivered[0].ID)+"/replay", nil); status != 409 {
-			t.Errorf("replay of an erased body: got %d %s, want 409", status, refusal)
-		}
+		_, err = r.ReplayDelivery(t.Context(), with(comanda.DeliveryStatusDelivered)[0].ID)
+		wantCode(t, "replay of an erased body", err, comanda.ErrorCodePayloadErased)
 	})
 }
 

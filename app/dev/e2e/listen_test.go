@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
@@ -23,13 +23,11 @@ import (
 func TestListenAndTrigger(t *testing.T) {
 	worker(t, nil)
 	r := newRestaurant(t)
-	var key struct {
-		Key     string
-		StoreID app.StoreID
-	}
-	r.want(201, "POST", "/api-keys", map[string]any{
-		"name": "tests", "mode": "test", "scopes": []string{"webhooks:manage", "write:orders", "write:products"},
-	}, &key)
+	key, err := r.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{
+		Name: "tests", Mode: new(comanda.KeyModeTest),
+		Scopes: []comanda.Scope{comanda.ScopeWebhooksManage, comanda.ScopeWriteOrders, comanda.ScopeWriteProducts},
+	})
+	must(t, err)
 	trigger := func() {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), the.programs.Comanda, "trigger", "order.created",

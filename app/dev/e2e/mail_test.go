@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities/smtptest"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -39,24 +40,17 @@ func TestInvitationsAreMailed(t *testing.T) {
 	t.Cleanup(serve.Kill)
 	settings["COMANDA_BASE_URL"] = url
 	r := newRestaurant(t)
-	var me struct{ User app.User }
-	r.want(200, "GET", "/auth/me", nil, &me)
-	r.api, r.token = url, ""
-	var login struct{ AccessToken string }
-	r.want(200, "POST", "/auth/login", map[string]string{"email": me.User.Email, "password": ownerPassword}, &login)
-	r.token = login.AccessToken
+	r.login(url)
 
 	const domain = "@guests.example"
 	private := []string{domain, "p@ss", "p%40ss", "Grace"}
 	ids := map[string]app.MailID{}
 	invite := func(name, address string) {
 		t.Helper()
-		var out struct {
-			ID, Token string
-			Mailed    bool
-		}
-		body := map[string]string{"email": address + domain, "name": "Grace", "role": "STAFF"}
-		r.want(201, "POST", "/users", body, &out)
+		out, err := r.InviteUser(t.Context(), comanda.InviteRequest{
+			Email: address + domain, Name: "Grace", Role: comanda.RoleStaff,
+		})
+		must(t, err)
 		var id app.MailID
 		const query = "SELECT id FROM mails WHERE subject = $1"
 		must(t, the.db.System().DB.QueryRowContext(t.Context(), query, out.ID).Scan(&id))
@@ -118,8 +112,10 @@ func TestInvitationsAreMailed(t *testing.T) {
 		t.Fatalf("mail: got no link, want one:\n%s", messages[0].Data)
 	}
 	private = append(private, string(link[1]))
-	body := map[string]string{"token": string(link[1]), "password": ownerPassword}
-	r.want(200, "POST", "/auth/accept-invite", body, nil)
+	_, err = newClient(t, url, "").AcceptInvitation(t.Context(), comanda.AcceptInviteRequest{
+		Token: string(link[1]), Password: ownerPassword,
+	})
+	must(t, err)
 
 	for name, id := range ids {
 		events := mailHistory(t, id)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 )
@@ -40,9 +41,9 @@ func TestReceiverWithWrongClock(t *testing.T) {
 			})
 			s := r.subscribe(h)
 			r.order()
-			r.delivery("delivered", withStatus(app.DeliveryDelivered))
+			r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 			var codes []int
-			for _, a := range r.attempts(s) {
+			for _, a := range r.attempts(s.ID) {
 				codes = append(codes, a.StatusCode)
 			}
 			if diff := cmp.Diff([]int{401, 401, 200}, codes); diff != "" {
@@ -69,8 +70,8 @@ func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 	})
 	s := r.subscribe(h)
 	r.order()
-	r.delivery("delivered", withStatus(app.DeliveryDelivered))
-	attempts := r.attempts(s)
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	attempts := r.attempts(s.ID)
 	for i, attempt := range attempts {
 		if got, want := <-timestamps, fmt.Sprint(attempt.DeliveredAt.Unix()); i == 1 && got != want {
 			t.Errorf("attempt 2 carries the time %s, want %s", got, want)
@@ -103,7 +104,7 @@ func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	r.changePlan(app.PlanStarter)
 	r.emit(1)
 	other.order()
-	other.await("the relay goes on", app.DeliveryDelivered)
+	other.await("the relay goes on", comanda.DeliveryStatusDelivered)
 	must(t, r.undelivered(first))
 	must(t, r.countIs(waiting+1-first, "status = 'queued'"))
 	// The oldest deliveries have started.

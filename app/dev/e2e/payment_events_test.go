@@ -14,7 +14,8 @@ func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	r, h := newRestaurant(t), newHook(t, nil)
 	r.subscribe(h, "payment.succeeded", "payment.failed", "payment.refunded", "customer.updated")
 
-	order := r.order()
+	var order app.Order
+	r.want(201, "POST", "/orders", r.newOrder(), &order)
 	var payment app.Payment
 	payments := "/orders/" + string(order.ID) + "/payments"
 	paid := map[string]any{

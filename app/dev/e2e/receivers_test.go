@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 // rawReceiver is a receiver that need not speak HTTP.
@@ -93,7 +93,7 @@ func silently(text string) func(*testing.T, net.Conn) {
 type misbehaviour struct {
 	respond func(*testing.T, net.Conn)
 	code    int // the HTTP status, 0 = no response
-	status  app.DeliveryStatus
+	status  comanda.DeliveryStatus
 }
 
 // once writes a text and closes the connection.
@@ -103,7 +103,7 @@ func once(text string) func(*testing.T, net.Conn) {
 
 func misbehaviours() map[string]misbehaviour {
 	const (
-		dead, delivered = app.DeliveryDeadLetter, app.DeliveryDelivered
+		dead, delivered = comanda.DeliveryStatusDeadLetter, comanda.DeliveryStatusDelivered
 		ok              = "HTTP/1.1 200 OK\r\n"
 		upgrade         = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
 		three           = "Content-Length: 9\r\n\r\nabc" // three of nine bytes
@@ -147,7 +147,7 @@ func TestMisbehavingReceivers(t *testing.T) {
 			worker(t, map[string]string{
 				"COMANDA_BURST": bursts, "COMANDA_DELIVERY_TIMEOUT": limit.String(), "COMANDA_RETRY_SCHEDULE": "1s",
 			})
-			behaves.delivery("delivered", withStatus(app.DeliveryDelivered))
+			behaves.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 			for name, one := range misbehaviours() {
 				one.check(t, name, limit, restaurants[name], receivers[name])
 			}
@@ -163,7 +163,7 @@ func TestMisbehavingReceivers(t *testing.T) {
 func (m misbehaviour) check(t *testing.T, name string, limit time.Duration, r *restaurant, receiver *rawReceiver) {
 	t.Helper()
 	d := r.delivery(name, withStatus(m.status))
-	attempts := r.attempts(app.Subscription{ID: d.SubscriptionID})
+	attempts := r.attempts(d.WebhookID)
 	for _, a := range attempts {
 		if a.StatusCode != m.code || time.Duration(a.ResponseTimeMs)*time.Millisecond > 2*limit {
 			t.Errorf("%s: attempt %d: got status %d (%s) after %d ms, want %d within %s",
@@ -171,7 +171,7 @@ func (m misbehaviour) check(t *testing.T, name string, limit time.Duration, r *r
 		}
 	}
 	requests, want := int(receiver.requests.Load()), 1
-	if m.status == app.DeliveryDeadLetter {
+	if m.status == comanda.DeliveryStatusDeadLetter {
 		want = 2
 	}
 	if len(attempts) != want || d.Attempts != want || m.respond != nil && requests != want {

@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -37,15 +38,15 @@ func TestTerminatedWorkflows(t *testing.T) {
 	}
 
 	terminated := map[string]int{}
-	groups["queued"].await("queued", app.DeliveryQueued)
+	groups["queued"].await("queued", comanda.DeliveryStatusQueued)
 	terminated["queued"] = groups["queued"].terminate()
 	groups["first attempt"].awaitRequests(1)
 	terminated["first attempt"] = groups["first attempt"].terminate()
-	groups["retrying"].await("retrying", app.DeliveryRetrying, app.DeliveryDelivered)
+	groups["retrying"].await("retrying", comanda.DeliveryStatusRetrying, comanda.DeliveryStatusDelivered)
 	terminated["retrying"] = groups["retrying"].terminate()
-	groups["dead letter"].await("dead letters", app.DeliveryDeadLetter)
+	groups["dead letter"].await("dead letters", comanda.DeliveryStatusDeadLetter)
 	terminated["dead letter"] = groups["dead letter"].terminate()
-	groups["replayed"].await("dead letters", app.DeliveryDeadLetter)
+	groups["replayed"].await("dead letters", comanda.DeliveryStatusDeadLetter)
 	groups["replayed"].replayDeadLetters()
 	groups["replayed"].awaitRequests(attempts + 1)
 	terminated["replayed"] = groups["replayed"].terminate()
@@ -61,9 +62,9 @@ func TestTerminatedWorkflows(t *testing.T) {
 	close(held)
 	groups["queued"].changePlan(app.PlanEnterprise)
 	for state, g := range groups {
-		g.await(state+", all have ended", app.DeliveryDelivered, app.DeliveryDeadLetter)
+		g.await(state+", all have ended", comanda.DeliveryStatusDelivered, comanda.DeliveryStatusDeadLetter)
 		g.replayDeadLetters()
-		g.await(state+", all are delivered", app.DeliveryDelivered)
+		g.await(state+", all are delivered", comanda.DeliveryStatusDelivered)
 		g.checkRequests(state)
 	}
 	repairs := reconciled(t, w.Admin)
@@ -89,7 +90,7 @@ func TestTerminatedBurst(t *testing.T) {
 	c.letGo(http.StatusNoContent)
 	second := worker(t, map[string]string{"COMANDA_RECONCILE_AFTER": "2s"})
 	for name := range c.restaurants {
-		c.ends(name, app.DeliveryDelivered, "", 1, 2)
+		c.ends(name, comanda.DeliveryStatusDelivered, "", 1, 2)
 	}
 	if n := reconciled(t, second.Admin); n != 3 {
 		t.Errorf("repairs: got %d, want 3", n)
@@ -164,17 +165,16 @@ func (g *group) order() {
 }
 
 // list returns all deliveries from the API.
-func (g *group) list() (all []app.Delivery) {
+func (g *group) list() []comanda.Delivery {
 	g.t.Helper()
-	g.want(200, "GET", "/deliveries?limit=100", nil, &all)
-	return all
+	return g.deliveries(comanda.ListDeliveriesParams{Limit: 100})
 }
 
 // await waits until every delivery has one of these statuses.
-func (g *group) await(what string, statuses ...app.DeliveryStatus) {
+func (g *group) await(what string, statuses ...comanda.DeliveryStatus) {
 	g.t.Helper()
 	eventually(g.t, what, func() error {
-		reached := map[app.DeliveryStatus]int{}
+		reached := map[comanda.DeliveryStatus]int{}
 		for _, d := range g.list() {
 			reached[d.Status]++
 		}
@@ -209,7 +209,7 @@ func (g *group) requests() (n int) {
 func (g *group) terminate() (n int) {
 	g.t.Helper()
 	for _, d := range g.list() {
-		id := app.DeliveryWorkflowID(d.EventID, d.SubscriptionID)
+		id := workflowOf(d)
 		if terminate(g.t, id) {
 			n++
 		}
@@ -231,8 +231,8 @@ func terminate(t *testing.T, id string) bool {
 func (g *group) replayDeadLetters() {
 	g.t.Helper()
 	for _, d := range g.list() {
-		if d.Status == app.DeliveryDeadLetter {
-			g.want(202, "POST", "/deliveries/"+string(d.ID)+"/replay", nil, nil)
+		if d.Status == comanda.DeliveryStatusDeadLetter {
+			g.replayDelivery(d)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -58,7 +59,7 @@ func TestRestoredDatabases(t *testing.T) {
 		f.backUp()
 		f.revive()
 		if *long { // a repair waits until the dead letter is a minute old
-			past.groups["retrying"].await("dead letters", app.DeliveryDeadLetter)
+			past.groups["retrying"].await("dead letters", comanda.DeliveryStatusDeadLetter)
 			past.end("retrying")
 		} else {
 			past.end()
@@ -82,8 +83,8 @@ func TestRestoredDatabases(t *testing.T) {
 type scene struct {
 	t      *testing.T
 	groups map[string]*group
-	heal   func()          // makes all receivers accept requests
-	bulk   *app.BulkReplay // of the group "bulk", if its job is lost
+	heal   func()              // makes all receivers accept requests
+	bulk   *comanda.BulkReplay // of the group "bulk", if its job is lost
 }
 
 // newScene creates twenty deliveries in each state. Most receivers reject requests or hang until the scene is healed.
@@ -110,7 +111,7 @@ func newScene(t *testing.T) *scene {
 		s.groups[state].order()
 	}
 	for _, state := range dead {
-		s.groups[state].await(state, app.DeliveryDeadLetter)
+		s.groups[state].await(state, comanda.DeliveryStatusDeadLetter)
 	}
 	starter, _ := app.PlanStarter.PerWindow()
 	s.groups["queued"].usePlan(app.PlanStarter, starter)
@@ -121,9 +122,9 @@ func newScene(t *testing.T) *scene {
 		}
 	}
 	s.groups["replayed"].replayDeadLetters()
-	s.groups["queued"].await("queued", app.DeliveryQueued)
-	s.groups["deleted"].await("queued", app.DeliveryQueued)
-	s.groups["delivered"].await("delivered", app.DeliveryDelivered)
+	s.groups["queued"].await("queued", comanda.DeliveryStatusQueued)
+	s.groups["deleted"].await("queued", comanda.DeliveryStatusQueued)
+	s.groups["delivered"].await("delivered", comanda.DeliveryStatusDelivered)
 	s.groups["in flight"].awaitRequests(1)
 	s.groups["retrying"].awaitRequests(1)
 	return s
@@ -134,16 +135,18 @@ func newScene(t *testing.T) *scene {
 func (s *scene) loseJobs(f *fragileWorld) {
 	s.t.Helper()
 	f.worker.Kill()
-	var all []app.Subscription
-	s.groups["deleted"].want(200, "GET", "/webhooks", nil, &all)
-	for _, one := range all {
-		s.groups["deleted"].want(204, "DELETE", "/webhooks/"+string(one.ID), nil, nil)
+	all, err := s.groups["deleted"].ListWebhooks(s.t.Context())
+	must(s.t, err)
+	for _, one := range all.Data {
+		must(s.t, s.groups["deleted"].DeleteWebhook(s.t.Context(), one.ID))
 	}
-	s.bulk = &app.BulkReplay{}
-	body := map[string]any{"from": app.At(time.Now().Add(-time.Hour)), "status": app.DeliveryDeadLetter}
-	s.groups["bulk"].want(200, "GET", "/webhooks", nil, &all)
-	s.groups["bulk"].want(202, "POST", "/webhooks/"+string(all[0].ID)+"/replay", body, s.bulk)
-	_, err := the.db.System().DB.ExecContext(s.t.Context(), "DELETE FROM jobs")
+	all, err = s.groups["bulk"].ListWebhooks(s.t.Context())
+	must(s.t, err)
+	s.bulk, err = s.groups["bulk"].ReplayWebhook(s.t.Context(), all.Data[0].ID, comanda.ReplayWebhookRequest{
+		From: time.Now().Add(-time.Hour), Status: new(comanda.ReplayedStatusDeadLetter),
+	})
+	must(s.t, err)
+	_, err = the.db.System().DB.ExecContext(s.t.Context(), "DELETE FROM jobs")
 	must(s.t, err)
 }
 
@@ -158,15 +161,16 @@ func (s *scene) end(except ...string) {
 			g.changePlan(app.PlanEnterprise)
 		}
 		if state == "deleted" && s.bulk != nil {
-			g.await("all are cancelled", app.DeliveryCancelled)
+			g.await("all are cancelled", comanda.DeliveryStatusCancelled)
 			continue
 		}
-		g.await(state+", all have ended", app.DeliveryDelivered, app.DeliveryDeadLetter)
+		g.await(state+", all have ended", comanda.DeliveryStatusDelivered, comanda.DeliveryStatusDeadLetter)
 	}
 	if s.bulk != nil {
-		eventually(s.t, "the bulk replay ends", func() error {
-			s.groups["bulk"].want(200, "GET", "/replays/"+string(s.bulk.ID), nil, s.bulk)
-			if s.bulk.Status != app.ReplayCompleted || s.bulk.InProgress > 0 || s.bulk.Replayed != groupEvents {
+		eventually(s.t, "the bulk replay ends", func() (err error) {
+			s.bulk, err = s.groups["bulk"].GetReplay(s.t.Context(), s.bulk.ID)
+			must(s.t, err)
+			if s.bulk.Status != comanda.ReplayStatusCompleted || s.bulk.InProgress > 0 || s.bulk.Replayed != groupEvents {
 				return fmt.Errorf("%+v", s.bulk)
 			}
 			return nil
@@ -177,7 +181,7 @@ func (s *scene) end(except ...string) {
 			continue
 		}
 		g.replayDeadLetters()
-		g.await(state+", all are delivered", app.DeliveryDelivered)
+		g.await(state+", all are delivered", comanda.DeliveryStatusDelivered)
 		for i, h := range g.hooks {
 			if n := h.events(0); n != groupEvents {
 				s.t.Errorf("%s: events at receiver %d: got %d, want %d", state, i, n, groupEvents)
@@ -191,9 +195,9 @@ func (s *scene) replayDelivered() {
 	s.t.Helper()
 	g := s.groups["dead letter"]
 	for _, d := range g.list() {
-		g.want(202, "POST", "/deliveries/"+string(d.ID)+"/replay", nil, nil)
+		g.replayDelivery(d)
 	}
-	g.await("all are delivered again", app.DeliveryDelivered)
+	g.await("all are delivered again", comanda.DeliveryStatusDelivered)
 }
 
 func (s *scene) requests() (n int) {

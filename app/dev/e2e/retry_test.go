@@ -1,18 +1,14 @@
 package e2e
 
 import (
-	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
-
-// retryPath returns the path of the retry of a delivery.
-func retryPath(d app.Delivery) string { return "/deliveries/" + string(d.ID) + "/retry" }
 
 // TestRetryNow checks that a retry makes the next attempt of the schedule and responds with it, and that the delivery
 // then continues with the delay after that attempt.
@@ -23,26 +19,33 @@ func TestRetryNow(t *testing.T) {
 	})
 	s := r.subscribe(h)
 	r.order()
-	d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
-	var made app.Attempt
-	r.want(200, "POST", retryPath(d), nil, &made)
-	if made.AttemptNumber != 2 || made.StatusCode != 503 || made.Status != app.AttemptRetrying || made.NextRetryAt == nil {
+	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	made, err := r.RetryDelivery(t.Context(), d.ID)
+	must(t, err)
+	if made.AttemptNumber != 2 || made.StatusCode != 503 || made.Status != comanda.AttemptStatusRetrying ||
+		made.NextRetryAt.IsZero() {
 		t.Fatalf("retry: got %+v, want the second attempt with a next one", made)
 	}
-	if got := made.NextRetryAt.Sub(made.DeliveredAt.Time); got < 2*time.Hour || got > 2*time.Hour+time.Minute {
+	if got := made.NextRetryAt.Sub(made.DeliveredAt); got < 2*time.Hour || got > 2*time.Hour+time.Minute {
 		t.Errorf("delay after the second attempt: got %s, want 2h", got)
 	}
-	r.want(200, "POST", retryPath(d), nil, nil)
-	d = r.delivery("delivered by the timer", withStatus(app.DeliveryDelivered))
-	if got := h.requestsOf(string(d.EventID)); got != 4 || d.Attempts != 4 {
+	_, err = r.RetryDelivery(t.Context(), d.ID)
+	must(t, err)
+	d = r.delivery("delivered by the timer", withStatus(comanda.DeliveryStatusDelivered))
+	if got := h.requestsOf(d.EventID); got != 4 || d.Attempts != 4 {
 		t.Errorf("got %d requests and %d attempts, want 4", got, d.Attempts)
 	}
-	for i, a := range r.attempts(s) {
-		if want := map[bool]app.AttemptStatus{true: app.AttemptFailed, false: app.AttemptDelivered}[i < 3]; a.Status != want {
+	for i, a := range r.attempts(s.ID) {
+		want := comanda.AttemptStatusFailed
+		if i == 3 {
+			want = comanda.AttemptStatusDelivered
+		}
+		if a.Status != want {
 			t.Errorf("attempt %d: got status %s, want %s", a.AttemptNumber, a.Status, want)
 		}
 	}
-	r.want(409, "POST", retryPath(d), nil, nil)
+	_, err = r.RetryDelivery(t.Context(), d.ID)
+	wantCode(t, "retry of a delivered delivery", err, comanda.ErrorCodeConflict)
 	replay(t, "delivery_v1_retried_now", completed(t, d.WorkflowID))
 }
 
@@ -54,33 +57,28 @@ func TestConcurrentRetries(t *testing.T) {
 				"COMANDA_BURST": mode, "COMANDA_RETRY_SCHEDULE": "1h,1h",
 			}, nil, failFirst)
 			r, h := restaurants[1], hooks[1]
-			d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 			const requests = 20
-			statuses, made := make([]int, requests), make([]app.Attempt, requests)
+			refusals, made := make([]error, requests), make([]*comanda.Attempt, requests)
 			var all sync.WaitGroup
 			for i := range requests {
-				all.Go(func() {
-					var data json.RawMessage
-					statuses[i], data = r.call("POST", retryPath(d), nil)
-					if statuses[i] == http.StatusOK {
-						_ = json.Unmarshal(data, &made[i]) // an empty attempt fails the test below
-					}
-				})
+				all.Go(func() { made[i], refusals[i] = r.RetryDelivery(t.Context(), d.ID) })
 			}
 			all.Wait()
 			shared := 0
-			for i, status := range statuses {
+			for i, err := range refusals {
+				refused, _ := errors.AsType[*comanda.Error](err)
 				switch {
-				case status == http.StatusOK && made[i].AttemptNumber == 2 && made[i].Status == app.AttemptDelivered:
+				case err == nil && made[i].AttemptNumber == 2 && made[i].Status == comanda.AttemptStatusDelivered:
 					shared++
-				case status != http.StatusConflict:
-					t.Errorf("retry: got %d with %+v, want 200 with the second attempt, or 409", status, made[i])
+				case refused == nil || refused.StatusCode != http.StatusConflict:
+					t.Errorf("retry: got %+v, %v, want the second attempt, or 409", made[i], err)
 				}
 			}
-			if got := h.requestsOf(string(d.EventID)); shared == 0 || got != 2 {
+			if got := h.requestsOf(d.EventID); shared == 0 || got != 2 {
 				t.Errorf("got %d requests and %d shared responses, want 2 and at least 1", got, shared)
 			}
-			d = r.delivery("delivered", withStatus(app.DeliveryDelivered))
+			d = r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 			if history != "" {
 				replay(t, history, completed(t, d.WorkflowID))
 			}
@@ -95,18 +93,16 @@ func TestRetryWithoutAWorkflow(t *testing.T) {
 	r, h := newRestaurant(t), newHook(t, failFirst)
 	r.subscribe(h)
 	r.order()
-	d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	must(t, the.temporal.TerminateWorkflow(t.Context(), d.WorkflowID, "", "test"))
-	r.want(503, "POST", retryPath(d), nil, nil)
+	_, err := r.RetryDelivery(t.Context(), d.ID)
+	wantCode(t, "retry without a workflow", err, comanda.ErrorCodeUnavailable)
 	eventually(t, "the retry is made", func() error {
-		status, data := r.call("POST", retryPath(d), nil)
-		if status != http.StatusOK {
-			return fmt.Errorf("status %d: %s", status, data)
-		}
-		return nil
+		_, err := r.RetryDelivery(t.Context(), d.ID)
+		return err
 	})
-	r.delivery("delivered", withStatus(app.DeliveryDelivered))
-	if got := h.requestsOf(string(d.EventID)); got != 2 {
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	if got := h.requestsOf(d.EventID); got != 2 {
 		t.Errorf("got %d requests, want 2", got)
 	}
 }
@@ -117,14 +113,15 @@ func TestRetryWithoutAWorker(t *testing.T) {
 	r, h := newRestaurant(t), newHook(t, failFirst)
 	r.subscribe(h)
 	r.order()
-	d := r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	process.Kill()
 	began := time.Now()
-	r.want(503, "POST", retryPath(d), nil, nil)
+	_, err := r.RetryDelivery(t.Context(), d.ID)
+	wantCode(t, "retry without a worker", err, comanda.ErrorCodeUnavailable)
 	if took := time.Since(began); took > 25*time.Second {
 		t.Errorf("the response took %s, want about 15 s", took)
 	}
-	if n := h.requestsOf(string(d.EventID)); n != 1 {
+	if n := h.requestsOf(d.EventID); n != 1 {
 		t.Errorf("requests without a worker: got %d, want 1", n)
 	}
 }

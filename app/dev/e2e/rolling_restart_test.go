@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
@@ -58,7 +55,7 @@ func TestRollingRestart(t *testing.T) {
 	if n, requests := h.events(0), len(h.all(t)); n != orders || requests != orders {
 		t.Errorf("receiver: got %d requests for %d events, want %d for as many", requests, n, orders)
 	}
-	t.Logf("%d orders, %d requests repeated", orders, l.repeated.Load())
+	t.Logf("%d orders", orders)
 }
 
 // apiAt starts an API at an address. It accepts the tokens of the shared API.
@@ -81,27 +78,28 @@ func stopGracefully(t *testing.T, p *harness.Process) {
 	must(t, p.Stop(ctx))
 }
 
-// load is a number of clients that place orders one after the other, each with an Idempotency-Key, and read them.
+// load is a number of clients that place orders one after the other and read them.
 type load struct {
 	*restaurant
-	client *http.Client
-	body   []byte
-	placed atomic.Int64
-	// repeated counts requests that were repeated because they got no response.
-	repeated atomic.Int64
+
+	balanced *comanda.Client
+	placed   atomic.Int64
 	stop     func() (orders int)
 }
 
 // newLoad starts the clients of several APIs. The test fails if a request fails.
 func newLoad(t *testing.T, r *restaurant, addresses []string) *load {
 	t.Helper()
-	body, err := json.Marshal(r.newOrder())
-	must(t, err)
 	roots := the.client.Transport.(*http.Transport).TLSClientConfig.RootCAs
 	balancer := &harness.Balancer{
 		Addresses: addresses, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"},
 	}
-	l := &load{restaurant: r, client: balancer.Client(time.Minute), body: body}
+	// The client repeats a request without a response with the same key, as clients must (contract §1, Idempotency).
+	balanced, err := comanda.New("https://api.test", comanda.Config{
+		APIKey: r.AccessToken(), HTTP: balancer.Client(time.Minute),
+	})
+	must(t, err)
+	l := &load{restaurant: r, balanced: balanced}
 	stopping := make(chan struct{})
 	var clients sync.WaitGroup
 	for i := range 3 {
@@ -112,7 +110,7 @@ func newLoad(t *testing.T, r *restaurant, addresses []string) *load {
 					return
 				case <-time.After(30 * time.Millisecond):
 				}
-				if err := l.placeAndRead(t.Context(), fmt.Sprintf("client-%d-%d", i, n)); err != nil {
+				if err := l.placeAndRead(t.Context()); err != nil {
 					t.Errorf("order %d of client %d: got %v, want success", n, i, err)
 					return
 				}
@@ -133,60 +131,14 @@ func newLoad(t *testing.T, r *restaurant, addresses []string) *load {
 }
 
 // placeAndRead places an order and reads it.
-func (l *load) placeAndRead(ctx context.Context, key string) error {
-	placed, err := l.send(ctx, "POST", "/orders", key, http.StatusCreated)
+func (l *load) placeAndRead(ctx context.Context) error {
+	placed, err := l.balanced.PlaceOrder(ctx, l.newOrder())
 	if err != nil {
 		return err
 	}
-	read, err := l.send(ctx, "GET", "/orders/"+string(placed.ID), "", http.StatusOK)
+	read, err := l.balanced.GetOrder(ctx, placed.ID)
 	if err == nil && read.ID != placed.ID {
 		err = fmt.Errorf("order %s instead of %s", read.ID, placed.ID)
 	}
 	return err
-}
-
-// send sends a request, whose response must have a status. If it gets no response, it repeats the request with the same
-// key, as clients must (contract §1, Idempotency), and counts that.
-func (l *load) send(ctx context.Context, method, path, key string, status int) (order app.Order, err error) {
-	for range 5 {
-		var code int
-		var text []byte
-		if code, text, err = l.sendOnce(ctx, method, path, key); err == nil && code == status {
-			var answer struct{ Data app.Order }
-			err = json.Unmarshal(text, &answer)
-			return answer.Data, err
-		}
-		if err == nil {
-			err = fmt.Errorf("%s %s: status %d: %s", method, path, code, text)
-			if !bytes.Contains(text, []byte(app.CodeIdempotencyKeyInUse)) {
-				return order, err
-			}
-		}
-		l.repeated.Add(1)
-		time.Sleep(100 * time.Millisecond)
-	}
-	return order, err
-}
-
-func (l *load) sendOnce(ctx context.Context, method, path, key string) (status int, text []byte, err error) {
-	var body io.Reader
-	if method == "POST" {
-		body = bytes.NewReader(l.body)
-	}
-	request, err := http.NewRequestWithContext(ctx, method, "https://api.test"+path, body)
-	if err != nil {
-		return 0, nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+l.token)
-	if key != "" {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	response, err := l.client.Do(request)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer response.Body.Close()
-	text, err = io.ReadAll(response.Body)
-	return response.StatusCode, text, err
 }

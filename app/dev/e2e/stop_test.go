@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 // TestStopWithAttemptsInFlight stops a worker gracefully while its receivers take one and three seconds, which is
@@ -28,7 +28,7 @@ func TestStopWithAttemptsInFlight(t *testing.T) {
 				worker(t, settings)
 				must(t, <-stopped)
 				for _, g := range groups {
-					g.await("delivered", app.DeliveryDelivered)
+					g.await("delivered", comanda.DeliveryStatusDelivered)
 					for _, d := range g.list() {
 						if d.Attempts != 1 {
 							t.Errorf("attempts: got %d, want 1", d.Attempts)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -41,8 +41,8 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 	for range 4 {
 		placing.Go(func() {
 			for range orders / 4 {
-				if status, refusal := r.call("POST", "/orders", r.newOrder()); status != 201 {
-					t.Errorf("order: got %d %s, want 201", status, refusal)
+				if _, err := r.PlaceOrder(t.Context(), r.newOrder()); err != nil {
+					t.Errorf("order: got %v, want it placed", err)
 				}
 			}
 		})
@@ -60,19 +60,20 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 
 	// An event that is dispatched after the deletion has no delivery.
 	r.awaitDispatch()
-	r.want(204, "DELETE", "/webhooks/"+string(s.ID), nil, nil)
+	must(t, r.DeleteWebhook(t.Context(), s.ID))
 	eventually(t, "a batch has cancelled queued deliveries", func() error {
-		return atLeast(1, count(t, of+" AND generation = 0", s.ID, app.DeliveryCancelled))
+		return atLeast(1, count(t, of+" AND generation = 0", s.ID, comanda.DeliveryStatusCancelled))
 	})
 	first.Kill()
 	deleted := count(t, "SELECT count(*) FROM attempts WHERE subscription_id = $1", s.ID)
-	open := orders - count(t, of, s.ID, app.DeliveryDelivered) - count(t, of, s.ID, app.DeliveryCancelled)
+	open := orders - count(t, of, s.ID, comanda.DeliveryStatusDelivered) -
+		count(t, of, s.ID, comanda.DeliveryStatusCancelled)
 	if open == 0 {
 		t.Error("open deliveries after a batch: got 0, want some")
 	}
 	worker(t, settings)
 	eventually(t, "all are cancelled", func() error {
-		if n := count(t, of+" AND reason = $3", s.ID, app.DeliveryCancelled, app.ReasonDeleted); n != orders {
+		if n := count(t, of+" AND reason = $3", s.ID, comanda.DeliveryStatusCancelled, app.ReasonDeleted); n != orders {
 			return fmt.Errorf("%d of %d, the others are %s", n, orders, others(t, s.ID))
 		}
 		return nil
@@ -96,17 +97,16 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 	if n := count(t, "SELECT count(*) FROM attempts WHERE subscription_id = $1 AND status = 'retrying'", s.ID); n != 0 {
 		t.Errorf("%d attempts have the status retrying, want 0", n)
 	}
-	var list []app.Delivery
-	r.want(200, "GET", "/deliveries?status=cancelled&webhookId="+string(s.ID), nil, &list)
+	list := r.deliveries(comanda.ListDeliveriesParams{Status: comanda.DeliveryStatusCancelled, WebhookID: s.ID})
 	if len(list) != 20 {
 		t.Errorf("cancelled deliveries: got %d, want a page of 20", len(list))
 	}
-	replay(t, "teardown_deleted", historyNamed(t, workflows.JobWorkflowID(app.JobTeardown, string(s.ID))))
+	replay(t, "teardown_deleted", historyNamed(t, workflows.JobWorkflowID(app.JobTeardown, s.ID)))
 	t.Logf("%d attempts until the deletion, %d open deliveries, %d requests in all", deleted, open, len(h.all(t)))
 }
 
 // others describes the deliveries of a deleted subscription that are not cancelled.
-func others(t *testing.T, subscription app.SubscriptionID) (text string) {
+func others(t *testing.T, subscription string) (text string) {
 	t.Helper()
 	must(t, the.db.System().DB.QueryRowContext(t.Context(), `
 		SELECT coalesce(string_agg(concat_ws(' ', id, status, 'for', nullif(reason, ''), 'after', attempts,
@@ -124,30 +124,33 @@ func TestWebhookChangesBetweenAttempts(t *testing.T) {
 	old := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s := r.subscribe(old)
 	r.order()
-	r.delivery("retrying", withStatus(app.DeliveryRetrying))
+	r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	next := newHook(t, nil)
-	path := "/webhooks/" + string(s.ID)
-	r.want(200, "PATCH", path, map[string]any{"url": next.url, "events": []string{"order.cancelled"}}, nil)
+	r.changeWebhook(s, comanda.ChangeWebhookRequest{
+		URL: &next.url, Events: []comanda.SubscribableEventType{comanda.SubscribableEventTypeOrderCancelled},
+	})
 	next.await(t)
-	d := r.delivery("delivered", withStatus(app.DeliveryDelivered))
+	d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if d.Attempts != 2 || len(old.all(t)) != 1 || len(next.all(t)) != 1 {
 		t.Errorf("got %d attempts, %d to the old URL and %d to the new URL, want 2, 1 and 1", d.Attempts, len(old.all(t)),
 			len(next.all(t)))
 	}
-	var details []app.AttemptDetail
-	for _, a := range r.attempts(s) {
-		var detail app.AttemptDetail
-		r.want(200, "GET", path+"/deliveries/"+string(a.ID), nil, &detail)
+	var details []*comanda.AttemptDetail
+	for _, a := range r.attempts(s.ID) {
+		detail, err := r.GetDeliveryAttempt(t.Context(), s.ID, a.ID)
+		must(t, err)
 		details = append(details, detail)
 	}
 	if details[0].Request.URL != old.url || details[1].Request.URL != next.url ||
 		*details[1].Request.Body != next.all(t)[0].body {
 		t.Errorf("attempts: got %+v, want one to the old and one to the new URL", details)
 	}
-	r.want(200, "PATCH", path, map[string]any{"events": []string{"order.created"}, "isActive": false}, nil)
+	r.changeWebhook(s, comanda.ChangeWebhookRequest{
+		Events: []comanda.SubscribableEventType{comanda.SubscribableEventTypeOrderCreated}, IsActive: new(false),
+	})
 	r.order()
 	r.awaitDispatch()
-	r.want(200, "PATCH", path, map[string]any{"isActive": true}, nil)
+	r.changeWebhook(s, comanda.ChangeWebhookRequest{IsActive: new(true)})
 	r.order()
 	next.await(t)
 	if n := len(next.all(t)); n != 2 {
@@ -173,48 +176,43 @@ func TestTestPing(t *testing.T) {
 		}
 	})
 	s := r.subscribe(h)
-	path := "/webhooks/" + string(s.ID)
-	r.want(200, "PATCH", path, map[string]any{"isActive": false}, nil)
+	r.changeWebhook(s, comanda.ChangeWebhookRequest{IsActive: new(false)})
 
-	r.api = address
-	status, refusal := r.call("POST", path+"/test", nil)
-	if status != 503 || !strings.Contains(string(refusal), "UNAVAILABLE") {
-		t.Errorf("without Temporal: got %d %s, want 503", status, refusal)
-	}
+	r.moveTo(address)
+	_, err = r.TestWebhook(t.Context(), s.ID)
+	wantCode(t, "test without Temporal", err, comanda.ErrorCodeUnavailable)
 	must(t, health(serve))
 	temporal.Mend()
-	var result app.WebhookTestResult
-	eventually(t, "tests succeed again", func() error {
-		status, data := r.call("POST", path+"/test", nil)
-		if status != 200 {
+	var result *comanda.WebhookTestResult
+	eventually(t, "tests succeed again", func() (err error) {
+		if result, err = r.TestWebhook(t.Context(), s.ID); err != nil {
 			time.Sleep(2 * time.Second) // a webhook has six tests a minute
-			return fmt.Errorf("%d %s", status, data)
 		}
-		return json.Unmarshal(data, &result)
+		return err
 	})
 	if result.Delivered || result.StatusCode != 418 || result.Error == "" {
 		t.Errorf("test that the receiver rejects: got %+v, want 418 and an error", result)
 	}
-	result = app.WebhookTestResult{}
-	r.want(200, "POST", path+"/test", nil, &result)
+	result, err = r.TestWebhook(t.Context(), s.ID)
+	must(t, err)
 	got := h.all(t)
 	last := got[len(got)-1]
-	if !result.Delivered || result.StatusCode != 200 || result.Error != "" || string(result.EventID) != last.id ||
+	if !result.Delivered || result.StatusCode != 200 || result.Error != "" || result.EventID != last.id ||
 		!strings.Contains(last.body, `"type":"test.ping"`) {
 		t.Errorf("test: got %+v for the request %+v, want it delivered with 200", result, last)
 	}
-	attempts := r.attempts(s)
-	if len(attempts) != len(got) || attempts[0].Status != app.AttemptFailed ||
-		attempts[len(attempts)-1].Status != app.AttemptDelivered {
+	attempts := r.attempts(s.ID)
+	if len(attempts) != len(got) || attempts[0].Status != comanda.AttemptStatusFailed ||
+		attempts[len(attempts)-1].Status != comanda.AttemptStatusDelivered {
 		t.Errorf("attempts: got %+v, want %d, the first failed, the last delivered", attempts, len(got))
 	}
-	var list []app.Delivery
-	r.want(200, "GET", "/deliveries", nil, &list)
-	r.want(200, "GET", path, nil, &s)
+	list := r.deliveries(comanda.ListDeliveriesParams{})
+	s, err = r.GetWebhook(t.Context(), s.ID)
+	must(t, err)
 	if len(list) != 0 || s.FailureCount != 0 || s.LastDeliveryAt == nil {
 		t.Errorf("got deliveries %+v of %+v, want none and no failures", list, s)
 	}
-	events := historyNamed(t, "test/"+string(result.EventID))
+	events := historyNamed(t, "test/"+result.EventID)
 	text := fmt.Sprint(events)
 	if strings.Contains(text, hookSecret) || strings.Contains(text, "127.0.0.1") ||
 		strings.Contains(text, "This is a test") {

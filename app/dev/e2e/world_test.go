@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	temporallog "go.temporal.io/sdk/log"
 
 	"github.com/comanda-dev/comanda/api"
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 	"github.com/comanda-dev/comanda/persistence"
@@ -197,12 +199,12 @@ func worker(t *testing.T, settings map[string]string) *harness.Process {
 	return process
 }
 
-// restaurant is a website with one store and a logged-in owner.
+// restaurant is a website with one store and the client of its logged-in owner.
 type restaurant struct {
+	*comanda.Client
+
 	t       *testing.T
-	api     string
 	email   string // of the owner
-	token   string
 	store   app.StoreID
 	product app.ProductID
 }
@@ -230,76 +232,108 @@ func newRestaurant(t *testing.T) *restaurant {
 	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
 	product, err := the.db.CreateProduct(t.Context(), now, stores[0], pizza, nil)
 	must(t, err)
-	r := &restaurant{t: t, api: the.api, email: email, store: stores[0], product: product.ID}
-	var login struct{ AccessToken string }
-	r.want(200, "POST", "/auth/login", map[string]string{"email": email, "password": ownerPassword}, &login)
-	r.token = login.AccessToken
+	r := &restaurant{t: t, email: email, store: stores[0], product: product.ID}
+	r.login(the.api)
 	return r
 }
 
-// call makes a request and returns the status and the data of the response, or its error.
-func (r *restaurant) call(method, path string, body any) (int, json.RawMessage) {
+// newClient returns a client of the API at a URL. It repeats no request, so that tests see each refusal.
+func newClient(t *testing.T, url, key string) *comanda.Client {
+	t.Helper()
+	c, err := comanda.New(url, comanda.Config{APIKey: key, HTTP: the.client, MaxRetries: -1})
+	must(t, err)
+	return c
+}
+
+// login logs the owner in at the API at a URL, which gets all further requests.
+func (r *restaurant) login(url string) {
 	r.t.Helper()
-	var reader io.Reader
+	r.Client = newClient(r.t, url, "")
+	_, err := r.Login(r.t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
+	must(r.t, err)
+}
+
+// moveTo sends all further requests to the API at another URL.
+func (r *restaurant) moveTo(url string) { r.Client = newClient(r.t, url, r.AccessToken()) }
+
+// want makes a request whose response must have a status, and decodes its data into out. It is for tests that compare
+// the members of a response with those of an event, also the members that the client does not know.
+func (r *restaurant) want(status int, method, path string, body, out any) {
+	r.t.Helper()
+	var encoded []byte
 	if body != nil {
-		encoded, err := json.Marshal(body)
+		var err error
+		encoded, err = json.Marshal(body)
 		must(r.t, err)
-		reader = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequestWithContext(r.t.Context(), method, r.api+path, reader)
+	request, err := http.NewRequestWithContext(r.t.Context(), method, the.api+path, bytes.NewReader(encoded))
 	must(r.t, err)
 	request.Header.Set("Content-Type", "application/json")
-	if r.token != "" {
-		request.Header.Set("Authorization", "Bearer "+r.token)
-	}
+	request.Header.Set("Authorization", "Bearer "+r.AccessToken())
 	response, err := the.client.Do(request)
 	must(r.t, err)
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusNoContent {
-		return response.StatusCode, nil
-	}
-	var answer struct{ Data, Error json.RawMessage }
-	must(r.t, json.NewDecoder(response.Body).Decode(&answer))
-	if answer.Error != nil {
-		return response.StatusCode, answer.Error
-	}
-	return response.StatusCode, answer.Data
-}
-
-// want makes a request whose response must have a status, and decodes its data into out.
-func (r *restaurant) want(status int, method, path string, body, out any) {
-	r.t.Helper()
-	got, data := r.call(method, path, body)
-	if got != status {
-		r.t.Fatalf("%s %s: got status %d, want %d: %s", method, path, got, status, data)
+	text, err := io.ReadAll(response.Body)
+	must(r.t, err)
+	if response.StatusCode != status {
+		r.t.Fatalf("%s %s: got status %d, want %d: %s", method, path, response.StatusCode, status, text)
 	}
 	if out != nil {
-		must(r.t, json.Unmarshal(data, out))
+		must(r.t, json.Unmarshal(text, &struct{ Data any }{out}))
 	}
 }
 
-func (r *restaurant) order() app.Order {
+// wantCode checks the code of a refusal.
+func wantCode(t *testing.T, what string, err error, want comanda.ErrorCode) {
+	t.Helper()
+	if refused, ok := errors.AsType[*comanda.Error](err); !ok || refused.Code != want {
+		t.Errorf("%s: got %v, want %s", what, err, want)
+	}
+}
+
+func (r *restaurant) order() *comanda.Order {
 	r.t.Helper()
-	var order app.Order
-	r.want(201, "POST", "/orders", r.newOrder(), &order)
+	order, err := r.PlaceOrder(r.t.Context(), r.newOrder())
+	must(r.t, err)
 	return order
 }
 
-func (r *restaurant) newOrder() any {
-	return map[string]any{
-		"items": []any{map[string]any{"productId": r.product, "quantity": 2}}, "fulfillmentType": "PICKUP",
-		"customer": map[string]string{"name": "Ada Lovelace"},
+func (r *restaurant) newOrder() comanda.PlaceOrderRequest {
+	return comanda.PlaceOrderRequest{
+		Items:           []comanda.OrderItemRequest{{ProductID: string(r.product), Quantity: 2}},
+		FulfillmentType: comanda.FulfillmentTypePickup,
+		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
 	}
 }
 
-func (r *restaurant) subscribe(h *hook, events ...string) app.Subscription {
+func (r *restaurant) changeStatus(order *comanda.Order, to comanda.OrderStatus) {
+	r.t.Helper()
+	_, err := r.UpdateOrderStatus(r.t.Context(), order.ID, comanda.ChangeOrderStatusRequest{Status: to})
+	must(r.t, err)
+}
+
+func (r *restaurant) subscribe(h *hook, events ...comanda.SubscribableEventType) *comanda.Webhook {
 	r.t.Helper()
 	if events == nil {
-		events = []string{"order.created"}
+		events = []comanda.SubscribableEventType{comanda.SubscribableEventTypeOrderCreated}
 	}
-	var s app.Subscription
-	r.want(201, "POST", "/webhooks", map[string]any{"url": h.url, "events": events, "secret": hookSecret}, &s)
+	s, err := r.CreateWebhook(r.t.Context(), comanda.CreateWebhookRequest{
+		URL: h.url, Events: events, Secret: hookSecret,
+	})
+	must(r.t, err)
 	return s
+}
+
+func (r *restaurant) changeWebhook(s *comanda.Webhook, change comanda.ChangeWebhookRequest) {
+	r.t.Helper()
+	_, err := r.UpdateWebhook(r.t.Context(), s.ID, change)
+	must(r.t, err)
+}
+
+func (r *restaurant) replayDelivery(d comanda.Delivery) {
+	r.t.Helper()
+	_, err := r.ReplayDelivery(r.t.Context(), d.ID)
+	must(r.t, err)
 }
 
 // awaitDispatch waits until all events of the store are dispatched. Dispatch, not the commit, matches events with
@@ -316,11 +350,11 @@ func (r *restaurant) awaitDispatch() {
 }
 
 // delivery waits until the store has exactly one delivery that satisfies a condition, and returns it.
-func (r *restaurant) delivery(what string, satisfied func(app.Delivery) bool) app.Delivery {
+func (r *restaurant) delivery(what string, satisfied func(comanda.Delivery) bool) comanda.Delivery {
 	r.t.Helper()
-	var list []app.Delivery
+	var list []comanda.Delivery
 	eventually(r.t, what, func() error {
-		r.want(200, "GET", "/deliveries", nil, &list)
+		list = r.deliveries(comanda.ListDeliveriesParams{})
 		if len(list) != 1 || !satisfied(list[0]) {
 			return fmt.Errorf("deliveries: %+v", list)
 		}
@@ -329,19 +363,30 @@ func (r *restaurant) delivery(what string, satisfied func(app.Delivery) bool) ap
 	return list[0]
 }
 
-func withStatus(status app.DeliveryStatus) func(app.Delivery) bool {
-	return func(d app.Delivery) bool { return d.Status == status }
+// deliveries returns the first page of a list of deliveries.
+func (r *restaurant) deliveries(params comanda.ListDeliveriesParams) []comanda.Delivery {
+	r.t.Helper()
+	list, err := r.ListDeliveries(r.t.Context(), params)
+	must(r.t, err)
+	return list.Data
 }
 
-// attempts returns the attempts of a subscription, oldest first.
-func (r *restaurant) attempts(s app.Subscription) []app.Attempt {
+func withStatus(status comanda.DeliveryStatus) func(comanda.Delivery) bool {
+	return func(d comanda.Delivery) bool { return d.Status == status }
+}
+
+// workflowOf returns the id of the workflow of a delivery outside of bursts.
+func workflowOf(d comanda.Delivery) string {
+	return app.DeliveryWorkflowID(app.EventID(d.EventID), app.SubscriptionID(d.WebhookID))
+}
+
+// attempts returns the attempts of a webhook, oldest first.
+func (r *restaurant) attempts(webhook string) []comanda.Attempt {
 	r.t.Helper()
-	var attempts []app.Attempt
-	r.want(200, "GET", "/webhooks/"+string(s.ID)+"/deliveries?limit=100", nil, &attempts)
-	for i, j := 0, len(attempts)-1; i < j; i, j = i+1, j-1 {
-		attempts[i], attempts[j] = attempts[j], attempts[i]
-	}
-	return attempts
+	list, err := r.ListDeliveryAttempts(r.t.Context(), webhook, comanda.ListDeliveryAttemptsParams{Limit: 100})
+	must(r.t, err)
+	slices.Reverse(list.Data)
+	return list.Data
 }
 
 func must(t *testing.T, err error) {
