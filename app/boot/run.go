@@ -118,7 +118,7 @@ func newAPI(
 	})
 }
 
-// admit waits for the database and checks its schema and the login role. It fails immediately if the database rejects
+// admit waits for the database and checks its schema, the login role and the sessions of connections. It fails immediately if the database rejects
 // the connection, for example because of a wrong password.
 func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	var refusal error
@@ -137,7 +137,7 @@ func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	if err := db.CheckSchema(ctx); err != nil {
 		return err
 	}
-	return db.CheckRole(ctx)
+	return errors.Join(db.CheckRole(ctx), db.CheckSessions(ctx))
 }
 
 // eventually calls try until it succeeds, for at most startTimeout. dependency is PostgreSQL or Temporal, for the error

@@ -15,8 +15,8 @@ func (db *DB) Listen(ctx context.Context, role, channel string, began func(), he
 	if err != nil {
 		return err
 	}
-	config.RuntimeParams["role"] = role
 	config.RuntimeParams["application_name"] = channel
+	as(role, config, "")
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return Classify(err)

@@ -7,8 +7,10 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -45,6 +47,29 @@ var lostHost = map[string]string{
 	"tcp_user_timeout":        "30000", // milliseconds, for sent data that is not acknowledged
 }
 
+// planning are the settings of the planner for both pools:
+//
+//   - The frequent statements find rows by index, for all arguments. Planning them for each execution costs as much as
+//     running them.
+//   - Statistics lag behind a growing table. Until they are updated, the planner would prefer to read the whole table.
+//   - A plan that must read a whole table has such a high cost that PostgreSQL would compile it at each execution,
+//     which takes longer than running it.
+const planning = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off"
+
+// maxIdle is the time after which an unused connection is closed, so that a peak of one process does not keep the
+// sessions of PostgreSQL, or those of a pooler, from others.
+const maxIdle = time.Minute
+
+// as makes connections run with a role and with settings. The role is a startup parameter too: a pooler refuses it
+// unless its administrator permits it (docs/running.md). If the pooler then ignores it, the statement applies.
+func as(role string, c *pgx.ConnConfig, settings string) {
+	c.RuntimeParams["role"] = role
+	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		_, err := conn.Exec(ctx, "SET ROLE "+role+"; "+settings).ReadAll()
+		return err
+	}
+}
+
 // Open prepares the pools. It does not connect; it returns an error only if the URL is invalid.
 func Open(config Config) (*DB, error) {
 	if config.MaxConns == 0 {
@@ -56,22 +81,14 @@ func Open(config Config) (*DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.RuntimeParams["role"] = role
 		c.RuntimeParams["application_name"] = role
 		c.RuntimeParams["timezone"] = "UTC"
-		// The frequent statements find rows by index, for all arguments. Planning
-		// them for each execution costs as much as running them.
-		c.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-		// Statistics lag behind a growing table. Until they are updated, the planner would
-		// prefer to read the whole table.
-		c.RuntimeParams["enable_seqscan"] = "off"
-		// A plan that must read a whole table has such a high cost that PostgreSQL would compile it at
-		// each execution, which takes longer than running it.
-		c.RuntimeParams["jit"] = "off"
 		maps.Copy(c.RuntimeParams, lostHost)
+		as(role, c, planning)
 		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
 		sqldb.SetMaxOpenConns(config.MaxConns)
 		sqldb.SetMaxIdleConns(config.MaxConns)
+		sqldb.SetConnMaxIdleTime(maxIdle)
 		*pool = bun.NewDB(sqldb, dialect{pgdialect.New()})
 	}
 	db.notifier.pool = db.app

@@ -30,3 +30,28 @@ func TestSessionsOfLostHostsEnd(t *testing.T) {
 		}
 	}
 }
+
+// The role and the settings of the planner apply also if a pooler ignores startup parameters.
+func TestSettingsAreNotStartupParametersOnly(t *testing.T) {
+	t.Parallel()
+	db, err := pg.Open(pg.Config{URL: persistencetest.New(t).URL})
+	must(t, err)
+	defer db.Close()
+	must(t, db.CheckSessions(t.Context()))
+	for role, pool := range map[string]*bun.DB{pg.RoleApp: db.App(), pg.RoleSystem: db.System()} {
+		var got, source string
+		must(t, pool.QueryRowContext(t.Context(), "SELECT current_user").Scan(&got))
+		if got != role {
+			t.Errorf("role of the pool: got %s, want %s", got, role)
+		}
+		for setting, want := range map[string]string{
+			"jit": "off", "enable_seqscan": "off", "plan_cache_mode": "force_generic_plan",
+		} {
+			const query = "SELECT setting, source FROM pg_settings WHERE name = ?"
+			must(t, pool.QueryRowContext(t.Context(), query, setting).Scan(&got, &source))
+			if got != want || source != "session" {
+				t.Errorf("%s of the role %s: got %s of the %s, want %s of the session", setting, role, got, source, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package pg
+
+import (
+	"context"
+	"errors"
+
+	"github.com/uptrace/bun"
+)
+
+// errSharedSessions is the error of [DB.CheckSessions].
+var errSharedSessions = errors.New("the connections do not keep their sessions of PostgreSQL; " +
+	"if PgBouncer is in front of it, set pool_mode = session")
+
+// CheckSessions returns an error if a pooler gives the session of a connection to another one after a transaction, as
+// PgBouncer does unless pool_mode is session. Statements would then run with the role of the other pool.
+func (db *DB) CheckSessions(ctx context.Context) error {
+	app, err := db.app.Conn(ctx)
+	if err != nil {
+		return Classify(err)
+	}
+	defer app.Close()
+	system, err := db.system.Conn(ctx)
+	if err != nil {
+		return Classify(err)
+	}
+	defer system.Close()
+	// Two transactions at a time have two sessions. Then the next statement gets the session that was returned first
+	// or last, depending on the pooler.
+	for _, order := range [...][2]bun.Conn{{app, system}, {system, app}} {
+		own, err := returnSessions(ctx, order[0], order[1], app)
+		if err != nil {
+			return Classify(err)
+		}
+		next, err := session(ctx, app)
+		if err != nil {
+			return Classify(err)
+		}
+		if next != own {
+			return errSharedSessions
+		}
+	}
+	return nil
+}
+
+// returnSessions commits two transactions of two connections in this order, and returns the session of one of them.
+func returnSessions(ctx context.Context, first, second, of bun.Conn) (pid int, err error) {
+	var open []bun.Tx
+	for _, conn := range []bun.Conn{first, second} {
+		tx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return 0, err
+		}
+		defer tx.Rollback() //nolint:errcheck // without effect after the commit
+		got, err := session(ctx, tx)
+		if err != nil {
+			return 0, err
+		}
+		if conn == of {
+			pid = got
+		}
+		open = append(open, tx)
+	}
+	return pid, errors.Join(open[0].Commit(), open[1].Commit())
+}
+
+// session returns the process of PostgreSQL that runs a statement.
+func session(ctx context.Context, db bun.IDB) (pid int, err error) {
+	err = db.NewRaw("SELECT pg_backend_pid()").Scan(ctx, &pid)
+	return pid, err
+}
