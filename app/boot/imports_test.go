@@ -41,7 +41,7 @@ var imports = map[string]struct{ may, because string }{
 	},
 	"app/webhook": {"", "receivers import it without the rest of Comanda"},
 	"app/otp":     {"app", "it computes codes with a library, and app depends on none"},
-	"app/listen":  {"app/webhook", "it is a receiver like any other"},
+	"app/listen":  {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},
 	"app/trigger": {"", "it is a client of the API like any other"},
 }
 

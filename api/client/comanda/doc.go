@@ -8,8 +8,8 @@
 //		Items:           []comanda.OrderItemRequest{{ProductID: id, Quantity: 2}},
 //	})
 //
-// The types and methods are generated from the OpenAPI document of the service. The streams of server-sent events are
-// not part of the client.
+// The types and methods are generated from the OpenAPI document of the service. [Client.StreamEvents] is written by
+// hand; the stream of order changes, which is for user interfaces, is not part of the client.
 //
 // # Errors
 //
@@ -40,6 +40,15 @@
 //
 // The client ignores members that it does not know, and passes on unknown values of enumerations. A switch over such a
 // value needs a default.
+//
+// # Events
+//
+// [Client.StreamEvents] follows the events of the store without a webhook, and continues after breaks and restarts:
+//
+//	for event, err := range client.StreamEvents(ctx, comanda.StreamEventsParams{LastEventID: stored}) {
+//		…
+//		stored = event.Position
+//	}
 //
 // # Webhooks
 //

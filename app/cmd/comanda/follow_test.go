@@ -55,7 +55,8 @@ func sendEvents(w http.ResponseWriter, numbers ...int) {
 
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"success":false,"error":{"code":%q,"message":"the reason"}}`, code)
+	fmt.Fprintf(w, `{"success":false,"error":{"code":%q,"message":"the reason",
+		"details":[{"path":"Last-Event-ID","message":"is unknown"}]}}`, code)
 }
 
 // `comanda listen --api-key` forwards each event with a valid signature. After a break and after refusals for a time,
@@ -142,8 +143,8 @@ func TestFollowIsRefused(t *testing.T) {
 		want string
 	}{
 		"scope":          {append(flags, "--api-key", "scopeless"), 1, "needs the scope webhooks:manage"},
-		"unknown key":    {append(flags, "--api-key", "unknown"), 1, "401 Unauthorized: the reason"},
-		"not Comanda":    {append(flags, "--api-key", "other"), 1, "404 Not Found"},
+		"unknown key":    {append(flags, "--api-key", "unknown"), 1, "401 TOKEN_INVALID: the reason"},
+		"not Comanda":    {append(flags, "--api-key", "other"), 1, "404: Not Found"},
 		"certificate":    {[]string{"--url", service.URL, "--api-key", "x"}, 1, "--ca-file"},
 		"event":          {append(flags, "--api-key", "x", "--events", "order.eaten"), 1, `unknown event type "order.eaten"`},
 		"forward":        {append(flags, "--api-key", "x", "--forward", "ftp://x"), 1, "--forward"},

@@ -1,0 +1,180 @@
+package comanda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// stream sends text as a stream of events and ends it. The request must continue after a position.
+func (s *service) stream(after, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Last-Event-ID"); got != after || r.Header.Get("Accept") != "text/event-stream" {
+			s.t.Errorf("request: got Last-Event-ID %q, want %q: %v", got, after, r.Header)
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, text)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// sent is an event of a stream with a number.
+func sent(number int) string {
+	return fmt.Sprintf("event: order.created\nid: p%d\ndata: {\"id\":\"evt_%d\",\"type\":\"order.created\","+
+		"\"storeId\":\"sto_1\",\"timestamp\":\"2026-03-14T12:00:00.000Z\",\"data\":{}}\n\n", number, number)
+}
+
+// A stream continues after breaks and temporary refusals behind the last position, which heartbeats move too. It ends
+// with a lasting refusal.
+func TestStreamContinues(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	s.responses = handlers(
+		s.stream("p0", "retry: 2000\nid: p0\n\n"+sent(1)+": still here\nid: p5\n\n"+"id: p9\ndata: {\"half"),
+		refuse(503, "UNAVAILABLE", "Retry-After", "7"),
+		refuse(502, ""),
+		refuse(502, ""),
+		s.stream("p5", sent(6)+sent(7)),
+		func(w http.ResponseWriter, r *http.Request) {
+			s.stream("p7", sent(8))(w, r)
+			panic(http.ErrAbortHandler)
+		},
+		refuse(403, "INSUFFICIENT_SCOPE"),
+	)
+	c, waits := s.client(Config{APIKey: "svc_live_sk_1"})
+	connected, interrupted := 0, 0
+	params := StreamEventsParams{
+		Types:       []SubscribableEventType{SubscribableEventTypeOrderCreated, SubscribableEventTypePaymentFailed},
+		LastEventID: "p0", Connected: func() { connected++ },
+		Interrupted: func(error, time.Duration) { interrupted++ },
+	}
+	var got []string
+	var last error
+	for event, err := range c.StreamEvents(t.Context(), params) {
+		if last = err; err == nil {
+			got = append(got, event.ID+" "+event.Position)
+			if !strings.HasPrefix(string(event.Body), `{"id":"`+event.ID) || event.Type != "order.created" {
+				t.Errorf("event: got %+v with the body %s", event.Event, event.Body)
+			}
+		}
+	}
+	if want := []string{"evt_1 p1", "evt_6 p6", "evt_7 p7", "evt_8 p8"}; !slices.Equal(got, want) {
+		t.Errorf("events: got %q, want %q", got, want)
+	}
+	if refused, ok := errors.AsType[*Error](last); !ok || refused.Code != ErrorCodeInsufficientScope {
+		t.Errorf("end: got %v, want INSUFFICIENT_SCOPE", last)
+	}
+	want := []time.Duration{
+		750 * time.Millisecond, 7 * time.Second, 3 * time.Second, 6 * time.Second, // until the stream is open again
+		750 * time.Millisecond, 750 * time.Millisecond,
+	}
+	if !slices.Equal(*waits, want) || connected != 3 || interrupted != len(want) {
+		t.Errorf("waits: got %v after %d connections and %d breaks, want %v", *waits, connected, interrupted, want)
+	}
+	if line := s.requests[0].line; line != "GET /events/stream?type=order.created&type=payment.failed" ||
+		s.requests[0].authorization != "Bearer svc_live_sk_1" {
+		t.Errorf("request: got %s with %q", line, s.requests[0].authorization)
+	}
+}
+
+// The caller learns that events after its position are erased, and decides.
+func TestStreamAfterErasedEvents(t *testing.T) {
+	t.Parallel()
+	erased := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(400)
+		fmt.Fprint(w, `{"success":false,"error":{"code":"VALIDATION_FAILED","message":"no",
+			"details":[{"path":"Last-Event-ID","message":"is unknown"}]}}`)
+	}
+	s := newService(t, erased, erased)
+	c, waits := s.client(Config{APIKey: "x"})
+	for last, want := range map[string]bool{"p1": true, "": false} {
+		var errs []error
+		for _, err := range c.StreamEvents(t.Context(), StreamEventsParams{LastEventID: last}) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 1 || errors.Is(errs[0], ErrEventsErased) != want || len(*waits) > 0 {
+			t.Errorf("after %q: got %v and waits %v, want ErrEventsErased: %t", last, errs, *waits, want)
+		}
+	}
+}
+
+// A connection without heartbeats is replaced. The time in which the caller handles an event does not count.
+func TestStreamIsSilent(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	open := func(after, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			s.stream(after, text)(w, r)
+			<-r.Context().Done()
+		}
+	}
+	s.responses = handlers(open("", sent(1)), open("p1", sent(2)))
+	c, _ := s.client(Config{APIKey: "x"})
+	c.silence = 200 * time.Millisecond
+	var breaks []error
+	params := StreamEventsParams{Interrupted: func(err error, _ time.Duration) { breaks = append(breaks, err) }}
+	for event, err := range c.StreamEvents(t.Context(), params) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.Position == "p2" {
+			break
+		}
+		time.Sleep(2 * c.silence)
+	}
+	if len(breaks) != 1 || !strings.Contains(breaks[0].Error(), "has sent nothing for 200ms") {
+		t.Errorf("breaks: got %v, want one because of silence", breaks)
+	}
+}
+
+// A stream that ends with its access token continues with a new one.
+func TestStreamRefreshesItsToken(t *testing.T) {
+	t.Parallel()
+	s := newService(t, answer(200, `{"accessToken":"first"}`), refuse(401, "TOKEN_EXPIRED"),
+		answer(200, `{"accessToken":"second"}`))
+	s.responses = append(s.responses, s.stream("", sent(1)))
+	c, waits := s.client(Config{})
+	if _, err := c.Login(t.Context(), LoginRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range c.StreamEvents(t.Context(), StreamEventsParams{}) {
+		if err != nil || len(*waits) > 0 || s.requests[3].authorization != "Bearer second" {
+			t.Errorf("got %v after waits %v and %+v, want an event with the second token", err, *waits, s.requests)
+		}
+		break
+	}
+}
+
+// The end of the context ends an open stream and a wait.
+func TestStreamIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, response := range map[string]http.HandlerFunc{
+		"open": func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, sent(1))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+		"waiting": refuse(503, "UNAVAILABLE"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, response)
+			c, _ := s.client(Config{APIKey: "x"})
+			ctx, cancel := context.WithCancel(t.Context())
+			params := StreamEventsParams{Interrupted: func(error, time.Duration) { cancel() }}
+			var last error
+			for _, err := range c.StreamEvents(ctx, params) {
+				last = err
+				cancel()
+			}
+			if !errors.Is(last, context.Canceled) {
+				t.Errorf("got %v, want %v", last, context.Canceled)
+			}
+		})
+	}
+}
