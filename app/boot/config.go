@@ -78,6 +78,9 @@ type Config struct {
 	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
 	CORSOrigins    originList `env:"COMANDA_CORS_ORIGINS"`
 
+	// DrainDelay is the time between the end of readiness and the end of the API's listener.
+	DrainDelay time.Duration `env:"COMANDA_DRAIN_DELAY" envDefault:"5s"`
+
 	AccessTokenTTL     time.Duration `env:"COMANDA_ACCESS_TOKEN_TTL" envDefault:"15m"`
 	RefreshTokenTTL    time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
 	RefreshReuseLeeway time.Duration `env:"COMANDA_REFRESH_REUSE_LEEWAY" envDefault:"0s"`
@@ -248,6 +251,7 @@ func (c *Config) checkDurations(fault func(string, error)) {
 	}
 	for name, d := range map[string]time.Duration{
 		"COMANDA_REFRESH_REUSE_LEEWAY": c.RefreshReuseLeeway, "COMANDA_SESSION_MAX_AGE": c.SessionMaxAge,
+		"COMANDA_DRAIN_DELAY": c.DrainDelay,
 	} {
 		if d < 0 {
 			fault(name, errors.New("must not be negative"))

@@ -13,14 +13,18 @@ import (
 
 // health checks whether a process is ready.
 type health struct {
-	started atomic.Bool
-	checks  []func(context.Context) error // not modified after started is set
+	started  atomic.Bool
+	stopping atomic.Bool
+	checks   []func(context.Context) error // not modified after started is set
 }
 
 // ready returns nil if the process can work, otherwise the reason.
 func (h *health) ready(ctx context.Context) error {
 	if !h.started.Load() {
 		return errors.New("starting")
+	}
+	if h.stopping.Load() {
+		return errors.New("stopping")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

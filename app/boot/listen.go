@@ -64,6 +64,20 @@ func listen(
 	return nil
 }
 
+// drain returns a handler that closes each connection after its next response once ctx is done. For
+// COMANDA_DRAIN_DELAY, the API then still accepts connections, while /readyz makes load balancers choose other
+// processes: a listener that closes resets the connections that it has not accepted yet, and a server that stops
+// closes the idle ones, on which a request may be on its way. Clients do not repeat such a request if it is the
+// first one of its connection.
+func drain(ctx context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			w.Header().Set("Connection", "close") // with HTTP/2, the server announces the end of the connection
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // debugLines is a writer that logs each line at the level debug.
 type debugLines struct{ log zerolog.Logger }
 

@@ -22,8 +22,9 @@ import (
 // startTimeout is the time for which a starting process waits for PostgreSQL and for Temporal.
 const startTimeout = time.Minute
 
-// Run runs the parts of a process until ctx is done. Then it finishes open requests and running attempts. It calls
-// ready, unless nil, when all parts work. It returns an error if a part cannot start or fails.
+// Run runs the parts of a process until ctx is done. Then it drains the API, see [drain], and finishes open requests
+// and running attempts. It calls ready, unless nil, when all parts work. It returns an error if a part cannot start
+// or fails.
 func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) error {
 	stopTracing, err := startTracing(ctx, config.tracing, config.parts.service(), log)
 	if err != nil {
@@ -40,8 +41,10 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		return err
 	}
 
+	signal := ctx
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var handler *api.Server
 	defer func() { // stops the parts that have started if another part cannot start
 		stop()
@@ -51,9 +54,18 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		}
 	}()
 	health := &health{checks: []func(context.Context) error{db.Ping}}
+	group.Go(func() error {
+		defer stopServing()
+		<-ctx.Done()
+		health.stopping.Store(true)
+		if config.parts&API != 0 && signal.Err() != nil && health.started.Load() {
+			time.Sleep(config.DrainDelay)
+		}
+		return nil
+	})
 	// The admin listener starts first, so that health checks work while the process waits for PostgreSQL and Temporal.
 	admin := api.Admin(health.ready, metrics)
-	if err := listen(ctx, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, admin, log); err != nil {
+	if err := listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, admin, log); err != nil {
 		return err
 	}
 	if err := admit(ctx, db, log); err != nil {
@@ -70,8 +82,9 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			return err
 		}
 		defer temporal.Close()
-		handler = newAPI(ctx, group, config, db, temporal, metrics, log)
-		if err := listen(ctx, group, "COMANDA_LISTEN", config.Listen, config.certificate, handler, log); err != nil {
+		handler = newAPI(serving, group, config, db, temporal, metrics, log)
+		draining := drain(ctx, handler)
+		if err := listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, draining, log); err != nil {
 			return err
 		}
 		if config.certificate != nil {
@@ -118,8 +131,8 @@ func newAPI(
 	})
 }
 
-// admit waits for the database and checks its schema, the login role and the sessions of connections. It fails immediately if the database rejects
-// the connection, for example because of a wrong password.
+// admit waits for the database and checks its schema, the login role and the sessions of connections. It fails
+// immediately if the database rejects the connection, for example because of a wrong password.
 func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	var refusal error
 	err := eventually(ctx, log, "PostgreSQL", func(ctx context.Context) error {

@@ -88,3 +88,61 @@ func TestRunDatabaseLoginRejected(t *testing.T) {
 		t.Errorf("Run returned %v, want an error about DATABASE_URL and comanda_unknown without waiting", err)
 	}
 }
+
+// A stopping API is not ready, but still serves new connections, each for one response.
+func TestStoppingAPIDrains(t *testing.T) {
+	t.Parallel()
+	admin, address := unusedAddress(t), unusedAddress(t)
+	config, err := Load(with("DATABASE_URL", persistencetest.New(t).URL, "COMANDA_ADMIN_LISTEN", admin,
+		"COMANDA_LISTEN", address, "COMANDA_TRUSTED_PROXIES", "127.0.0.0/8", "COMANDA_DRAIN_DELAY", "10s"), API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- Run(ctx, config, zerolog.Nop(), func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	get := func(url string) *http.Response {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Forwarded-Proto", "https")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response
+	}
+	check := func(readiness int, closes bool) {
+		t.Helper()
+		if got := get("http://" + admin + "/readyz").StatusCode; got != readiness {
+			t.Errorf("/readyz: got %d, want %d", got, readiness)
+		}
+		response := get("http://" + address + "/openapi.yaml")
+		if response.StatusCode != http.StatusOK || response.Close != closes {
+			t.Errorf("the API: got %s that closes its connection: %t, want 200 and %t", response.Status, response.Close, closes)
+		}
+	}
+	check(http.StatusOK, false)
+	stop()
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if get("http://"+admin+"/readyz").StatusCode != http.StatusOK {
+			break
+		}
+	}
+	check(http.StatusServiceUnavailable, true)
+	if err := <-ended; err != nil {
+		t.Errorf("Run returned %v, want nil", err)
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+		t.Error("the API still accepts connections at its end")
+	}
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // TestRollingRestart replaces two APIs and two workers one after the other with SIGTERM, while clients place and read
-// orders. No request fails for good, no order is placed twice, and each event arrives once.
+// orders. No request fails, no order is placed twice, and each event arrives once.
 func TestRollingRestart(t *testing.T) {
 	r, h := newRestaurant(t), newHook(t, nil)
 	h.arrived = make(chan int, 100_000)
@@ -63,7 +63,7 @@ func apiAt(t *testing.T, address string) *harness.Process {
 	t.Helper()
 	needWorld(t)
 	process, _, err := the.serve(t.Context(), map[string]string{
-		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": the.api,
+		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": the.api, "COMANDA_DRAIN_DELAY": "2s",
 	})
 	must(t, err)
 	t.Cleanup(process.Kill)
@@ -94,9 +94,8 @@ func newLoad(t *testing.T, r *restaurant, addresses []string) *load {
 	balancer := &harness.Balancer{
 		Addresses: addresses, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"},
 	}
-	// The client repeats a request without a response with the same key, as clients must (contract §1, Idempotency).
 	balanced, err := comanda.New("https://api.test", comanda.Config{
-		APIKey: r.AccessToken(), HTTP: balancer.Client(time.Minute),
+		APIKey: r.AccessToken(), HTTP: balancer.Client(time.Minute), MaxRetries: -1,
 	})
 	must(t, err)
 	l := &load{restaurant: r, balanced: balanced}
