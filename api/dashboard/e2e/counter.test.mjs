@@ -265,6 +265,11 @@ describe("a new order", () => {
         await narrow(page, `New order on a ${name}`);
         await shoot(page, `order-new-${name}`);
       }
+      // Below the menu, the order is a tap away from it.
+      await page.getByLabel("Search the menu").scrollIntoViewIfNeeded();
+      await page.getByText(/^1 item/).waitFor();
+      await page.getByRole("button", { name: "Review order" }).click();
+      await page.locator("section:focus").getByRole("heading", { name: "Order", exact: true }).waitFor();
     });
   });
 });

@@ -1,6 +1,6 @@
 import { ComandaError } from "@comanda/client";
 import { AlertTriangle, Inbox } from "lucide-react";
-import type { ComponentProps, ReactNode } from "react";
+import type { ComponentProps, ReactNode, Ref } from "react";
 
 import { errorMessage, isPlain } from "@/api/error-message";
 import { readable, readablePath } from "@/api/readable";
@@ -39,15 +39,22 @@ export function Card({
   title,
   actions,
   className,
+  ref,
   children,
 }: {
   title?: ReactNode;
   actions?: ReactNode;
   className?: string;
+  /** The card can be focused by a script if this is set. */
+  ref?: Ref<HTMLElement>;
   children: ReactNode;
 }) {
   return (
-    <section className={cn("rounded-lg border bg-surface p-4", className)}>
+    <section
+      ref={ref}
+      tabIndex={ref ? -1 : undefined}
+      className={cn("rounded-lg border bg-surface p-4 outline-none", className)}
+    >
       {(title || actions) && (
         <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
           <h2 className="font-semibold">{title}</h2>

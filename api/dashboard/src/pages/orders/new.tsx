@@ -37,6 +37,7 @@ import { Lines } from "./lines";
 import { type Product, initialChoices, optionFault } from "./options";
 import { PickProducts } from "./pick";
 import { RequestedFor } from "./requested-for";
+import { ReviewBar } from "./review-bar";
 import { fulfillments, sources } from "./status";
 import { Totals } from "./totals";
 
@@ -104,6 +105,7 @@ export function NewOrderPage() {
   const [draft, setDraft] = useState<Draft>(emptyDraft);
   const set = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }));
   const [editing, setEditing] = useState<Line | null>(null);
+  const orderCard = useRef<HTMLElement>(null);
 
   const products = useProducts(draft.lines);
   const faults = new Map(
@@ -182,8 +184,13 @@ export function NewOrderPage() {
           <PickProducts draft={draft} onPick={pick} />
           <Guest draft={draft} set={set} refusal={refusal} />
           {draft.fulfillmentType === "DELIVERY" && <DeliveryAddress draft={draft} set={set} refusal={refusal} />}
+          <ReviewBar lines={draft.lines} totalMinor={quote.current?.totalMinor} order={orderCard} />
         </div>
-        <Card title="Order" className="min-w-0 lg:sticky lg:top-4 lg:max-h-[calc(100dvh-2rem)] lg:overflow-y-auto">
+        <Card
+          title="Order"
+          ref={orderCard}
+          className="min-w-0 scroll-mt-4 lg:sticky lg:top-4 lg:max-h-[calc(100dvh-2rem)] lg:overflow-y-auto"
+        >
           <div className="grid gap-4">
             <Choice
               label="Fulfilment"
