@@ -46,7 +46,7 @@ func TestAddresses(t *testing.T) {
 		return all
 	}
 	events := 0
-	// told demands one more customer.updated, which names the addresses, or none.
+	// told requires one further customer.updated event with these addresses, or none.
 	told := func(more int) {
 		t.Helper()
 		all := w.told("own", app.EventCustomerUpdated)
@@ -194,7 +194,7 @@ func TestConcurrentAddresses(t *testing.T) {
 		t.Errorf("got %d addresses and %d defaults, want %d and 1", added, len(all), app.MaxAddresses)
 	}
 	w.later(time.Hour)
-	// An Idempotency-Key has its answer even so.
+	// A repeated Idempotency-Key still gets its first response.
 	w.do("DELETE", path+"/"+string(all[0].ID), ada.AccessToken, nil).ok(204, nil)
 	key := header("Idempotency-Key", "k1")
 	first := w.do("POST", path, ada.AccessToken, addressBody(), key).ok(201, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// line is a line of the trail as the database holds it, without what differs each time.
+// line is a row of the audit trail without its id and time, which differ in each run.
 type line struct {
 	store            string // the shop's name, or an id
 	action           app.AuditAction
@@ -21,20 +21,20 @@ type line struct {
 	address, request string
 }
 
-// deed is something that the trail tells of, up to the last request.
+// deed is an action that writes entries to the audit trail. Its constructor has made all requests except the last one.
 type deed struct {
 	act    func() *answer
 	status int
-	lines  func(a *answer) []line // what it must leave, address and request id aside
+	lines  func(a *answer) []line // the expected entries, without address and request id
 }
 
-// here is a request from a place that the trail must name.
+// here sends a request from an address that the entries must contain.
 func (w *world) here(method, path, token string, body any, change ...func(*http.Request)) *answer {
 	w.Helper()
 	return w.do(method, path, token, body, append(change, from(somewhere))...)
 }
 
-// dataID returns the id in the data of an answer.
+// dataID returns the id in the data of a response.
 func (a *answer) dataID() string {
 	a.t.Helper()
 	var data struct{ ID string }
@@ -44,7 +44,7 @@ func (a *answer) dataID() string {
 	return data.ID
 }
 
-// sessionOf returns the session of a login's answer.
+// sessionOf returns the session that a login started.
 func (w *world) sessionOf(a *answer) string {
 	w.Helper()
 	var data loginOut
@@ -53,7 +53,8 @@ func (w *world) sessionOf(a *answer) string {
 	return session
 }
 
-// otpDeed makes a user of the store own, and lines of the user's own actions on the user.
+// otpDeed creates a user of the store own. The returned function makes the entry of an action of the user on the own
+// account.
 func (w *world) otpDeed(email string) (account, func(app.AuditAction) func(*answer) []line) {
 	w.Helper()
 	name, _, _ := strings.Cut(email, "@")
@@ -68,7 +69,7 @@ func (w *world) otpDeed(email string) (account, func(app.AuditAction) func(*answ
 	}
 }
 
-// customerLoggedIn is the line of a customer's login or registration in the store own.
+// customerLoggedIn is the entry of a customer's login or registration in the store own.
 func (w *world) customerLoggedIn(a *answer) []line {
 	w.Helper()
 	var data loginCustomerOut
@@ -80,7 +81,7 @@ func (w *world) customerLoggedIn(a *answer) []line {
 	}}
 }
 
-// in makes the same line in several stores.
+// in makes the same entry in several stores.
 func in(l line, stores ...string) (lines []line) {
 	for _, l.store = range stores {
 		lines = append(lines, l)
@@ -88,7 +89,7 @@ func in(l line, stores ...string) (lines []line) {
 	return lines
 }
 
-// setAside takes a store from its website and its members, so that other deeds leave no lines in its trail.
+// setAside detaches a store from its website and its members, so that other deeds write no entries to its trail.
 func (w *world) setAside(store app.StoreID) {
 	w.Helper()
 	w.exec(`INSERT INTO websites (id, name, domain, plan, created_at)
@@ -97,7 +98,7 @@ func (w *world) setAside(store app.StoreID) {
 	w.exec("DELETE FROM memberships WHERE store_id = $1", store)
 }
 
-// deeds are all that the trail tells of, each made ready only when its turn has come.
+// deeds returns the constructors of all audited actions. A constructor prepares its deed only when it is called.
 func (w *world) deeds() map[string]func() deed {
 	owner, own := w.tokens["OWNER"], w.stores["own"]
 	ownerLine := line{realm: app.RealmTenant, actor: string(w.users["OWNER"].ID)}
@@ -107,7 +108,7 @@ func (w *world) deeds() map[string]func() deed {
 		return l
 	}
 	exactly := func(lines ...line) func(*answer) []line { return func(*answer) []line { return lines } }
-	// hooked is something done to the store's webhook as it was made, or turned off.
+	// hooked is an action on the store's webhook, in its initial state or deactivated.
 	hooked := func(
 		active bool, method, path string, body object, status int, action app.AuditAction, details string,
 	) func() deed {
@@ -472,7 +473,7 @@ func (w *world) deeds() map[string]func() deed {
 		},
 		"webhook of a key": func() deed {
 			key, _ := w.createKey(owner, object{"scopes": []string{"webhooks:manage"}})
-			w.do("GET", "/webhooks", key.Key, nil).ok(200, nil) // which notes the use of the key
+			w.do("GET", "/webhooks", key.Key, nil).ok(200, nil) // records the use of the key
 			return deed{func() *answer { return w.here("POST", "/webhooks", key.Key, webhookBody()) }, 201,
 				func(a *answer) []line {
 					return in(by(line{realm: app.RealmAPIKey, actor: string(key.ID)}, app.AuditWebhookCreated,

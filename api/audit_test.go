@@ -20,7 +20,7 @@ const somewhere = "198.51.100.23"
 // trail returns the lines of all stores and of the store "platform" for which the condition holds.
 func (w *world) trail(where string, args ...any) (lines []line) {
 	w.Helper()
-	w.server.Close() // failed logins are noted beside the answer
+	w.server.Close() // waits for failed logins, which are recorded in the background
 	rows, err := w.db.System().DB.QueryContext(w.Context(), `
 		SELECT store_id, action, actor_realm, actor_id, target, details::text, address, request_id
 		FROM (
@@ -301,7 +301,7 @@ func TestAuditTrail(t *testing.T) {
 		t.Errorf("pages of %d entries, want at least 7 (-want +got):\n%s", len(whole), diff)
 	}
 
-	// The sibling store shows what concerns the whole website, and nothing else of it.
+	// The sibling store shows the entries of the whole website, and no other entries of the first store.
 	if seen := read(w.token("OWNER", w.stores["sibling"].id), since); len(seen) != 2 ||
 		seen[0].Action != app.AuditLoginSucceeded && seen[1].Action != app.AuditLoginSucceeded {
 		t.Errorf("entries of the sibling store: got %+v, want two, one of them a login", seen)

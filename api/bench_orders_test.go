@@ -317,7 +317,7 @@ func fillOrders(b *testing.B, db *persistencetest.Database, store app.StoreID) i
 		must(err)
 	}
 	migrate("down")
-	exec("SET session_replication_role = replica") // what is written refers to what is written
+	exec("SET session_replication_role = replica") // disables foreign keys: all references are valid
 	exec(`CREATE FUNCTION bench_id(prefix text, n bigint) RETURNS text LANGUAGE sql IMMUTABLE
 		AS $$ SELECT prefix || '_' || lpad(n::text, 32, '0') $$`)
 	at := fmt.Sprintf("$2::timestamptz - ($3::int - n) * interval '%g s'", apart.Seconds())

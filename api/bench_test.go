@@ -131,7 +131,7 @@ func requester(b *testing.B, handler http.Handler, workers int, method, path, to
 
 func forget(request func() string) func() { return func() { request() } }
 
-// against runs both in turns, so that whatever else the machine does slows both, and reports
+// against alternates between both, so that other load on the machine slows both equally, and reports
 // how many of each are done in a second, how long the slowest of a hundred takes, and the
 // ratios, where 1 is as good as bare.
 func against(b *testing.B, workers, perRound int, what string, ours, bare func()) {

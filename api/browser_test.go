@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// browser is a client that keeps what a session gives it.
+// browser is a client that stores the tokens of its session.
 type browser struct {
 	w      *world
 	server *Server
@@ -29,13 +29,13 @@ func (w *world) browse(name, store string) *browser {
 
 func withCookie(token string) func(*http.Request) { return header("Cookie", userCookie+"="+token) }
 
-// present shows a refresh token to POST /auth/refresh.
+// present sends a refresh token to POST /auth/refresh.
 func (b *browser) present(token string) *answer {
 	b.w.Helper()
 	return b.w.doOn(b.server, "POST", "/auth/refresh", "", nil, withCookie(token))
 }
 
-// refresh takes the next pair of tokens.
+// refresh replaces both tokens by their successors.
 func (b *browser) refresh() *answer {
 	b.w.Helper()
 	var data refreshOut
@@ -49,15 +49,14 @@ func (b *browser) me() *answer {
 	return b.w.doOn(b.server, "GET", "/auth/me", b.access, nil)
 }
 
-// dead demands that the session is over, for both of its tokens, and that saying so cleared
-// the cookie.
+// dead checks that both tokens of the session are refused, and that the response clears the cookie.
 func (b *browser) dead() {
 	b.w.Helper()
 	b.me().refused(app.CodeTokenRevoked)
 	b.present(b.cookie).refused(app.CodeTokenRevoked).cleared()
 }
 
-// newCookie returns the refresh token that an answer sets, with the spec's attributes.
+// newCookie returns the refresh token that a response sets, and checks the attributes of its cookie.
 func (a *answer) newCookie() string {
 	a.t.Helper()
 	cookies := a.Header().Values("Set-Cookie")
@@ -79,7 +78,7 @@ func (a *answer) cleared() {
 	}
 }
 
-// exec changes the database behind the server's back.
+// exec runs a statement directly in the database.
 func (w *world) exec(statement string, args ...any) {
 	w.Helper()
 	_, err := w.db.System().DB.ExecContext(w.Context(), statement, args...)

@@ -153,7 +153,7 @@ func TestBulkReplayLists(t *testing.T) {
 	}
 }
 
-// What a bulk replay is refused for, in contract §1's order; nothing is written.
+// A bulk replay is refused with the errors of contract §1, in its order, and then writes nothing.
 func TestBulkReplayRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

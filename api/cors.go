@@ -90,7 +90,7 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// preflight answers a preflight of a page that may use methods.
+// preflight responds to the preflight request of a page that may use methods.
 func preflight(x *exchange, methods string) {
 	header := x.Header()
 	header.Del("Access-Control-Expose-Headers")
@@ -125,7 +125,7 @@ func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
 	return true
 }
 
-// preflightWebsite answers a preflight of a website's page, and reports whether it did.
+// preflightWebsite responds to a preflight request of a website's page, and reports whether it did.
 func (s *Server) preflightWebsite(x *exchange, r *http.Request) bool {
 	path, _ := mux.CurrentRoute(r).GetPathTemplate() // cannot fail: every route has a path
 	methods := s.cors.customers[path]

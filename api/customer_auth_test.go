@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// registration is a valid body of a store.
+// registration is a valid body of POST /customer-auth/register in a store.
 func registration(store app.StoreID) map[string]any {
 	return map[string]any{
 		"storeId": store, "email": "ada@example.com", "password": password, "firstName": "Ada", "lastName": "Lovelace",
@@ -61,7 +61,7 @@ func (w *world) events(store app.StoreID, t app.EventType) (bodies []string) {
 	return bodies
 }
 
-// checkCustomerLogin checks cookie and claims of an answer, and returns the refresh token.
+// checkCustomerLogin checks the cookie and the claims of a response, and returns the refresh token.
 func (w *world) checkCustomerLogin(a *answer, store app.StoreID, data loginCustomerOut) string {
 	w.Helper()
 	cookie, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")

@@ -8,7 +8,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// customerCookie is the refresh token in an answer's cookie.
+// customerCookie returns the refresh token in the cookie of a response.
 func (a *answer) customerCookie() string {
 	a.t.Helper()
 	value, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
@@ -70,7 +70,7 @@ func TestCustomerRefreshRefusals(t *testing.T) {
 		a.what += " with " + name
 		a.refused(app.CodeTokenInvalid)
 	}
-	w.customerRefresh(cookie).ok(200, nil) // none of that has raised an alarm
+	w.customerRefresh(cookie).ok(200, nil) // the requests above have raised no reuse alarm
 
 	cookie = w.customerLogin("bob@example.com")
 	w.exec("UPDATE customers SET disabled_at = now() WHERE email = 'bob@example.com'")

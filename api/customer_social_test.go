@@ -26,10 +26,10 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// noIDToken has the form of an ID token and nothing in it.
+// noIDToken has the form of an ID token, with empty claims.
 const noIDToken = "eyJhbGciOiJSUzI1NiJ9.e30.AA"
 
-// fakeProvider signs ID tokens and shows its keys, or whatever else answer does.
+// fakeProvider signs ID tokens and serves its keys, or responds with answer if it is set.
 type fakeProvider struct {
 	*httptest.Server
 	mu     sync.Mutex

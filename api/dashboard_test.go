@@ -7,8 +7,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// The dashboard is one page for every path below /dashboard, and its files; nothing of it
-// comes from elsewhere, and no script stands in it.
+// Every path below /dashboard serves the same page or one of its files. The page has no inline script and loads nothing
+// from other hosts.
 func TestDashboardIsServed(t *testing.T) {
 	t.Parallel()
 	server := New(Config{Keyring: persistencetest.Keyring(), Issuer: issuer})

@@ -69,7 +69,7 @@ func TestRetryWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		outcome app.RetryOutcome
-		during  string // statement while the workflow is asked
+		during  string // statement during the Update of the workflow
 		err     error
 		code    app.Code
 		after   string // Retry-After

@@ -387,7 +387,7 @@ func limitsOf(rt route) string {
 	return "At most " + strings.Join(texts, " and ") + "."
 }
 
-// spoken are the windows of quotas in words.
+// spoken describes the windows of quotas in words.
 var spoken = map[time.Duration]string{time.Minute: "minute", time.Hour: "hour"}
 
 // cookieOf returns the refresh cookie that an operation sets or, at the end of a session, clears.
@@ -399,7 +399,7 @@ func cookieOf(rt route) string {
 	return rt.Cookie + "=" + value + "; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=" + age
 }
 
-// whoMay describes the callers with a permission.
+// whoMay describes the callers that have a permission.
 func whoMay(permission app.Permission) string {
 	grant := app.Permissions[permission]
 	var who []string

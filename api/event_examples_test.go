@@ -6,13 +6,13 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// eventRow is what the catalogue says of a type of events.
+// eventRow is the entry of an event type in the catalogue.
 type eventRow struct {
 	name        app.EventType
 	description string
 	at          time.Time // of the example
-	data        any       // of the example, in the very type that the service emits
-	always      []string  // what other events may lack of that type's members and this one never does
+	data        any       // of the example, in the Go type that the service emits
+	always      []string  // optional members of the data's type that this event type always has
 }
 
 // exampleDay is the evening on which all examples happen.
@@ -134,7 +134,7 @@ func exampleCustomerRow() app.Customer {
 	}
 }
 
-// exampleOrder is two pizzas and a dessert, brought, at 7 % included in the prices.
+// exampleOrder is a delivery order of two pizzas and a dessert. The prices include 7 % tax.
 func exampleOrder() app.Order {
 	extras := exampleExtras()
 	return app.Order{
@@ -194,7 +194,7 @@ func exampleProductRow() app.Product {
 	}
 }
 
-// exampleExtras is what can be put on a pizza.
+// exampleExtras is an option group with the extras of a pizza.
 func exampleExtras() app.OptionGroup {
 	return app.OptionGroup{
 		ID: "opg_019c530285fa7c1ca1b2c3d4e5f60718", Name: "Extras", Translations: map[string]app.OptionText{},

@@ -46,7 +46,7 @@ func TestOpenAPIEventTypesAreUpToDate(t *testing.T) {
 	}
 }
 
-// schemaOf makes the schema of an event's body: the envelope's, with the type's data.
+// schemaOf returns the schema of an event's body: the schema of the envelope, with the data of the event type.
 func schemaOf(row eventRow) ([]byte, error) {
 	reflector := generator().Reflector()
 	oc, err := reflector.NewOperationContext("POST", "/")
@@ -68,16 +68,15 @@ func schemaOf(row eventRow) ([]byte, error) {
 	return envelope.MarshalJSON()
 }
 
-// exampleOf makes the body of an example as the service makes bodies, but with an id that
-// stays the same.
+// exampleOf encodes the body of an example like the service, but with a constant id.
 func exampleOf(row eventRow, place int) ([]byte, error) {
 	event, err := app.NewEvent(row.name, exampleStore, row.at, row.data)
 	id := fmt.Sprintf("evt_%012x7d1fa2b3c4d5e6f7%04x", row.at.UnixMilli(), place)
 	return bytes.Replace(event.Body, []byte(event.ID), []byte(id), 1), err
 }
 
-// strictly holds a schema for each type of events that takes no member that is not in the
-// catalogue. Receivers must accept those: the published ones do.
+// strictly holds a schema for each event type that rejects members that are not in the catalogue. The published schemas
+// accept them, as receivers must.
 var strictly = sync.OnceValue(func() map[app.EventType]*jsonschema6.Schema {
 	all, err := allEventTypes()
 	must(err)
@@ -94,7 +93,7 @@ func tree(text []byte) any {
 	return v
 }
 
-// compiled checks a schema against the draft that it names, and formats like its own rules.
+// compiled compiles a schema and checks it against its draft. The compiled schema also checks formats.
 func compiled(schema any) *jsonschema6.Schema {
 	compiler := jsonschema6.NewCompiler()
 	compiler.AssertFormat()
@@ -102,7 +101,7 @@ func compiled(schema any) *jsonschema6.Schema {
 	return compiler.MustCompile("event.json")
 }
 
-// closed returns a schema whose objects have no members but those named.
+// closed returns a copy of a schema whose objects reject unknown members.
 func closed(schema any) any {
 	switch schema := schema.(type) {
 	case map[string]any:
@@ -124,7 +123,7 @@ func closed(schema any) any {
 	return schema
 }
 
-// strictlyAsDocumented returns what of an event's body is not in the catalogue.
+// strictlyAsDocumented returns an error if an event's body has members that the catalogue lacks.
 func strictlyAsDocumented(body any) error {
 	var kind string
 	if envelope, ok := body.(map[string]any); ok {
@@ -228,8 +227,8 @@ func TestTheCatalogueIsExact(t *testing.T) {
 	}
 }
 
-// TestTheExamplesAddUp checks the examples' orders as a receiver could (contract §5, Money),
-// and that what other examples say of the order fits it.
+// TestTheExamplesAddUp checks the sums of the example orders (contract §5, Money), and that the other examples are
+// consistent with the order.
 func TestTheExamplesAddUp(t *testing.T) {
 	t.Parallel()
 	var total, paid, refunded int64
@@ -277,9 +276,6 @@ func TestTheExamplesAddUp(t *testing.T) {
 	}
 }
 
-// awaited are the routes of the contract that are not there yet, of those that emit events.
-var awaited []string
-
 // Each operation emits the event types of the table in the spec, and together they emit all types. checkEvents checks
 // the bodies at the end of each world.
 func TestEveryTypeIsEmitted(t *testing.T) {
@@ -301,11 +297,10 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 	table := object{"customer": object{"name": "Ada"}, "partySize": 1, "startAt": "2026-03-20T19:30:00+01:00"}
 	type types = []app.EventType
 	told := map[app.EventType]bool{}
-	missing := []string{}
 	for _, s := range []struct {
-		route string // the {id} of which is
-		of    string // and the id of whose answer is kept as
-		makes string
+		route string
+		of    string // the name of the object whose id replaces {id}
+		makes string // the name under which the id in the response is stored
 		body  any
 		tells types
 	}{
@@ -355,13 +350,6 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		{"POST /webhooks/{id}/test", "webhook", "", nil, types{app.EventTestPing}},
 	} {
 		method, pattern, _ := strings.Cut(s.route, " ")
-		if !slices.ContainsFunc(routes(), func(rt route) bool { return rt.Method == method && rt.Path == pattern }) {
-			missing = append(missing, s.route)
-			for _, kind := range s.tells {
-				told[kind] = true
-			}
-			continue
-		}
 		before := w.outbox()
 		var made struct {
 			ID       string
@@ -388,10 +376,6 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		if diff := cmp.Diff(s.tells, kinds); diff != "" {
 			t.Errorf("%s: events (-want +got): %s", a.what, diff)
 		}
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(awaited)),
-		slices.Compact(slices.Sorted(slices.Values(missing)))); diff != "" {
-		t.Errorf("expected gaps of the routes (-want +got): %s", diff)
 	}
 	want := append(slices.Clone(app.EventTypes[:]), app.EventTestPing)
 	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(told))); diff != "" {

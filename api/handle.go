@@ -146,7 +146,7 @@ func envelop[T any](out T) any {
 	return success[T]{true, out}
 }
 
-// serve answers a request of a route.
+// serve handles a request to a route.
 func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	x.route = rt
 	if rt.accepts(app.RealmCustomer) {

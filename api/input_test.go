@@ -55,7 +55,7 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 	for _, path := range []string{"/orders", "/webhooks", "/auth/login"} {
 		w.do("POST", path, "", nil).refused(app.CodeValidationFailed)
 	}
-	// What is JSON but no object has the wrong type: that is for later.
+	// JSON that is not an object passes this step: validation refuses its type.
 	for _, body := range []string{"[]", "1", `"x"`, "null", "true"} {
 		w.do("POST", "/orders", "", body).refused(app.CodeTokenInvalid)
 		w.do("POST", "/orders", w.tokens["OWNER"], body).refused(app.CodeValidationFailed, "")
@@ -67,7 +67,7 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 	w.do("GET", "/products", w.tokens["OWNER"], `x`, mediaType("text/plain")).refused(app.CodeUnsupportedMediaType)
 }
 
-// altered returns a copy of a body with members changed; nil takes one out.
+// altered returns a copy of a body with changed members; nil removes a member.
 func altered(body map[string]any, change map[string]any) map[string]any {
 	copied := maps.Clone(body)
 	maps.Copy(copied, change)

@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// The budgets of contract §3 other than those of callers, a second time.
+// budgets repeats, by hand, the budgets of contract §3 that do not belong to the caller.
 func TestQuotasOfRoutes(t *testing.T) {
 	t.Parallel()
 	type budget struct {
@@ -55,7 +55,7 @@ func TestQuotasOfRoutes(t *testing.T) {
 	}
 }
 
-// While the database of the limits is away, each kind of limit refuses with 503, and nothing happens.
+// While the database is unavailable, each kind of limit refuses requests with 503, and they have no effect.
 func TestLimitsDoNotFailOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// addWebhook makes one more webhook without telling anybody.
+// addWebhook inserts a webhook directly, without an audit entry.
 func (w *world) addWebhook(store app.StoreID) app.SubscriptionID {
 	w.Helper()
 	id := app.NewID[app.SubscriptionID](noon)
@@ -18,7 +18,7 @@ func (w *world) addWebhook(store app.StoreID) app.SubscriptionID {
 	return id
 }
 
-// attemptOf returns an attempt of a store's webhook, made if there is none.
+// attemptOf returns an attempt of a store's webhook, and creates the attempt if the webhook has none.
 func (w *world) attemptOf(s *shop) app.AttemptID {
 	w.Helper()
 	for {
@@ -36,7 +36,7 @@ func (w *world) attemptOf(s *shop) app.AttemptID {
 	}
 }
 
-// addProduct makes one more product, which cannot be ordered.
+// addProduct creates another product, which cannot be ordered.
 func (w *world) addProduct(store app.StoreID) app.ProductID {
 	w.Helper()
 	product, err := w.db.CreateProduct(w.Context(), noon, store, app.Product{Name: "One more", Currency: "EUR"}, nil)
@@ -44,7 +44,7 @@ func (w *world) addProduct(store app.StoreID) app.ProductID {
 	return product.ID
 }
 
-// addMember makes a user who works in one store.
+// addMember creates a user who is a member of one store.
 func (w *world) addMember(store app.StoreID) app.UserID {
 	w.Helper()
 	id, err := w.db.CreateUser(w.Context(), noon, persistence.NewUser{
@@ -55,7 +55,7 @@ func (w *world) addMember(store app.StoreID) app.UserID {
 	return id
 }
 
-// addView makes one more view of a store.
+// addView creates another view of a store.
 func (w *world) addView(store app.StoreID) app.StoreViewID {
 	w.Helper()
 	id := app.NewID[app.StoreViewID](noon)
@@ -64,7 +64,7 @@ func (w *world) addView(store app.StoreID) app.StoreViewID {
 	return id
 }
 
-// addInvitation makes an invitation to one store without counting it.
+// addInvitation inserts an invitation to one store. It does not count against the rate limits.
 func (w *world) addInvitation(store app.StoreID) app.InvitationID {
 	w.Helper()
 	id := app.NewID[app.InvitationID](noon)
@@ -77,7 +77,7 @@ func (w *world) addInvitation(store app.StoreID) app.InvitationID {
 	return id
 }
 
-// addOwnerInvitation makes an invitation of an OWNER to one store without counting it.
+// addOwnerInvitation inserts an invitation of an OWNER to one store. It does not count against the rate limits.
 func (w *world) addOwnerInvitation(store app.StoreID) app.InvitationID {
 	w.Helper()
 	id := w.addInvitation(store)
@@ -85,7 +85,7 @@ func (w *world) addOwnerInvitation(store app.StoreID) app.InvitationID {
 	return id
 }
 
-// addGuest makes a customer without orders.
+// addGuest creates a customer without orders.
 func (w *world) addGuest(store app.StoreID) app.CustomerID {
 	w.Helper()
 	id := app.NewID[app.CustomerID](noon)

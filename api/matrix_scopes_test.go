@@ -9,9 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// scoped is the spec's table of scopes and contract §3's additions a second time, by hand,
-// write:x implying read:x: with which scopes a key may call what. What is not in it no key
-// may call.
+// scoped lists, by hand, the scopes with which an API key may call each operation: the spec's table of scopes with the
+// additions of contract §3; write:x implies read:x. API keys may not call the other operations.
 var scoped = map[string]string{
 	"POST /webhooks":                "webhooks:manage",
 	"GET /webhooks":                 "webhooks:manage",

@@ -11,8 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// permitted is the spec's permission table and contract §3's additions a second time, by
-// hand, for the routes that there are: who may call what.
+// permitted lists, by hand, the callers of each route: the spec's permission table with the additions of contract §3.
 var permitted = map[string]string{
 	"POST /auth/login":           "everybody",
 	"POST /auth/refresh":         "refresh cookie",
@@ -156,7 +155,7 @@ var permitted = map[string]string{
 	"DELETE /customers/{id}/addresses/{addressId}": "CUSTOMER",
 }
 
-// attempt is a valid request of a route; {id} is that of a store's row.
+// attempt sends a valid request to a route. {id} is the id of a row of the store.
 func (w *world) attempt(rt route, store, token string) *answer {
 	w.Helper()
 	s := w.stores[store]
@@ -227,7 +226,7 @@ func (w *world) attempt(rt route, store, token string) *answer {
 	return w.do(rt.Method, path+query(rt), token, w.body(rt))
 }
 
-// sessionNamed returns the session of an access token, an unknown one for other credentials.
+// sessionNamed returns the session of an access token, or an unknown session for other credentials.
 func sessionNamed(token string) string {
 	var c jwt.MapClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil {
@@ -237,12 +236,12 @@ func sessionNamed(token string) string {
 	return session
 }
 
-// confirmed are the paths of operations that confirm the caller's password, which weakHash is of.
+// confirmed lists the paths of operations that confirm the caller's password. weakHash is its hash.
 var confirmed = map[string]bool{
 	"/auth/password": true, "/customer-auth/password": true, "/auth/otp": true, "/auth/otp/recovery-codes": true,
 }
 
-// query is what of a query a route cannot do without.
+// query returns the required query parameters of a route.
 func query(rt route) string {
 	if strings.HasPrefix(rt.Path, "/analytics/") {
 		return "?from=2026-03-14&to=2026-03-14"
@@ -253,7 +252,7 @@ func query(rt route) string {
 	return ""
 }
 
-// body is a valid one for a route, nil if it takes none.
+// body returns a valid body for a route, nil if the route has no body.
 func (w *world) body(rt route) any {
 	switch rt.Method + " " + rt.Path {
 	case "POST /auth/login":
@@ -357,7 +356,7 @@ func (w *world) body(rt route) any {
 	return nil
 }
 
-// withoutEffect says how operations refuse an attempt of a caller who may make it.
+// withoutEffect lists the operations that refuse [world.attempt] even for permitted callers, and their errors.
 var withoutEffect = map[string]app.Code{
 	"POST /auth/login": app.CodeInvalidCredentials, "POST /customer-auth/login": app.CodeInvalidCredentials,
 	"POST /customer-auth/register": app.CodeNotFound,
@@ -375,7 +374,7 @@ var withoutEffect = map[string]app.Code{
 	"POST /customer-auth/social/link": app.CodeValidationFailed,
 }
 
-// withoutEffect requires the answer of an operation that everybody may attempt.
+// withoutEffect checks the response of an operation that every caller may attempt.
 func (a *answer) withoutEffect(rt route) {
 	a.t.Helper()
 	if code, refused := withoutEffect[rt.Method+" "+rt.Path]; refused {
@@ -411,7 +410,7 @@ func TestRolesOfRoutes(t *testing.T) {
 			a.refused(want)
 		}
 		for _, name := range []string{"OWNER", "ADMIN", "MANAGER", "STAFF", "PLATFORM"} {
-			a := w.attempt(rt, "own", w.token(name, w.stores["own"].id)) // of its own: one of the routes ends it
+			a := w.attempt(rt, "own", w.token(name, w.stores["own"].id)) // a separate session, because one of the routes ends it
 			a.what += " by " + name
 			switch {
 			case who == "everybody":
@@ -464,7 +463,7 @@ func TestRealmsFollowThePermissions(t *testing.T) {
 	}
 }
 
-// customerToken is a token as the customer realm might have it.
+// customerToken returns an access token of a customer that does not exist.
 func (w *world) customerToken() string { return w.tokenOf(app.RealmCustomer) }
 
 // tokenOf is a token of another realm, signed with the key of the tenants'.

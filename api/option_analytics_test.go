@@ -81,7 +81,7 @@ func TestOptionSales(t *testing.T) {
 		t.Errorf("after changes of the options (-want +got):\n%s", diff)
 	}
 
-	// Staff read the texts of the default view (de-DE), also those of the language only.
+	// Staff read the texts of the default view (de-DE), including texts that exist for the language only.
 	w.do("PATCH", "/products/"+string(dish.ID), w.tokens["OWNER"], object{
 		"translations": object{"de": object{"name": "Auflauf"}, "fr": object{"name": "Gratin"}},
 		"optionGroups": changedGroups(dish, func(groups []app.OptionGroup) {

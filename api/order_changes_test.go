@@ -36,8 +36,8 @@ func statusBody(status app.OrderStatus) object {
 	return body
 }
 
-// orderSteps is contract §5's status machine a second time, by hand: what can be made of an order,
-// D in deliveries only, M by managers and API keys only.
+// orderSteps repeats, by hand, the status machine of contract §5: the next statuses of an order. D marks steps of
+// deliveries only, M steps by managers and API keys only.
 var orderSteps = map[app.OrderStatus]string{
 	"RECEIVED":         "CONFIRMED PREPARING READY OUT_FOR_DELIVERY/D COMPLETED CANCELLED/M",
 	"CONFIRMED":        "PREPARING READY OUT_FOR_DELIVERY/D COMPLETED CANCELLED/M",
@@ -235,7 +235,7 @@ func TestCancelAnOrder(t *testing.T) {
 	w.do("GET", path+"/history", other.AccessToken, nil).refused(app.CodeNotFound)
 	w.do("GET", path, other.AccessToken, nil).refused(app.CodeNotFound)
 
-	// What is no longer counted, or no longer there, needs nothing back.
+	// A cancellation returns no stock to products that no longer count it or that are deleted.
 	_, path = w.place(of(items[0]))
 	w.do("PATCH", "/products/"+string(counted.ID), w.tokens["OWNER"], object{"stockQuantity": json.RawMessage("null")}).
 		ok(200, nil)
@@ -335,7 +335,7 @@ func TestRacingStatusChanges(t *testing.T) {
 		t.Errorf("the same change, statuses (-want +got): %s; got %d events, want 2", diff,
 			len(w.told("own", app.EventOrderStatusUpdated)))
 	}
-	// To the one end or to the other, but to one.
+	// Exactly one of the two final statuses is reached.
 	_, path = w.place(nil)
 	got = race(path,
 		func(i int) (object, int64) { return statusBody([]app.OrderStatus{"COMPLETED", "CANCELLED"}[i%2]), 0 })
@@ -389,7 +389,7 @@ func TestConcurrentOrdersAndCancellations(t *testing.T) {
 	}
 }
 
-// rows says how much there is in the tables that an order writes to.
+// rows returns the number of rows of each table that an order writes to.
 func (w *world) rows() string {
 	w.Helper()
 	var text string

@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// numbers returns what a list of orders shows, by their numbers.
+// numbers returns the numbers of the listed orders.
 func (w *world) numbers(path, token string) string {
 	w.Helper()
 	var page []orderOut
@@ -24,7 +24,7 @@ func (w *world) numbers(path, token string) string {
 	return strings.Join(list, " ")
 }
 
-// shelf fills the store own with orders 2 to 9, a minute apart; 1 is there already.
+// shelf adds the orders 2 to 9 to the store own, a minute apart. Order 1 exists already.
 func (w *world) shelf() (customer loginCustomerOut) {
 	w.Helper()
 	customer = w.addCustomer("own", "grace@example.com")

@@ -13,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// chosen is an item of an order with options, given as id and quantity in turns; quantity 0 is omitted.
+// chosen is an item of an order with options, given as alternating ids and quantities; quantity 0 is omitted.
 func chosen(dish app.Product, quantity int, options ...any) object {
 	list := []any{}
 	for i := 0; i < len(options); i += 2 {

@@ -19,7 +19,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// stream is one that a client reads over a real connection.
+// stream is an event stream that a client reads over a real connection.
 type stream struct {
 	*testing.T
 	lines chan string // closed at its end
@@ -84,7 +84,7 @@ func (w *world) requestOf(server *httptest.Server, path, token string, change ..
 	return response
 }
 
-// next returns the rest of the next line that begins like this, "" at the stream's end.
+// next returns the rest of the next line that begins with a prefix, "" at the end of the stream.
 func (s *stream) next(prefix string) string {
 	s.Helper()
 	deadline := time.After(30 * time.Second)
@@ -274,7 +274,7 @@ func TestStreamsEndWithTheirLease(t *testing.T) {
 	}
 }
 
-// listening is a database of which only the notices are of interest.
+// listening is a source of order notices in memory.
 type listening func(ctx context.Context, began func(), heard func(app.OrderNotice)) error
 
 func (l listening) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {

@@ -135,7 +135,7 @@ func TestIdempotencyOverHTTP(t *testing.T) {
 		w.do("POST", path, w.tokens["OWNER"], other, key).refused(app.CodeIdempotencyKeyReused)
 		invalid := altered(body, object{"x": 1})
 		w.do("POST", path, w.tokens["OWNER"], invalid, key).refused(app.CodeValidationFailed, "x")
-		// Another's key, another key and no key make new ones.
+		// Another caller's key, another key and no key create new orders.
 		ids := map[string]bool{}
 		for _, a := range []*answer{
 			first, w.do("POST", path, w.tokens["ADMIN"], body, key),
@@ -160,7 +160,7 @@ func TestIdempotencyOverHTTP(t *testing.T) {
 	bad := altered(w.orderBody("own"), object{"expectedTotalMinor": 1})
 	w.do("POST", "/orders", w.tokens["OWNER"], bad, header("Idempotency-Key", "k3")).refused(app.CodeTotalMismatch)
 	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own"), header("Idempotency-Key", "k3")).ok(201, nil)
-	// Where nothing is created, the header means nothing.
+	// Operations that create nothing ignore the header.
 	w.do("GET", "/products", w.tokens["OWNER"], nil, header("Idempotency-Key", "")).ok(200, nil)
 }
 

@@ -33,7 +33,7 @@ func (a account) ask(s *Server, change ...func(*http.Request)) *answer {
 	return a.w.doOn(s, "POST", a.paths+"/password-reset", "", body, change...)
 }
 
-// asked requests a link and returns its token, as the mail has it, "" if no mail was enqueued.
+// asked requests a link and returns the token in the mail, "" if no mail was enqueued.
 func (a account) asked(s *Server) string {
 	a.w.Helper()
 	a.ask(s).ok(http.StatusAccepted, nil)
@@ -41,7 +41,7 @@ func (a account) asked(s *Server) string {
 	return a.w.mailed(s)
 }
 
-// mailed takes the newest mail and returns its token, "" if there is none.
+// mailed removes the newest mail and returns its token, "" if there is no mail.
 func (w *world) mailed(s *Server) string {
 	w.Helper()
 	if mail := w.mail(s); mail != nil {
@@ -50,7 +50,7 @@ func (w *world) mailed(s *Server) string {
 	return ""
 }
 
-// mail takes the newest mail, nil if there is none.
+// mail removes and returns the newest mail, nil if there is no mail.
 func (w *world) mail(s *Server) *app.ResetMail {
 	w.Helper()
 	jobs, err := w.db.ClaimJobs(w.Context(), w.now.Add(time.Hour), time.Hour, 100)
@@ -105,7 +105,7 @@ func TestPasswordReset(t *testing.T) {
 	}
 }
 
-// A token of one realm, an unknown, a malformed and an expired one have the same answer.
+// A token of the other realm, an unknown, a malformed and an expired token get the same response.
 func TestTokensOfResetsThatAreNotValid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,7 +204,7 @@ func TestTokenOfAResetUsedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// Five mails an hour and five live links; the sixth request has the same answer.
+// An account gets five mails an hour and has at most five live links. The sixth request gets the same response.
 func TestResetMailsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -237,7 +237,7 @@ func TestResetMailsAreLimited(t *testing.T) {
 	}
 }
 
-// A request costs the same statements and has the same bytes for every email; nothing tells accounts apart.
+// Every email causes the same statements and the same bytes of the response, so they do not reveal accounts.
 func TestResetsDoNotRevealAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

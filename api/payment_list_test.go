@@ -20,7 +20,7 @@ func TestListPayments(t *testing.T) {
 	}
 	start := w.now
 	for i := range 6 {
-		w.now = start.Add(time.Duration(i/2) * time.Minute) // two at the same time
+		w.now = start.Add(time.Duration(i/2) * time.Minute) // each time occurs twice
 		body := altered(paymentBody(), object{
 			"transactionId": fmt.Sprint("pi_", i), "provider": []string{"stripe", "ADYEN"}[i%2],
 		})

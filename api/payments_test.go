@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// paymentBody is a valid payment of a transaction that there has never been.
+// paymentBody is a valid payment with a new transaction id.
 func paymentBody() object {
 	return object{
 		"provider": "STRIPE", "transactionId": app.NewID[app.PaymentID](noon), "status": "SUCCEEDED",
@@ -23,12 +23,12 @@ func paymentBody() object {
 	}
 }
 
-// refundBody is a valid refund that there has never been.
+// refundBody is a valid refund with a new refund id.
 func refundBody(amount int64) object {
 	return object{"amountMinor": amount, "reason": "cold", "providerRefundId": app.NewID[app.RefundID](noon)}
 }
 
-// pay makes a payment of a shop's order.
+// pay records a payment of a shop's order.
 func (w *world) pay(s *shop, amount int64) app.Payment {
 	w.Helper()
 	payment, err := w.db.RecordPayment(w.Context(), w.now, s.id, s.order.ID, app.NewPayment{
@@ -40,7 +40,7 @@ func (w *world) pay(s *shop, amount int64) app.Payment {
 	return payment
 }
 
-// eventOf returns the data of the newest event of a type, and how many there are of it.
+// eventOf returns the data of the newest event of a type, and the number of events of that type.
 func (w *world) eventOf(store string, t app.EventType) (object, int) {
 	w.Helper()
 	told := w.told(store, t)
@@ -89,7 +89,7 @@ func TestPayAndRefund(t *testing.T) {
 		t.Errorf("order: got %+v, want version 2 with 950 paid", o)
 	}
 
-	// What failed counts nothing.
+	// Failed payments do not count.
 	w.now = w.now.Add(time.Second)
 	failed := altered(paymentBody(), object{"status": "FAILED", "errorCode": "card_declined", "cardLast4": nil})
 	w.do("POST", path+"/payments", w.tokens["STAFF"], failed).ok(201, &payment)
@@ -107,7 +107,7 @@ func TestPayAndRefund(t *testing.T) {
 		refused(app.CodeRefundExceedsPayment, "amountMinor")
 
 	w.now = w.now.Add(time.Second)
-	// More than the order's total, and to an order that is cancelled: the money has moved.
+	// Payments beyond the order's total and of cancelled orders are recorded, because the money has been transferred.
 	w.exec("UPDATE orders SET status = 'CANCELLED', cancellation_reason = 'x' WHERE id = $1", s.order.ID)
 	w.do("POST", path+"/payments", w.key("own", app.ScopeWriteOrders),
 		altered(paymentBody(), object{"amountMinor": 2000})).ok(201, &payment)
@@ -175,7 +175,7 @@ func TestRepeatedPayments(t *testing.T) {
 		nil); again.Body.String() != original.Body.String() {
 		t.Errorf("repeated request: got %s, want %s", again.Body, original.Body)
 	}
-	for range 2 { // with another key, whose answer is kept as it was
+	for range 2 { // with another key, which returns the stored response
 		var again app.Payment
 		w.do("POST", path, w.tokens["STAFF"], body, header("Idempotency-Key", "k2")).ok(200, &again)
 		if diff := cmp.Diff(first, again); diff != "" {
@@ -303,7 +303,7 @@ func TestBadPayments(t *testing.T) {
 		})
 	}
 	w.do("POST", refunds, w.tokens["MANAGER"], refundBody(app.MaxAmountMinor)).refused(app.CodeRefundExceedsPayment)
-	// All payments together, too, are an integer that any JSON reader keeps.
+	// The sum of all payments is also an integer that every JSON parser represents exactly.
 	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor})).
 		refused(app.CodeAmountTooLarge)
 	w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), object{"amountMinor": app.MaxAmountMinor - 1000})).

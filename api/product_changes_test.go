@@ -15,7 +15,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// told returns the data of a store's events of some types, the oldest first.
+// told returns the data of a store's events of some types, oldest first.
 func (w *world) told(store string, types ...app.EventType) (data []json.RawMessage) {
 	w.Helper()
 	rows, err := w.db.System().DB.QueryContext(w.Context(),
@@ -351,7 +351,7 @@ func TestProductVersions(t *testing.T) {
 	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(2)).refused(app.CodeVersionMismatch)
 	w.do("DELETE", path, w.tokens["OWNER"], nil, ifMatch(2)).refused(app.CodeVersionMismatch)
 
-	// Of twenty who name version 1, one changes it, however they come to wait for each other.
+	// Of twenty concurrent changes of version 1, one succeeds.
 	answers := make(chan *answer, 20)
 	var wait sync.WaitGroup
 	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, 8, func() {
@@ -378,7 +378,7 @@ func TestProductVersions(t *testing.T) {
 	}
 }
 
-// holding runs race while a row is locked, and lets go of it once so many statements wait for it.
+// holding runs race while a row is locked, and releases the lock when the given number of statements wait for it.
 func (w *world) holding(lock string, id any, waiting int, race func()) {
 	w.Helper()
 	tx, err := w.db.System().DB.BeginTx(w.Context(), nil)
@@ -420,7 +420,7 @@ func TestDeleteAProduct(t *testing.T) {
 	if len(rows) != 0 {
 		t.Errorf("list after the deletion: got %+v, want none", rows)
 	}
-	// The order of before keeps what it was, and the SKU is free.
+	// The earlier order keeps its data, and the SKU is free.
 	var order orderOut
 	w.do("GET", "/orders/"+string(s.order.ID), w.tokens["OWNER"], nil).ok(200, &order)
 	if order.Items[0].ProductName != s.product.Name || order.Items[0].UnitPriceMinor != 950 {

@@ -139,7 +139,7 @@ func TestCategories(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.menu()
-	emoji := strings.Repeat("🍕", 100) // the longest that there is
+	emoji := strings.Repeat("🍕", 100) // the longest valid name
 	w.addProductIn("own", emoji)
 	gone := w.addProductIn("own", "gone")
 	w.must(w.db.DeleteProduct(t.Context(), noon, w.stores["own"].id, gone, 0))
@@ -223,6 +223,6 @@ func FuzzCursor(f *testing.F) {
 		if err != nil && app.CodeOf(err) != app.CodeValidationFailed {
 			t.Errorf("cursor %q: got %v, want %s", cursor, err, app.CodeValidationFailed)
 		}
-		timeCursor(cursor) // must not panic, whatever it is given
+		timeCursor(cursor) // must not panic on any input
 	})
 }

@@ -50,7 +50,7 @@ func TestLinkProvider(t *testing.T) {
 	}
 	w.link(ada.AccessToken, token, nil).refused(app.CodeInvalidCredentials)                       // used up
 	w.loginWith(object{"provider": "google", "token": token}).refused(app.CodeInvalidCredentials) // the same
-	w.link(ada.AccessToken, w.newToken("ada", nil), nil).ok(200, nil)                             // again is fine
+	w.link(ada.AccessToken, w.newToken("ada", nil), nil).ok(200, nil)                             // has no effect
 	var in loginCustomerOut
 	w.loginWith(object{"provider": "google", "token": w.newToken("ada", nil)}).ok(200, &in)
 	if in.Customer.ID != ada.Customer.ID {

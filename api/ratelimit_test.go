@@ -175,7 +175,7 @@ func TestClientOfTheBudget(t *testing.T) {
 			w.try(s, "somebody@example.com", c.peer, c.change...).refused(c.want)
 		})
 	}
-	// What is not limited goes on.
+	// Requests without this limit are still accepted.
 	w.doOn(s, "GET", "/auth/me", w.tokens["OWNER"], nil, from("203.0.113.7")).ok(200, nil)
 	w.doOn(s, "GET", "/products", w.tokens["OWNER"], nil, from("203.0.113.7")).ok(200, nil)
 }
@@ -399,7 +399,7 @@ func TestWebhookTestsAreLimited(t *testing.T) {
 	test(last, w.tokens["OWNER"]).ok(200, nil)
 }
 
-// weakHash is one that is quickly computed.
+// weakHash is a hash with parameters that make it fast to compute.
 func weakHash(t *testing.T) string {
 	t.Helper()
 	hash, err := argon2id.CreateHash("x",

@@ -20,7 +20,7 @@ type referenced struct {
 	Version    int64
 }
 
-// referencing is a resource with references: how a test makes one, and which of its operations take them.
+// referencing describes a resource with references: its creation, and the operations that accept references.
 type referencing struct {
 	list    string
 	create  object        // nil if references are set by PATCH only
@@ -233,7 +233,7 @@ func TestReferencesAreNotForCustomers(t *testing.T) {
 	}
 }
 
-// Twenty orders with one externalId at once: one is placed, and the others name it.
+// Of twenty concurrent orders with one externalId, one is placed, and the errors of the others name it.
 func TestRacingReferences(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -264,7 +264,7 @@ func TestRacingReferences(t *testing.T) {
 			t.Errorf("got %q, want the id %s", message, id)
 		}
 	}
-	// A deleted product gives its externalId away.
+	// The externalId of a deleted product can be used again.
 	var p app.Product
 	named := altered(productBody(), object{"externalId": "P-1"})
 	w.do("POST", "/products", w.tokens["OWNER"], named).ok(201, &p)

@@ -19,7 +19,7 @@ func reservationBody() object {
 	return object{"customer": object{"name": "Ada"}, "partySize": 1, "startAt": "2026-03-20T19:30:00+01:00"}
 }
 
-// reserve makes a reservation by the OWNER of a store.
+// reserve creates a reservation as the OWNER of a store.
 func (w *world) reserve(change object) (made reservationOut) {
 	w.Helper()
 	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), change)).ok(201, &made)
@@ -81,7 +81,7 @@ func TestReserve(t *testing.T) {
 		t.Errorf("customer.created: got %s, want only that of the order", customers)
 	}
 
-	// A known customer, and the store's usual time.
+	// A known customer, and the default duration of the store.
 	customer := w.addCustomer("own", "grace@example.com").Customer
 	known := w.reserve(object{"customer": nil, "customerId": customer.ID})
 	if *known.Customer.ID != customer.ID || known.Customer.Email != "grace@example.com" ||
@@ -166,7 +166,7 @@ func TestReservationStatus(t *testing.T) {
 		t.Error("after refused changes (-want +got):", diff)
 	}
 
-	// Without a reason; and two ends without an event of their own.
+	// A cancellation without a reason, and two final statuses that emit no event.
 	quiet := w.reserve(nil)
 	if a := change(quiet, object{"status": "CANCELLED"}).ok(200, nil); !strings.Contains(a.Body.String(),
 		`"cancellationReason":""`) {
@@ -189,7 +189,7 @@ func TestRacingReservationStatus(t *testing.T) {
 	w := newWorld(t)
 	r := w.reserve(nil)
 	path := "/reservations/" + string(r.ID) + "/status"
-	// None is served before two wait for each other.
+	// race sends twenty concurrent changes. None is made before two requests wait for each other.
 	race := func(statuses ...string) map[int]int {
 		blocker, err := w.db.System().BeginTx(t.Context(), nil)
 		w.must(err)
@@ -309,7 +309,7 @@ func TestReservationList(t *testing.T) {
 	for _, date := range []string{"0001-01-01", "9999-12-31"} {
 		w.do("GET", "/reservations?date="+date, w.token("OWNER", w.stores["sibling"].id), nil).ok(200, nil)
 	}
-	// By pages of one, with a filter, each is seen once.
+	// Pages of one reservation, with a filter, contain each reservation once.
 	seen, cursor := []app.ReservationID{}, ""
 	for range 10 {
 		var rows []reservationOut
@@ -416,7 +416,7 @@ func TestBadReservations(t *testing.T) {
 	if told := w.told("own", app.EventReservationCreated, app.EventReservationConfirmed); left != 1 || len(told) != 1 {
 		t.Errorf("after refused requests: got %d reservations and %d events, want 1 and 1", left, len(told))
 	}
-	// The longest of all is taken.
+	// The longest valid reservation is accepted.
 	w.reserve(object{
 		"customer": object{"name": strings.Repeat("🍝", 200)}, "notes": strings.Repeat("é", 1000),
 		"durationMinutes": 1440, "partySize": 50,

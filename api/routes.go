@@ -351,9 +351,8 @@ func routes() []route {
 	}
 }
 
-// newRouter makes the handler of the table, the documentation beside it, and the answers
-// to everything else. Paths are matched as the client sent them, without decoding, so that
-// %2F in an id never becomes another route.
+// newRouter returns a handler for the route table, the documentation and the dashboard. Other paths get NOT_FOUND. The
+// router matches paths as the client sent them, without decoding: %2F in an id never selects another route.
 func (s *Server) newRouter(table []route) http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -391,7 +390,7 @@ func (s *Server) newRouter(table []route) http.Handler {
 	return router
 }
 
-// byMethod serves one path. The methods may still be added to.
+// byMethod returns the handler of one path. The caller may add methods until the first request.
 func (s *Server) byMethod(methods map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handler, ok := methods[r.Method]; ok {

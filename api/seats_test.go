@@ -29,10 +29,10 @@ func TestSeats(t *testing.T) {
 	try("2026-03-20T18:00:00Z", 120, 6).ok(201, &first)
 	try("2026-03-20T18:30:00Z", 120, 5).refused(app.CodeSlotFull)
 	try("2026-03-20T17:00:00Z", 61, 5).refused(app.CodeSlotFull)
-	try("2026-03-19T18:30:00Z", 1440, 5).refused(app.CodeSlotFull) // which only ends in it
-	try("2026-03-20T17:00:00Z", 60, 10).ok(201, nil)               // who leaves makes room
+	try("2026-03-19T18:30:00Z", 1440, 5).refused(app.CodeSlotFull) // overlaps only in its last 30 minutes
+	try("2026-03-20T17:00:00Z", 60, 10).ok(201, nil)               // ends when the first one begins
 	try("2026-03-20T20:00:00Z", 60, 6).ok(201, &second)
-	try("2026-03-20T18:00:00Z", 180, 4).ok(201, nil) // over two that are never there together
+	try("2026-03-20T18:00:00Z", 180, 4).ok(201, nil) // overlaps with two that do not overlap with each other
 	a := try("2026-03-20T20:30:00Z", 15, 1).refused(app.CodeSlotFull)
 	if !strings.Contains(a.body.Error.Message, "0 of 10 seats") {
 		t.Errorf("message: got %q, want 0 of 10 seats in it", a.body.Error.Message)
@@ -50,7 +50,7 @@ func TestSeats(t *testing.T) {
 	try("2026-03-20T20:30:00Z", 15, 6).ok(201, nil)
 	status(first, "CONFIRMED", "NO_SHOW")
 	try("2026-03-20T18:00:00Z", 15, 6).ok(201, nil)
-	// What stands stands, also when there are fewer seats; the sibling has its own.
+	// Existing reservations remain when the number of seats decreases. The sibling store has separate seats.
 	set(object{"seats": 2})
 	try("2026-03-20T18:00:00Z", 15, 1).refused(app.CodeSlotFull)
 	try("2026-03-21T18:00:00Z", 15, 3).refused(app.CodeSlotFull)
@@ -142,7 +142,7 @@ func TestSeatsOfDay(t *testing.T) {
 	if day.Peak != 0 {
 		t.Errorf("seats of another store: got %+v, want none taken", day)
 	}
-	for _, date := range []string{"0001-01-01", "9999-12-31"} { // which begin and end in years that no time here has
+	for _, date := range []string{"0001-01-01", "9999-12-31"} { // days that begin before year 1 or end after 9999
 		w.do("GET", "/reservations/seats?date="+date, w.tokens["STAFF"], nil).ok(200, nil)
 	}
 	for _, date := range []string{"", "?date=2026-02-30", "?date=today"} {

@@ -55,7 +55,7 @@ func TestNoTokenOutlivesItsSession(t *testing.T) {
 	cookie = w.customerRefresh(cookie).ok(200, &adaNext).customerCookie()
 	expires("a customer's refresh", adaNext.AccessToken, 20*time.Minute)
 
-	// In the last moment what is given out has expired already; it is not malformed.
+	// A token that is issued in the last second of the session is expired, not malformed.
 	order := "/orders/" + string(w.orderOf("own", ada.Customer.ID).ID)
 	w.now = noon.Add(20*time.Minute + 200*time.Millisecond)
 	var last refreshOut

@@ -35,7 +35,7 @@ func TestRefresh(t *testing.T) {
 		t.Error("the log contains a token")
 	}
 
-	// The seven days begin anew with each refresh.
+	// Each refresh starts a new period of seven days.
 	w.now = w.now.Add(168*time.Hour - time.Second)
 	b.refresh()
 	w.now = w.now.Add(168*time.Hour - time.Second)
@@ -181,14 +181,14 @@ func TestReuse(t *testing.T) {
 		t.Errorf("warnings: got %q, want one with the id of the user", log)
 	}
 
-	// Who logs in anew is left alone, however often the stolen token comes.
+	// A later login is not affected by further uses of the stolen token.
 	again := w.browse("ADMIN", "own")
 	first.present(stolen).refused(app.CodeTokenRevoked)
 	first.present(first.cookie).refused(app.CodeTokenRevoked)
 	again.refresh()
 }
 
-// witness looks at the database when an answer begins.
+// witness reads the database when a response begins.
 type witness struct {
 	*httptest.ResponseRecorder
 	look func()
@@ -365,7 +365,7 @@ func TestSwitchStore(t *testing.T) {
 		}
 		b.access = data.AccessToken
 		at(c.store, c.currency)
-		b.refresh() // stays there
+		b.refresh() // the refresh keeps the store
 		at(c.store, c.currency)
 		if c := claimsOf(t, b.access); c["storeId"] != string(data.Store.StoreID) ||
 			c["role"] != string(data.Store.Role) {
@@ -377,7 +377,7 @@ func TestSwitchStore(t *testing.T) {
 		t.Errorf("store of the next login: got %s, want %s", last, sibling.id)
 	}
 
-	// Other websites', unknown and not-joined stores look the same.
+	// Stores of other websites, unknown stores and stores that the user has not joined get the same response.
 	w.exec("INSERT INTO memberships (user_id, store_id, role, created_at) VALUES ($1, $2, 'OWNER', now())",
 		w.users["MANAGER"].ID, w.stores["foreign"].id)
 	seen := map[string]bool{}
@@ -394,7 +394,7 @@ func TestSwitchStore(t *testing.T) {
 	to(own.id, "view_none").refused(app.CodeValidationFailed, "storeViewId")
 	to("", "").refused(app.CodeValidationFailed, "storeId")
 	to("no id!", "nor this").refused(app.CodeValidationFailed, "storeId", "storeViewId")
-	at(own.id, "EUR") // nothing of that has moved it
+	at(own.id, "EUR") // the refused requests have not changed the store
 }
 
 // Within the leeway, the previous token gets the same successor as before. Older tokens do not.

@@ -64,7 +64,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("settings of the sibling: got %+v, want them unchanged", sibling)
 	}
 
-	// One line in the trail for the one change, with what it was and what it became.
+	// The change has one entry in the trail, with the old and the new value.
 	var trail []app.AuditEntry
 	w.do("GET", "/audit?action=settings.changed", w.tokens["OWNER"], nil).ok(200, &trail)
 	if len(trail) != 1 || trail[0].Actor.ID != string(w.users["ADMIN"].ID) ||

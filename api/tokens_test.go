@@ -46,7 +46,7 @@ func TestTokenAttacks(t *testing.T) {
 	w.must(err)
 	var members map[string]any
 	w.must(json.Unmarshal(encoded, &members))
-	// with returns the claims with some changed; nil takes one out.
+	// with returns the claims with changes; nil removes a claim.
 	with := func(change map[string]any) string {
 		changed := maps.Clone(members)
 		maps.Copy(changed, change)
@@ -182,14 +182,13 @@ func TestTokenAttacks(t *testing.T) {
 			w.do("GET", "/webhooks", hs256(header, with(claims)), nil).refused(app.CodeTokenRevoked)
 		})
 	}
-	// An expired platform token is still one of the wrong realm where it has no business.
+	// An expired platform token gets the error of the wrong realm, not of the expiry.
 	w.now = w.now.Add(time.Hour)
 	w.do("GET", "/webhooks", w.tokens["PLATFORM"], nil).refused(app.CodeTokenInvalid)
 	w.do("GET", "/auth/me", w.tokens["PLATFORM"], nil).refused(app.CodeTokenExpired)
 }
 
-// flipPadding changes a bit of the last character of base64 that stands for nothing, when
-// the bytes are no multiple of three.
+// flipPadding changes an unused bit of the last base64 character. The number of bytes must not be a multiple of three.
 func flipPadding(c byte) byte {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	return alphabet[strings.IndexByte(alphabet, c)^1]

@@ -93,7 +93,7 @@ func TestClientAddress(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", issuer, nil)
 		r.RemoteAddr = c.peer
-		for part := range strings.SplitSeq(c.forwarded, ", ") { // as several headers: the same
+		for part := range strings.SplitSeq(c.forwarded, ", ") { // several headers have the same effect
 			r.Header.Add("X-Forwarded-For", part)
 		}
 		if got := s.clientAddr(r).String(); got != c.client {

@@ -25,7 +25,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// Role changes and removals bite on the next request.
+// Role changes and removals take effect on the next request.
 func TestRoleChangesBite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -41,7 +41,7 @@ func TestRoleChangesBite(t *testing.T) {
 	w.do("DELETE", path("ADMIN"), w.tokens["OWNER"], nil).refused(app.CodeStoreMismatch) // still in the sibling
 }
 
-// Two owners who remove or demote each other at once: one of them stays.
+// Of two OWNERs who concurrently remove or demote each other, one remains.
 func TestAStoreKeepsAnOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

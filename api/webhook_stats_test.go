@@ -26,7 +26,7 @@ func TestWebhookStats(t *testing.T) {
 		"?from=2026-03-01T00:00:00Z&to=2026-05-30T00:00:00Z":                  {app.ByDay, 90, 2},
 		"?from=2026-03-01T00:00:00Z&to=2026-05-30T00:00:00Z&granularity=hour": {app.ByHour, 2160, 2},
 		"?from=2025-03-01T00:00:00Z&to=2025-03-01T00:00:01Z":                  {app.ByHour, 1, 0},
-		// a day earlier there is no time
+		// a day earlier, this time does not exist
 		"?to=0001-01-01T01:00:00Z": {app.ByHour, 1, 0},
 	} {
 		w.run("?"+query, func(t *testing.T) {

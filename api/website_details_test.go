@@ -72,7 +72,7 @@ func TestPlatformManagesAPlan(t *testing.T) {
 	w.do("PATCH", "/billing", w.tokens["OWNER"], object{"plan": "ENTERPRISE"}).ok(200, nil)
 }
 
-// Of two websites that ask for the same domain concurrently, one gets it.
+// Of two concurrent requests for the same domain, one succeeds.
 func TestOneDomainForTwoWebsites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -145,7 +145,7 @@ func TestInviteOwner(t *testing.T) {
 	}
 }
 
-// A platform's invitation does not depend on the roles of anybody, and an OWNER of the store can withdraw it.
+// An invitation of the platform does not depend on the roles of its inviter. An OWNER of the store can withdraw it.
 func TestInvitationOfThePlatform(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -133,8 +133,8 @@ func websiteBody(domain string) object {
 	}
 }
 
-// A new installation gets its first restaurant without demo data: an administrator opens
-// it, its owner accepts and works.
+// In a new installation without demo data, an administrator creates the first restaurant, and its owner accepts the
+// invitation and works in it.
 func TestOpenWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// A delivery links to its workflow for as long as Temporal keeps that.
+// A delivery links to its workflow as long as Temporal retains the workflow.
 func TestWorkflowPages(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
