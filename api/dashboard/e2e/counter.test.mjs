@@ -522,6 +522,17 @@ describe("reservations", () => {
       await shows(page, small, "12:00 – 13:00");
       await accessible(page, "Day plan");
       await shoot(page, "reservations-plan");
+      const boxes = (locator) => locator.evaluateAll((all) => all.map((one) => one.getBoundingClientRect().toJSON()));
+      const hours = await boxes(page.getByRole("region", { name: "Day plan" }).locator("[aria-hidden] > span"));
+      assert.ok(hours.length > 5);
+      for (const [i, { right }] of hours.slice(0, -1).entries())
+        assert.ok(right <= hours[i + 1].left, `hour ${i} of the day plan overlaps the next one`);
+      const wide = await page
+        .locator("li > span")
+        .evaluateAll((all) =>
+          all.filter((one) => one.scrollWidth > one.clientWidth && one.textContent.includes(" – ")),
+        );
+      assert.equal(wide.length, 0, "the time of a reservation is wider than its column");
 
       const bar = time(page, small);
       await bar.scrollIntoViewIfNeeded();

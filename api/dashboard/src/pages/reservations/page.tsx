@@ -194,7 +194,7 @@ function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
     <li
       ref={line}
       tabIndex={-1}
-      className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[8rem_4rem_1fr_auto]"
+      className="grid items-start gap-3 rounded-lg border bg-surface p-3 text-sm sm:grid-cols-[10rem_4.5rem_1fr_auto]"
     >
       <span className="font-semibold whitespace-nowrap tabular-nums" title={`${one.startAt} – ${one.endAt} (UTC)`}>
         {clock(one.startAt)} – {clock(one.endAt)}

@@ -19,11 +19,11 @@ type Drag = { id: string; start: number; x: number };
  * Enter. A refused move returns to its place.
  */
 export function Plan({ day, reservations }: { day: string; reservations: Reservation[] }) {
-  const { timezone } = useSession();
+  const { timezone, locale } = useSession();
   const shown = reservations.filter(holdsSeats);
   const period = periodOf(day, timezone, shown);
   const hours = hoursOf(period);
-  const clock = useClockTime();
+  const hour = new Intl.DateTimeFormat(locale, { hour: "numeric", timeZone: timezone });
   if (shown.length === 0) return null;
   return (
     <Card title="Day plan">
@@ -41,7 +41,7 @@ export function Plan({ day, reservations }: { day: string; reservations: Reserva
                   className="absolute -translate-x-1/2 tabular-nums first:translate-x-0"
                   style={{ left: percent(barOf(period, { from: at, to: at }).left) }}
                 >
-                  {clock(at)}
+                  {hour.format(at)}
                 </span>
               ))}
           </div>
