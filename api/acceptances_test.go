@@ -57,7 +57,7 @@ func TestReminderIsSentOnce(t *testing.T) {
 	t.Parallel()
 	feed := newOrderFeed(nil, func() time.Time { return noon }, nil)
 	w := &watcher{store: "sto_1", notices: make(chan app.OrderNotice, 10)}
-	e := &ear{watchers: map[*watcher]bool{w: true}, told: map[app.OrderID]toldNotice{}}
+	l := &orderListener{watchers: map[*watcher]bool{w: true}, sent: map[app.OrderID]sentNotice{}}
 	received := app.OrderNotice{StoreID: "sto_1", ID: "ord_1", Status: app.OrderReceived, Version: 1}
 	reminder, confirmed := received, received
 	reminder.Reminder = true
@@ -69,7 +69,7 @@ func TestReminderIsSentOnce(t *testing.T) {
 	for _, n := range []app.OrderNotice{
 		received, reminder, received, reminder, confirmed, reminder, answered, late, received,
 	} {
-		feed.tell(e, n)
+		feed.send(l, n)
 	}
 	close(w.notices)
 	var got []app.OrderNotice

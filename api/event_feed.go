@@ -33,17 +33,15 @@ type eventFeed struct {
 	every  time.Duration                             // missedEvery
 	failed func(error)
 
-	mu   sync.Mutex
-	tube *eventTube // nil = no streams
+	mu     sync.Mutex
+	opened *eventListener // nil = no streams
 }
 
-// eventTube is one listening connection. Its streams end with it.
-type eventTube struct {
+// eventListener has the streams of one listening connection.
+type eventListener struct {
+	*listener
 	stores  map[app.StoreID]*storeEvents // under the feed's lock
 	readers int                          // under the feed's lock
-	stop    context.CancelFunc
-	began   chan struct{} // closed when the connection listens
-	ended   chan struct{} // closed when the connection has ended
 }
 
 // storeEvents is the common part of the streams of a store.
@@ -58,11 +56,11 @@ type storeEvents struct {
 
 // eventReader is one stream.
 type eventReader struct {
-	tube  *eventTube
-	of    *storeEvents
-	types []app.EventType // none = all
-	ready chan struct{}   // receives when the queue has events
-	late  chan struct{}   // closed when it is too far behind
+	listener *eventListener
+	of       *storeEvents
+	types    []app.EventType // none = all
+	ready    chan struct{}   // receives when the queue has events
+	late     chan struct{}   // closed when it is too far behind
 
 	// Under the feed's lock.
 	queue  []eventMessage
@@ -91,7 +89,7 @@ func (f *eventFeed) join(ctx context.Context, store app.StoreID, types []app.Eve
 	select {
 	case <-r.of.started:
 		return r, nil
-	case <-r.tube.ended:
+	case <-r.listener.ended:
 	case <-ctx.Done():
 	}
 	f.leave(r)
@@ -101,77 +99,70 @@ func (f *eventFeed) join(ctx context.Context, store app.StoreID, types []app.Eve
 func (f *eventFeed) add(r *eventReader, store app.StoreID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.tube == nil {
-		f.tube = f.open()
+	if f.opened == nil {
+		f.opened = f.open()
 	}
-	t := f.tube
-	if t.readers >= maxWatchers {
+	l := f.opened
+	if l.readers >= maxWatchers {
 		return app.Unavailable(heartbeat)
 	}
-	t.readers++
-	r.tube, r.of = t, t.stores[store]
+	l.readers++
+	r.listener, r.of = l, l.stores[store]
 	if r.of == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		r.of = &storeEvents{
 			id: store, wake: make(chan struct{}, 1), stop: stop, started: make(chan struct{}),
 			readers: map[*eventReader]bool{},
 		}
-		t.stores[store] = r.of
-		go f.run(ctx, t, r.of)
+		l.stores[store] = r.of
+		go f.run(ctx, l, r.of)
 	}
 	r.of.readers[r] = false
 	return nil
 }
 
 // open starts to listen.
-func (f *eventFeed) open() *eventTube {
-	ctx, stop := context.WithCancel(context.Background())
-	t := &eventTube{
-		stores: map[app.StoreID]*storeEvents{}, stop: stop, began: make(chan struct{}), ended: make(chan struct{}),
+func (f *eventFeed) open() *eventListener {
+	connection, ctx := newListener()
+	l := &eventListener{listener: connection, stores: map[app.StoreID]*storeEvents{}}
+	go l.run(ctx, func(ctx context.Context, began func()) error {
+		return f.source.ListenEvents(ctx, began, func(store app.StoreID) { f.wake(l, store) })
+	}, f.every, func(ctx context.Context) { f.findMissed(ctx, l) }, f.failed, func() { f.forget(l) })
+	return l
+}
+
+// forget makes the next stream open another connection.
+func (f *eventFeed) forget(l *eventListener) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opened == l {
+		f.opened = nil
 	}
-	go func() {
-		defer stop()
-		began := func() {
-			close(t.began)
-			go f.findMissed(ctx, t)
-		}
-		err := f.source.ListenEvents(ctx, began, func(store app.StoreID) { f.wake(t, store) })
-		if ctx.Err() == nil {
-			f.failed(err)
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.tube == t {
-			f.tube = nil
-		}
-		close(t.ended)
-	}()
-	return t
 }
 
 // leave removes a reader. After the last one, the feed stops listening.
 func (f *eventFeed) leave(r *eventReader) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.tube.readers--
+	r.listener.readers--
 	delete(r.of.readers, r)
 	if len(r.of.readers) == 0 {
 		r.of.stop()
-		delete(r.tube.stores, r.of.id)
+		delete(r.listener.stores, r.of.id)
 	}
-	if r.tube.readers == 0 {
-		r.tube.stop()
-		if f.tube == r.tube {
-			f.tube = nil
+	if r.listener.readers == 0 {
+		r.listener.stop()
+		if f.opened == r.listener {
+			f.opened = nil
 		}
 	}
 }
 
 // wake makes the feed look for new events of a store.
-func (f *eventFeed) wake(t *eventTube, store app.StoreID) {
+func (f *eventFeed) wake(l *eventListener, store app.StoreID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s := t.stores[store]; s != nil {
+	if s := l.stores[store]; s != nil {
 		notify(s.wake)
 	}
 }
@@ -184,52 +175,42 @@ func notify(c chan struct{}) {
 	}
 }
 
-// findMissed periodically looks for events without a notification, which is lost if the process dies after the
-// dispatch.
-func (f *eventFeed) findMissed(ctx context.Context, t *eventTube) {
-	ticker := time.NewTicker(f.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+// findMissed looks for events whose notification may be lost.
+func (f *eventFeed) findMissed(ctx context.Context, l *eventListener) {
+	heads, err := f.source.EventHeads(ctx, f.watched(l))
+	if err != nil {
+		return // the next search finds them, unless the listening connection ends too
+	}
+	for store := range heads {
+		f.mu.Lock()
+		if s := l.stores[store]; s != nil && s.position < heads[store] {
+			notify(s.wake)
 		}
-		heads, err := f.source.EventHeads(ctx, f.watched(t))
-		if err != nil {
-			continue // the next search finds them, unless the listening connection ends too
-		}
-		for store := range heads {
-			f.mu.Lock()
-			if s := t.stores[store]; s != nil && s.position < heads[store] {
-				notify(s.wake)
-			}
-			f.mu.Unlock()
-		}
+		f.mu.Unlock()
 	}
 }
 
 // watched returns the stores of the readers.
-func (f *eventFeed) watched(t *eventTube) (stores []app.StoreID) {
+func (f *eventFeed) watched(l *eventListener) (stores []app.StoreID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for store := range t.stores {
+	for store := range l.stores {
 		stores = append(stores, store)
 	}
 	return stores
 }
 
 // run reads the events of a store for its readers. After an error, all streams end.
-func (f *eventFeed) run(ctx context.Context, t *eventTube, s *storeEvents) {
+func (f *eventFeed) run(ctx context.Context, l *eventListener, s *storeEvents) {
 	fail := func(err error) {
 		if err != nil && ctx.Err() == nil {
 			f.failed(err)
-			t.stop()
+			l.stop()
 		}
 	}
 	select {
-	case <-t.began:
-	case <-t.ended:
+	case <-l.began:
+	case <-l.ended:
 		return
 	}
 	head, err := f.source.EventHead(ctx, s.id)
@@ -244,7 +225,7 @@ func (f *eventFeed) run(ctx context.Context, t *eventTube, s *storeEvents) {
 	for {
 		select {
 		case <-s.wake:
-		case <-t.ended:
+		case <-l.ended:
 			return
 		case <-ctx.Done():
 			return

@@ -114,7 +114,7 @@ func (s *Server) sendEvents(x *exchange, c *call, r *eventReader, last int64) {
 			}
 		case <-r.late:
 			return
-		case <-r.tube.ended:
+		case <-r.listener.ended:
 			return
 		case <-x.open.Done():
 			return

@@ -383,7 +383,7 @@ func TestThousandStreamsShareTheirReads(t *testing.T) {
 	}
 	feed.mu.Lock()
 	defer feed.mu.Unlock()
-	if feed.tube != nil {
+	if feed.opened != nil {
 		t.Error("the feed listens without streams")
 	}
 }

@@ -41,20 +41,18 @@ type orderFeed struct {
 	every   time.Duration // missedEvery
 	failed  func(error)
 	mu      sync.Mutex
-	ear     *ear // nil = no streams
+	opened  *orderListener // nil = no streams
 }
 
-// ear is one listening connection. Its streams end with it, so that none misses a change.
-type ear struct {
+// orderListener has the streams of one listening connection. They end with it, so that none misses a change.
+type orderListener struct {
+	*listener
 	watchers map[*watcher]bool          // under the feed's lock
-	told     map[app.OrderID]toldNotice // under the feed's lock: of all stores, kept for 2 × missedSince
-	stop     context.CancelFunc
-	began    chan struct{} // closed when the connection listens
-	ended    chan struct{} // closed when the connection has ended
+	sent     map[app.OrderID]sentNotice // under the feed's lock: of all stores, kept for 2 × missedSince
 }
 
-// toldNotice is the latest version of an order that was sent to the watchers.
-type toldNotice struct {
+// sentNotice is the latest version of an order that was sent to the watchers.
+type sentNotice struct {
 	version int64
 	status  app.OrderStatus
 	// a reminder was sent
@@ -64,7 +62,7 @@ type toldNotice struct {
 
 // watcher is one stream.
 type watcher struct {
-	ear     *ear
+	of      *orderListener
 	store   app.StoreID
 	notices chan app.OrderNotice
 	late    chan struct{} // closed when it is too far behind
@@ -82,9 +80,9 @@ func (f *orderFeed) join(ctx context.Context, store app.StoreID) (*watcher, erro
 		return nil, err
 	}
 	select {
-	case <-w.ear.began:
+	case <-w.of.began:
 		return w, nil
-	case <-w.ear.ended:
+	case <-w.of.ended:
 	case <-ctx.Done():
 	}
 	f.leave(w)
@@ -94,117 +92,101 @@ func (f *orderFeed) join(ctx context.Context, store app.StoreID) (*watcher, erro
 func (f *orderFeed) add(w *watcher) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ear == nil {
-		f.ear = f.open()
+	if f.opened == nil {
+		f.opened = f.open()
 	}
-	if len(f.ear.watchers) >= maxWatchers {
+	if len(f.opened.watchers) >= maxWatchers {
 		return app.Unavailable(heartbeat)
 	}
-	w.ear = f.ear
-	w.ear.watchers[w] = true
+	w.of = f.opened
+	w.of.watchers[w] = true
 	return nil
 }
 
 // open starts to listen.
-func (f *orderFeed) open() *ear {
-	ctx, stop := context.WithCancel(context.Background())
-	e := &ear{
-		watchers: map[*watcher]bool{}, told: map[app.OrderID]toldNotice{}, stop: stop,
-		began: make(chan struct{}), ended: make(chan struct{}),
+func (f *orderFeed) open() *orderListener {
+	connection, ctx := newListener()
+	l := &orderListener{
+		listener: connection, watchers: map[*watcher]bool{}, sent: map[app.OrderID]sentNotice{},
 	}
-	go func() {
-		defer stop()
-		began := func() {
-			close(e.began)
-			go f.findMissed(ctx, e)
-		}
-		err := f.notices.ListenOrders(ctx, began, func(n app.OrderNotice) { f.tell(e, n) })
-		if ctx.Err() == nil {
-			f.failed(err)
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.ear == e {
-			f.ear = nil
-		}
-		close(e.ended)
-	}()
-	return e
+	go l.run(ctx, func(ctx context.Context, began func()) error {
+		return f.notices.ListenOrders(ctx, began, func(n app.OrderNotice) { f.send(l, n) })
+	}, f.every, func(ctx context.Context) { f.findMissed(ctx, l) }, f.failed, func() { f.forget(l) })
+	return l
+}
+
+// forget makes the next stream open another connection.
+func (f *orderFeed) forget(l *orderListener) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opened == l {
+		f.opened = nil
+	}
 }
 
 // leave removes a watcher. After the last one, the feed stops listening.
 func (f *orderFeed) leave(w *watcher) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(w.ear.watchers, w)
-	if len(w.ear.watchers) == 0 {
-		w.ear.stop()
-		if f.ear == w.ear {
-			f.ear = nil
+	delete(w.of.watchers, w)
+	if len(w.of.watchers) == 0 {
+		w.of.stop()
+		if f.opened == w.of {
+			f.opened = nil
 		}
 	}
 }
 
-// findMissed periodically sends changes without a notification, which is lost if the process dies after the
-// commit.
-func (f *orderFeed) findMissed(ctx context.Context, e *ear) {
-	ticker := time.NewTicker(f.every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		changed, err := f.notices.ChangedOrders(ctx, f.watched(e), f.now().Add(-missedSince))
-		if err != nil {
-			continue // the next search finds them, unless the listening connection ends too
-		}
-		for _, n := range changed {
-			f.tell(e, n)
-		}
+// findMissed sends recent changes whose notification may be lost.
+func (f *orderFeed) findMissed(ctx context.Context, l *orderListener) {
+	changed, err := f.notices.ChangedOrders(ctx, f.watched(l), f.now().Add(-missedSince))
+	if err != nil {
+		return // the next search finds them, unless the listening connection ends too
+	}
+	for _, n := range changed {
+		f.send(l, n)
 	}
 }
 
-// watched returns the stores of the watchers, and removes old entries of told.
-func (f *orderFeed) watched(e *ear) []app.StoreID {
+// watched returns the stores of the watchers, and removes old entries of sent.
+func (f *orderFeed) watched(l *orderListener) []app.StoreID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	long := f.now().Add(-2 * missedSince)
-	maps.DeleteFunc(e.told, func(_ app.OrderID, told toldNotice) bool { return told.at.Before(long) })
+	maps.DeleteFunc(l.sent, func(_ app.OrderID, sent sentNotice) bool { return sent.at.Before(long) })
 	stores := map[app.StoreID]bool{}
-	for w := range e.watchers {
+	for w := range l.watchers {
 		stores[w.store] = true
 	}
 	return slices.Collect(maps.Keys(stores))
 }
 
-// tell sends a notice to the watchers of its store, unless they have received this or a later version of the order. A
+// send sends a notice to the watchers of its store, unless they have received this or a later version of the order. A
 // change of deliveries does not change the version: it is always sent, with the latest version. A reminder is sent
-// once, unless the order has changed since. tell does not wait for slow watchers.
-func (f *orderFeed) tell(e *ear, notice app.OrderNotice) {
+// once, unless the order has changed since. send does not wait for slow watchers.
+func (f *orderFeed) send(l *orderListener, notice app.OrderNotice) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	told, ok := e.told[notice.ID]
+	sent, ok := l.sent[notice.ID]
 	switch {
-	case ok && notice.Deliveries && notice.Version < told.version:
-		notice.Version, notice.Status = told.version, told.status
+	case ok && notice.Deliveries && notice.Version < sent.version:
+		notice.Version, notice.Status = sent.version, sent.status
 	case notice.Reminder:
-		if ok && (told.reminded || told.version > notice.Version) {
+		if ok && (sent.reminded || sent.version > notice.Version) {
 			return
 		}
-	case ok && !notice.Deliveries && notice.Version <= told.version:
+	case ok && !notice.Deliveries && notice.Version <= sent.version:
 		return
 	}
-	e.told[notice.ID] = toldNotice{notice.Version, notice.Status, told.reminded || notice.Reminder, f.now()}
-	for w := range e.watchers {
+	l.sent[notice.ID] = sentNotice{notice.Version, notice.Status, sent.reminded || notice.Reminder, f.now()}
+	for w := range l.watchers {
 		if w.store != notice.StoreID {
 			continue
 		}
 		select {
 		case w.notices <- notice:
 		default:
-			delete(e.watchers, w)
+			delete(l.watchers, w)
 			close(w.late)
 		}
 	}
@@ -284,7 +266,7 @@ func (s *Server) watchOrders(ctx context.Context, c *call, _ watchOrdersIn) (eve
 				text = ": still here\n\n"
 			case <-w.late:
 				return
-			case <-w.ear.ended:
+			case <-w.of.ended:
 				return
 			case <-x.open.Done():
 				return

@@ -355,15 +355,15 @@ func TestStreamsEndWithTheListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken <- struct{}{}
-	<-first.ear.ended
+	<-first.of.ended
 	next, err := f.join(t.Context(), "sto_1")
-	if err != nil || next.ear == first.ear {
+	if err != nil || next.of == first.of {
 		t.Fatalf("join after a broken connection: got %v and the old listener %v, want a new one", err,
-			next.ear == first.ear)
+			next.of == first.of)
 	}
 	f.leave(first)
 	f.leave(next)
-	<-next.ear.ended
+	<-next.of.ended
 }
 
 // Without a connection that listens for changes, no stream opens.
