@@ -20,7 +20,7 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 	return DeliveryPolicy{
 		Timeout: timeout, Load: 2 * time.Second, Record: 3 * time.Second,
 		Bulkhead: BulkheadPolicy{
-			Fast:    400, // of 4,000 slots; as many as a relay starts for a quick receiver
+			Fast:    800, // of 4,000 slots; as many as a relay starts for a quick receiver
 			Slow:    20,  // of 200 slots; nine hanging receivers cannot fill the lane
 			MinWait: 3 * time.Second,
 			MaxWait: 5 * time.Minute,

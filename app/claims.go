@@ -30,8 +30,8 @@ type ClaimLimits struct {
 	// Burst below 2 disables bursts.
 	Burst, BurstBatch, BurstLeast int
 	BurstAfter                    time.Duration
-	// One subscription may have Unproven pending deliveries, plus one for each of its recent attempts. The maximum is
-	// Quick for a healthy subscription and Slow for any other.
+	// One subscription may have Unproven pending deliveries, and more with each of its recent attempts. The maximum is
+	// Quick for a healthy, quick subscription and Slow for any other.
 	Unproven, Quick, Slow int
 	Lease                 time.Duration // after this time another relay may claim a delivery that was not started
 }

@@ -110,7 +110,7 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 		burstBatch(limits), limits.SlowBatch, limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace,
 		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues, paceInterval,
 		limits.BurstLeast, max(limits.SlowBatch, min(failingBursts, limits.SlowBatch)*limits.Burst), replayPart,
-		kindPart)
+		kindPart, p.Prompt.Milliseconds(), p.PromptGrowth)
 	if err != nil {
 		return claimed{}, err
 	}

@@ -128,37 +128,44 @@ func TestClaimsTakeTurnsWithinLimits(t *testing.T) {
 	}
 }
 
-// A receiver gets more pending deliveries with each recent response, up to the limit.
+// A receiver gets more pending deliveries with each recent response, up to a limit. A prompt response counts more if
+// the receiver does not fail.
 func TestPendingDeliveriesGrowWithResponses(t *testing.T) {
 	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	r.Place(t, db, 20)
-	few := app.ClaimLimits{Batch: 100, Unproven: 3, Quick: 6, Lease: time.Minute}
-	_, err := db.Dispatch(t.Context(), noon, 100)
-	must(t, err)
-	claimed, err := db.Claim(t.Context(), noon, few)
-	must(t, err)
-	pending := claimed.Claims
-	if len(pending) != 3 {
-		t.Fatalf("pending deliveries before a response: got %d, want 3", len(pending))
-	}
-	for _, step := range []struct {
+	type step struct {
 		responses int
+		took      time.Duration
 		at        time.Time
 		want      int // pending
-	}{
-		{0, noon, 3}, {1, noon, 4}, {4, noon, 6}, {6, noon.Add(2 * time.Hour), 3},
+	}
+	for status, steps := range map[app.AttemptStatus][]step{
+		app.AttemptDelivered: {
+			{0, 0, noon, 3}, {1, 100 * time.Millisecond, noon, 4}, {1, 99 * time.Millisecond, noon, 12},
+			{2, time.Millisecond, noon, 25}, {25, time.Millisecond, noon.Add(2 * time.Hour), 3},
+		},
+		app.AttemptRetrying: {
+			{0, 0, noon, 3}, {1, time.Millisecond, noon, 4}, {2, time.Millisecond, noon, 6},
+			{5, time.Millisecond, noon, 10}, {10, time.Millisecond, noon.Add(2 * time.Hour), 3},
+		},
 	} {
-		for range step.responses {
-			attempt(t, db, pending[0].ID, 1, app.AttemptDelivered, time.Millisecond)
-			pending = pending[1:]
-		}
-		claimed, err := db.Claim(t.Context(), step.at, few)
+		db := persistencetest.New(t)
+		r := open(t, db, "one.example")
+		r.Subscribe(t, db, 0, app.EventOrderCreated)
+		r.Place(t, db, 60)
+		few := app.ClaimLimits{Batch: 100, SlowBatch: 100, Unproven: 3, Quick: 25, Slow: 10, Lease: time.Minute}
+		_, err := db.Dispatch(t.Context(), noon, 100)
 		must(t, err)
-		if pending = append(pending, claimed.Claims...); len(pending) != step.want {
-			t.Fatalf("pending deliveries: got %d, want %+v", len(pending), step)
+		var pending []app.Claim
+		for _, step := range steps {
+			for range step.responses {
+				attempt(t, db, pending[0].ID, 1, status, step.took)
+				pending = pending[1:]
+			}
+			claimed, err := db.Claim(t.Context(), step.at, few)
+			must(t, err)
+			if pending = append(pending, claimed.Claims...); len(pending) != step.want {
+				t.Fatalf("%s: pending deliveries: got %d, want %+v", status, len(pending), step)
+			}
 		}
 	}
 }

@@ -37,7 +37,7 @@ var Statements = map[string]struct {
 	Args int
 }{
 	"Dispatch":       {dispatchStatement, 2},
-	"Claim":          {claimStatement, 27},
+	"Claim":          {claimStatement, 29},
 	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},

@@ -23,6 +23,11 @@ type Policy struct {
 	// loses its additional pending deliveries within this time.
 	Recent time.Duration
 
+	// A recent response to a healthy, quick subscription allows PromptGrowth pending deliveries if it took less than
+	// Prompt. Any other recent response allows one.
+	Prompt       time.Duration
+	PromptGrowth int
+
 	// SlowPace is the number of deliveries per second of a slow subscription, in addition to half of
 	// the attempts that have ended within Recent. A large batch would time out and retry together,
 	// causing latency spikes for other subscriptions.
@@ -82,13 +87,15 @@ func DefaultPolicy() Policy {
 			// A search attribute holds at most 2 KiB, which is 32 ids.
 			Burst: 32, BurstBatch: 512, BurstAfter: 250 * time.Millisecond,
 			// Measured with a hanging receiver: 8 pending deliveries before the receiver responds, up to 50 if it fails
-			// or is slow. Up to 400 while it responds quickly: with 200, a tenant with one webhook got a third of the
-			// rate of a tenant with a hundred.
-			Unproven: 8, Quick: 400, Slow: 50,
+			// or is slow. Up to 800 while it responds quickly: the share of a tenant with one webhook in all pending
+			// deliveries is its share of the throughput. Beside a tenant with a hundred webhooks, it needs about 700.
+			Unproven: 8, Quick: 800, Slow: 50,
 			Lease: 10 * time.Second, // maximum duration of a workflow start
 		},
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		Recent: 5 * time.Second, SlowPace: 2,
+		// A receiver that handles requests one after another responds to nine times as many within SlowResponse.
+		Prompt: app.SlowResponse / 10, PromptGrowth: 8,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
 		// A load delays its attempt, a record delays nothing. Therefore records gather for longer.

@@ -19,6 +19,8 @@
 --   $23 period to which $17 applies             $24 minimum number of waiting deliveries for a burst
 --   $25 claims of failing, quick subscriptions as bursts
 --   $26 replays take at most 1/$26 of a window  $27 each kind of event has at least 1/$27 of a window
+--   $28 response time in ms below which a recent response to a healthy, quick subscription allows $29 pending
+--       deliveries instead of one
 WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_started) AS (
     SELECT $3::text, false, 0, 0, NULL::bigint, NULL::bigint, NULL::bigint
     UNION ALL
@@ -91,8 +93,9 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             * count(*) OVER (PARTITION BY queue, prompt)) AS wanted FROM known) s CROSS JOIN LATERAL (
         -- A subscription gets few pending deliveries until it responds, then more with each response. Thus a hanging
         -- receiver never has many.
-        SELECT least(least(s.most, $13::bigint + (SELECT count(*) FROM (
-                SELECT FROM attempts a
+        SELECT least(least(s.most, $13::bigint + (SELECT
+            coalesce(sum(CASE WHEN s.prompt AND response_time_ms < $28::bigint THEN $29::bigint ELSE 1 END), 0) FROM (
+                SELECT response_time_ms FROM attempts a
                 WHERE a.subscription_id = s.subscription_id AND a.attempted_at > $1::timestamptz - $16::interval
                 ORDER BY a.attempted_at DESC
                 LIMIT greatest(0, least(pending.n + s.wanted + 1, s.most) - $13::bigint)) lately)) - pending.n,
