@@ -60,7 +60,7 @@ const (
 	AuditAPIKeyCreated        AuditAction = "api_key.created"        // target: API key
 	AuditAPIKeyRevoked        AuditAction = "api_key.revoked"        // target: API key
 	AuditWebhookCreated       AuditAction = "webhook.created"        // target: subscription
-	AuditWebhookChanged       AuditAction = "webhook.changed"        // URL or events changed; target: subscription
+	AuditWebhookChanged       AuditAction = "webhook.changed"        // by PATCH, also its headers; target: subscription
 	AuditWebhookDeleted       AuditAction = "webhook.deleted"        // target: subscription
 	AuditWebhookSecretRotated AuditAction = "webhook.secret_rotated" // target: subscription
 	AuditWebhookDeactivated   AuditAction = "webhook.deactivated"    // by a user or the watchdog; target: subscription
@@ -82,7 +82,7 @@ const (
 	AuditWebsiteResumed       AuditAction = "website.resumed"        // target: website
 	AuditRefundIssued         AuditAction = "refund.issued"          // target: payment
 	AuditPricesChanged        AuditAction = "product.prices_changed" // of it or its options; target: product
-	AuditOrderCancelled       AuditAction = "order.cancelled"        // by a user; target: order
+	AuditOrderCancelled       AuditAction = "order.cancelled"        // by a user or an API key; target: order
 
 	AuditCustomerDisabled AuditAction = "customer.disabled"          // all sessions ended; target: customer
 	AuditCustomerEnabled  AuditAction = "customer.enabled"           // target: customer
