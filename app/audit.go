@@ -82,7 +82,7 @@ const (
 	AuditWebsiteResumed       AuditAction = "website.resumed"        // target: website
 	AuditRefundIssued         AuditAction = "refund.issued"          // target: payment
 	AuditPricesChanged        AuditAction = "product.prices_changed" // of it or its options; target: product
-	AuditOrderCancelled       AuditAction = "order.cancelled"        // by a user or an API key; target: order
+	AuditOrderCancelled       AuditAction = "order.cancelled"        // by a user; target: order
 
 	AuditCustomerDisabled AuditAction = "customer.disabled"          // all sessions ended; target: customer
 	AuditCustomerEnabled  AuditAction = "customer.enabled"           // target: customer
