@@ -58,7 +58,7 @@ func (w deedMaker) orderDeeds() map[string]func() deed {
 			return deed{func() *answer { return w.here("PATCH", path+"/status", owner, body) }, 200,
 				exactly(in(ownerLine.of(app.AuditOrderCancelled, string(made.ID), details), "own")...)}
 		},
-		"cancellation once more": func() deed {
+		"repeated cancellation": func() deed {
 			_, path := w.place(nil)
 			body := object{"status": "CANCELLED", "cancellationReason": "closed"}
 			w.do("PATCH", path+"/status", owner, body).ok(200, nil)
@@ -74,7 +74,7 @@ func (w deedMaker) orderDeeds() map[string]func() deed {
 			return deed{func() *answer { return w.here("DELETE", "/reservations/"+id, owner, nil) }, 204,
 				exactly(in(ownerLine.of(app.AuditCustomerErased, id, "{}"), "own")...)}
 		},
-		"refund once more": func() deed {
+		"repeated refund": func() deed {
 			path, body := "/payments/"+string(w.pay(own, 1000).ID)+"/refunds", refundBody(400)
 			w.do("POST", path, owner, body).ok(201, nil)
 			return deed{func() *answer { return w.here("POST", path, owner, body) }, 200, exactly()}

@@ -80,7 +80,7 @@ func (w deedMaker) userDeeds() map[string]func() deed {
 					`{"mode": "test", "name": "Till", "scopes": ["read:orders"]}`), "own")
 			}}
 		},
-		"API key once more": func() deed {
+		"repeated API key": func() deed {
 			once := header("Idempotency-Key", "once")
 			w.do("POST", "/api-keys", owner, apiKeyBody(), once).ok(201, nil)
 			return deed{
@@ -94,7 +94,7 @@ func (w deedMaker) userDeeds() map[string]func() deed {
 				exactly(in(ownerLine.of(app.AuditAPIKeyRevoked, string(key.ID),
 					`{"mode": "live", "name": "Till", "scopes": ["read:orders"]}`), "own")...)}
 		},
-		"revocation once more": func() deed {
+		"repeated revocation": func() deed {
 			key, _ := w.createKey(owner, nil)
 			w.do("POST", "/api-keys/"+string(key.ID)+"/revoke", owner, nil).ok(200, nil)
 			return deed{

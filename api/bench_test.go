@@ -158,7 +158,7 @@ type meter struct {
 	single []time.Duration // of each call
 }
 
-// round makes calls by several workers at once.
+// round makes calls by several concurrent workers.
 func (m *meter) round(workers, calls int, call func()) {
 	single := make([]time.Duration, calls)
 	var next atomic.Int64

@@ -38,7 +38,7 @@ type Config struct {
 	RateLimit      int           // logins of a client address in any RateWindow; 0 = 10
 	RateWindow     time.Duration // 0 = 60 s
 	APIRate        int           // requests a second with one credential; 0 = 50
-	APIBurst       int           // requests at once with one credential; 0 = 100
+	APIBurst       int           // size of a burst of requests with one credential; 0 = 100
 	Tester         Tester        // of webhooks
 	Retrier        Retrier       // of deliveries
 	WatchdogDays   int           // days with failed attempts until a webhook is deactivated

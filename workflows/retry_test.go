@@ -43,7 +43,7 @@ func wantRetry(t *testing.T, got *string, want string) {
 	}
 }
 
-// A retry makes the next attempt at once. The following delay is the one after that attempt.
+// A retry makes the next attempt immediately. The delay after it is the delay after that attempt in the schedule.
 func TestRetryCountsInTheSchedule(t *testing.T) {
 	s := newScript(t, refused)
 	second, third := s.update(10*time.Second, 2), s.update(20*time.Second, 0)

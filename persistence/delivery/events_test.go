@@ -316,7 +316,7 @@ func TestErasedEventsEndPositions(t *testing.T) {
 	}
 }
 
-// Lists and streams of events read along indexes, whatever the planner expects of the table.
+// Lists and streams of events use indexes, regardless of the estimates of the planner.
 func TestEventsAreReadAlongIndexes(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

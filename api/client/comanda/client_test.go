@@ -196,7 +196,7 @@ func seconds(all ...time.Duration) []time.Duration {
 	return all
 }
 
-// A request that no server has received can be repeated, whatever it does.
+// A request that no server has received can be repeated, also if it is not idempotent.
 func TestRepetitionWithoutConnection(t *testing.T) {
 	t.Parallel()
 	s := newService(t)

@@ -144,7 +144,7 @@ func TestAdministerUsers(t *testing.T) {
 		platform, err := db.PlatformAuditTrail(t.Context(), persistence.AuditFilter{Action: action},
 			persistence.Cursor{}, 10)
 		persistencetest.Must(t, err)
-		operator := 2 // the platform's trail has what the operator did, whoever the user is
+		operator := 2 // the platform's trail has the operator's actions on every user
 		if action == app.AuditPasswordReset {
 			operator = 1 // by the platform administrator
 		}

@@ -109,7 +109,7 @@ func misbehaviours() map[string]misbehaviour {
 		three           = "Content-Length: 9\r\n\r\nabc" // three of nine bytes
 	)
 	return map[string]misbehaviour{
-		"closes at once":            {nil, 0, dead},
+		"closes immediately":        {nil, 0, dead},
 		"closes after reading":      {once(""), 0, dead},
 		"hangs":                     {silently(""), 0, dead},
 		"101":                       {silently(upgrade), 101, dead},

@@ -49,7 +49,7 @@ func TestRetryNow(t *testing.T) {
 	replay(t, "delivery_v1_retried_now", completed(t, d.WorkflowID))
 }
 
-// TestConcurrentRetries sends twenty retries at once, in bursts and without. They make one attempt.
+// TestConcurrentRetries sends twenty concurrent retries, in bursts and without. They make one attempt.
 func TestConcurrentRetries(t *testing.T) {
 	for mode, history := range map[string]string{"off": "", "always": "delivery_continued_retried_now"} {
 		t.Run("burst "+mode, func(t *testing.T) {

@@ -58,7 +58,7 @@ test("an order on a page is read again although the board knows the version", as
   expect(server.reads).toEqual([]);
 });
 
-test("an order on a page becomes stale when many orders change at once", async () => {
+test("an order on a page becomes stale when many orders change concurrently", async () => {
   const queries = new QueryClient();
   server.reads = [];
   queries.setQueryData(openOrders.queryKey, []);

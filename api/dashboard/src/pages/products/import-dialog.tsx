@@ -132,7 +132,7 @@ const actions: Record<Action, { label: string; tone: Tone }> = {
   NONE: { label: "Unchanged", tone: "neutral" },
 };
 
-/** The number of rows that are shown at once. */
+/** The number of rows that are shown initially. */
 const shownRows = 100;
 
 function Preview({ result }: { result: Result }) {

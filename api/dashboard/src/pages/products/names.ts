@@ -7,7 +7,7 @@ import { everyPage } from "@/ui/list";
 
 type Product = components["schemas"]["Product"];
 
-/** Returns the store's default view. Staff read the menu in the texts of this view, whatever view they work in. */
+/** Returns the store's default view. Staff read the menu in its texts, also while they use another view. */
 export function useDefaultView() {
   const { stores, storeId, locale, currency } = useSession();
   const views = stores.find((store) => store.storeId === storeId)?.storeViews ?? [];

@@ -61,7 +61,7 @@ function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { s
   const toast = useToast();
   const endOfDay = useEndOfDay(now);
   const [choosing, setChoosing] = useState(false);
-  // The change has no version: it states what the user wants, whatever else has changed.
+  // The change has no version: it applies regardless of other changes.
   const change = useMutation({
     mutationFn: ({ body }: { body: Change; done: string }) =>
       data(api.PATCH("/products/{id}", { params: { path: { id: product.id } }, body })),
