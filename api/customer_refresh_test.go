@@ -37,11 +37,11 @@ func TestCustomerRefresh(t *testing.T) {
 	a := w.customerRefresh(first)
 	var out refreshOut
 	second := a.ok(200, &out).customerCookie()
-	// a customer's token, for nobody else's order
+	// the token of a customer, who cannot read the orders of others
 	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), out.AccessToken, nil).refused(app.CodeNotFound)
 	third := w.customerRefresh(second).ok(200, nil).customerCookie()
 
-	// A superseded token ends all sessions of the customer, and of nobody else.
+	// A superseded token ends all sessions of the customer, and no others.
 	other := w.customerLogin("bob@example.com")
 	w.customerRefresh(first).refused(app.CodeTokenRevoked)
 	w.customerRefresh(third).refused(app.CodeTokenRevoked)

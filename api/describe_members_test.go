@@ -38,6 +38,7 @@ var memberRows = []struct {
 	{"category", "The category on the menu.", "pizza"},
 	{"city", "City or town.", "Berlin"},
 	{"code", "The code of the error.", "NOT_FOUND"},
+	{"StoreView.code", "", "de_de"},
 	{"confirmedAt", "The time of the confirmation.", nil},
 	{"count", "The number of dead letters.", nil},
 	{"country", "ISO 3166-1 alpha-2 code of the country.", "DE"},

@@ -85,7 +85,7 @@ func TestSessionListsArePaged(t *testing.T) {
 	}
 }
 
-// Sessions of others do not exist, with the same bytes as for an id that nobody has.
+// The response about a session of another user is that about an unknown id, with the same bytes.
 func TestSessionsOfOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

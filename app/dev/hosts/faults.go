@@ -56,7 +56,7 @@ func slowDatabase(ctx context.Context, i *installation, lasts time.Duration) err
 	return wait(ctx, lasts)
 }
 
-// hostGone takes the link down first, so that nobody learns of the end of the programs.
+// hostGone takes the link down first, so that no peer sees its connections close.
 func hostGone(ctx context.Context, i *installation, lasts time.Duration) error {
 	if err := i.network.unplug(ctx, hostB, true); err != nil {
 		return err

@@ -9987,7 +9987,7 @@ export interface components {
         StoreView: {
             /**
              * @description language_country, for example "en_us"
-             * @example NOT_FOUND
+             * @example de_de
              */
             code: string;
             /**
