@@ -133,6 +133,7 @@ func checkEnvironment(t *testing.T, ready Ready) {
 	listen := ready.Env["COMANDA_LISTEN"]
 	want := map[string]string{
 		"COMANDA_BASE_URL":        strings.Replace("https://"+listen, "127.0.0.1", "localhost", 1),
+		"COMANDA_DRAIN_DELAY":     "0s",
 		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
 		"COMANDA_EGRESS_CA_FILE":  ready.CAFile,
 		"COMANDA_LISTEN":          listen,
