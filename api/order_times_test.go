@@ -139,6 +139,26 @@ func TestOrdersForLater(t *testing.T) {
 	w.do("GET", "/orders?due=yes", key, nil).refused(app.CodeValidationFailed, "due")
 }
 
+// An order for a time that is too soon to prepare it is due immediately. If it is promised for a later time, it is due
+// its preparation time earlier.
+func TestPromiseOfAnOrderForSoon(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do("PATCH", "/settings", w.tokens["OWNER"], object{"prepMinutes": object{"PICKUP": 25}}).ok(200, nil)
+	at := func(minutes int) app.Time { return app.At(w.now.Add(time.Duration(minutes) * time.Minute)) }
+	placed, path := w.place(object{"requestedFor": at(5)})
+	if !placed.DueAt.Equal(w.now) {
+		t.Errorf("dueAt: got %s, want now, %s", placed.DueAt, at(0))
+	}
+	for _, promised := range []int{60, 10, 40} {
+		body := object{"status": "CONFIRMED", "promisedAt": at(promised)}
+		w.do("PATCH", path+"/status", w.tokens["STAFF"], body).ok(200, &placed)
+		if want := at(max(promised-25, 0)); !placed.DueAt.Equal(want.Time) {
+			t.Errorf("promised in %d minutes: got dueAt %s, want %s", promised, placed.DueAt, want)
+		}
+	}
+}
+
 func TestPromisedTimes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,6 +1,9 @@
 package app
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // orderPath lists the statuses of an order that is not cancelled, in order. Transitions go forward only and may skip
 // statuses. An order that is not final can be cancelled in any status.
@@ -30,9 +33,10 @@ func (s OrderStatus) Transitions(fulfillment FulfillmentType, mayCancel bool) []
 // OrderStatusChange is a requested change of an order's status.
 type OrderStatusChange struct {
 	To        OrderStatus
-	Reason    string // only for a cancellation
-	Promised  *Time  // new promised time; nil = unchanged
-	MayCancel bool   // the caller may cancel orders
+	Reason    string        // only for a cancellation
+	Promised  *Time         // new promised time; nil = unchanged
+	Prep      time.Duration // preparation time of the order, for Promised
+	MayCancel bool          // the caller may cancel orders
 	By        Actor
 }
 
@@ -44,7 +48,7 @@ func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
 		return o, nil
 	}
 	if promises {
-		o = o.promised(*change.Promised)
+		o = o.promised(*change.Promised, change.Prep)
 	}
 	o.Version, o.UpdatedAt = o.Version+1, now
 	if change.To == o.Status {

@@ -95,11 +95,11 @@ func CheckPromise(now, promised time.Time) error {
 	return nil
 }
 
-// promised returns the order with another promised time. The time to prepare an order for later moves with it, but not
-// before the order was placed.
-func (o Order) promised(at Time) Order {
-	if o.DueAt != nil && o.PromisedAt != nil {
-		due := At(o.DueAt.Add(at.Sub(o.PromisedAt.Time)))
+// promised returns the order with another promised time. An order for later is due the preparation time earlier, but not
+// before it was placed.
+func (o Order) promised(at Time, prep time.Duration) Order {
+	if o.DueAt != nil {
+		due := At(at.Add(-prep))
 		if due.Before(o.CreatedAt.Time) {
 			due = o.CreatedAt
 		}

@@ -147,6 +147,10 @@ func TestPromisedTime(t *testing.T) {
 		Status: OrderReceived, Version: 3, CreatedAt: placed, RequestedFor: minutes(180), PromisedAt: minutes(180),
 		DueAt: minutes(150),
 	}
+	soon := Order{
+		Status: OrderReceived, Version: 3, CreatedAt: placed, RequestedFor: minutes(10), PromisedAt: minutes(10),
+		DueAt: &placed,
+	}
 	for name, c := range map[string]struct {
 		order         Order
 		change        OrderStatusChange
@@ -177,7 +181,11 @@ func TestPromisedTime(t *testing.T) {
 		"before it can be prepared": {
 			later, OrderStatusChange{To: OrderConfirmed, Promised: minutes(10)}, OrderConfirmed, 4, minutes(10), &placed,
 		},
+		"for a time that was too soon to prepare it": {
+			soon, OrderStatusChange{To: OrderConfirmed, Promised: minutes(45)}, OrderConfirmed, 4, minutes(45), minutes(15),
+		},
 	} {
+		c.change.Prep = 30 * time.Minute
 		moved, err := c.order.Moved(c.change, now)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -52,6 +52,11 @@ func (db *DB) ChangeOrderStatus(
 		if err := pg.CheckVersion(version, order.Version); err != nil {
 			return err
 		}
+		if change.Promised != nil {
+			if change.Prep, err = prepTime(ctx, tx, store, order.FulfillmentType); err != nil {
+				return err
+			}
+		}
 		if moved, err = order.Moved(change, app.At(now)); err != nil || moved.Version == order.Version {
 			return err
 		}
@@ -66,6 +71,14 @@ func (db *DB) ChangeOrderStatus(
 		return writeMoved(ctx, tx, now, moved, items, change.By)
 	})
 	return moved, err
+}
+
+// prepTime returns the preparation time of a fulfillment type in the store's settings.
+func prepTime(ctx context.Context, tx bun.Tx, store app.StoreID, t app.FulfillmentType) (time.Duration, error) {
+	var minutes int
+	err := tx.Tx.QueryRowContext(ctx, "SELECT (prep_minutes ->> $2)::int FROM stores WHERE id = $1", store, t).
+		Scan(&minutes)
+	return time.Duration(minutes) * time.Minute, err
 }
 
 // postpone writes a locked order with another promised time. The acceptance of an order for later moves with its due
