@@ -32,7 +32,6 @@ type Client struct {
 	config  Config
 	http    http.Client
 	session session
-	silence time.Duration // without a line, after which the connection of a stream counts as broken
 	wait    func(context.Context, time.Duration) error
 	jitter  func() float64 // from 0 to 1
 }
@@ -51,7 +50,6 @@ func New(baseURL string, config Config) (*Client, error) {
 		return nil, errors.New("comanda: the base URL must not have a user, a query or a fragment")
 	}
 	c := &Client{base: strings.TrimSuffix(base.String(), "/"), config: config, wait: sleep, jitter: rand.Float64}
-	c.silence = silence
 	c.http = http.Client{Timeout: time.Minute}
 	if config.HTTP != nil {
 		c.http = *config.HTTP

@@ -50,7 +50,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if n >= len(s.responses) {
 		s.t.Errorf("unexpected request %d: %s %s", n+1, r.Method, r.RequestURI)
-		http.Error(w, "unexpected", 500)
+		http.Error(w, "unexpected", http.StatusTeapot) // clients do not repeat a request that is refused like this
 		return
 	}
 	s.responses[n](w, r)

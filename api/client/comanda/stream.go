@@ -138,8 +138,8 @@ func names(e *Error, parameter string) bool {
 func (s *eventStream) connect(ctx context.Context, token string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := time.AfterFunc(s.silence, func() {
-		cancel(fmt.Errorf("the service has sent nothing for %s", s.silence))
+	quiet := time.AfterFunc(silence, func() {
+		cancel(fmt.Errorf("the service has sent nothing for %s", silence))
 	})
 	defer quiet.Stop()
 	response, err := s.open(ctx, token)
@@ -155,7 +155,7 @@ func (s *eventStream) connect(ctx context.Context, token string) error {
 	lines.Buffer(nil, maxLine)
 	var position, data string
 	for lines.Scan() {
-		quiet.Reset(s.silence)
+		quiet.Reset(silence)
 		name, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
@@ -164,7 +164,7 @@ func (s *eventStream) connect(ctx context.Context, token string) error {
 			if !s.pass(position, data) {
 				return nil
 			}
-			quiet.Reset(s.silence)
+			quiet.Reset(silence)
 			position, data = "", ""
 		case name == "id":
 			position = value

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -106,31 +108,62 @@ func TestStreamAfterErasedEvents(t *testing.T) {
 // A connection without heartbeats is replaced. The time in which the caller handles an event does not count.
 func TestStreamIsSilent(t *testing.T) {
 	t.Parallel()
-	s := newService(t)
-	open := func(after, text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			s.stream(after, text)(w, r)
-			<-r.Context().Done()
-		}
-	}
-	s.responses = handlers(open("", sent(1)), open("p1", sent(2)))
-	c, _ := s.client(Config{APIKey: "x"})
-	c.silence = 200 * time.Millisecond
-	var breaks []error
-	params := StreamEventsParams{Interrupted: func(err error, _ time.Duration) { breaks = append(breaks, err) }}
-	for event, err := range c.StreamEvents(t.Context(), params) {
+	synctest.Test(t, func(t *testing.T) {
+		connections, handled := 0, make(chan struct{}, 1)
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			connections++
+			body, w := io.Pipe()
+			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
+			events := []string{sent(1), sent(2)}
+			if connections > 1 {
+				events = []string{sent(3)}
+			}
+			go func() {
+				for _, event := range events {
+					if _, err := io.WriteString(w, event); err != nil {
+						t.Errorf("connection %d: %v", connections, err)
+					}
+					select {
+					case <-handled:
+					case <-r.Context().Done():
+					}
+				}
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+		})
+		c, err := New("https://orders.example", Config{APIKey: "x", HTTP: &http.Client{Transport: transport}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if event.Position == "p2" {
-			break
+		var got, breaks []string
+		params := StreamEventsParams{Interrupted: func(err error, _ time.Duration) {
+			breaks = append(breaks, err.Error())
+		}}
+		for event, err := range c.StreamEvents(t.Context(), params) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s of connection %d", event.Position, connections))
+			time.Sleep(2 * silence)
+			handled <- struct{}{}
+			if event.Position == "p3" {
+				break
+			}
 		}
-		time.Sleep(2 * c.silence)
-	}
-	if len(breaks) != 1 || !strings.Contains(breaks[0].Error(), "has sent nothing for 200ms") {
-		t.Errorf("breaks: got %v, want one because of silence", breaks)
-	}
+		want := []string{"p1 of connection 1", "p2 of connection 1", "p3 of connection 2"}
+		if !slices.Equal(got, want) {
+			t.Errorf("events: got %q, want %q", got, want)
+		}
+		if len(breaks) != 1 || !strings.Contains(breaks[0], "has sent nothing for 45s") {
+			t.Errorf("breaks: got %q, want one because of silence", breaks)
+		}
+	})
 }
+
+// roundTripper responds to a request without a network.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A stream that ends with its access token continues with a new one.
 func TestStreamRefreshesItsToken(t *testing.T) {
