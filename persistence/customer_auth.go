@@ -128,7 +128,8 @@ func beginCustomerSession(
 }
 
 // CustomerLoginFailed records a failed login of a customer and its reason in the store's audit trail.
-// For an unknown customer ("") it records nothing.
+// For an unknown customer ("") it records nothing. The login of a customer who is erased meanwhile has the customer's id
+// instead of the client's address.
 func (db *DB) CustomerLoginFailed(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, customer app.CustomerID,
 	reason app.LoginFault,
@@ -137,6 +138,15 @@ func (db *DB) CustomerLoginFailed(
 		return nil
 	}
 	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var erased bool
+		err := tx.Tx.QueryRowContext(ctx, `SELECT erased_at IS NOT NULL FROM customers
+			WHERE store_id = $1 AND id = $2 FOR SHARE`, store, customer).Scan(&erased)
+		if err != nil {
+			return err
+		}
+		if erased {
+			by.Address = string(customer)
+		}
 		return pg.Audit(ctx, tx, now, store, by.Unknown(app.RealmCustomer), app.AuditLoginFailed, string(customer),
 			map[string]any{"reason": reason})
 	})

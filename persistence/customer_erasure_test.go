@@ -103,6 +103,34 @@ func TestErasureUsesIndexes(t *testing.T) {
 	}
 }
 
+// A failed login is recorded in the background. If the customer is erased meanwhile, the entry has no address.
+func TestFailedLoginAfterErasure(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	store := open(t, db, "one.example").Stores[0]
+	registered, err := db.RegisterCustomer(t.Context(), noon, store, app.Actor{},
+		persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	must(t, err)
+	id, client := registered.Customer.ID, app.Actor{Address: "192.0.2.7"}
+	failed := func() {
+		t.Helper()
+		must(t, db.CustomerLoginFailed(t.Context(), noon, store, client, id, app.FaultPassword))
+	}
+	failed()
+	if n := count(t, db, "SELECT count(*) FROM audit WHERE address = $1", client.Address); n != 1 {
+		t.Errorf("entries with the address before the erasure: got %d, want 1", n)
+	}
+	staff := app.Principal{Realm: app.RealmTenant, StoreID: store}
+	must(t, db.EraseCustomer(t.Context(), noon, staff, app.Actor{}, id, nil))
+	failed()
+	if n := count(t, db, "SELECT count(*) FROM audit WHERE address = $1", client.Address); n != 0 {
+		t.Errorf("entries with the address after the erasure: got %d, want 0", n)
+	}
+	if n := count(t, db, "SELECT count(*) FROM audit WHERE action = 'login.failed' AND address = $1", id); n != 2 {
+		t.Errorf("failed logins: got %d, want 2", n)
+	}
+}
+
 // A reservation and the erasure of its customer take their locks in one order: a reservation that waits for the store
 // does not block the erasure. Otherwise they would deadlock with a change of another reservation of the customer, which
 // locks the store and waits for the reservation.
