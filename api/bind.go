@@ -56,8 +56,8 @@ func (c *call) bind(in any) error {
 			return err
 		}
 	}
-	if field := c.route.Handler.withStore; field >= 0 {
-		if store := v.Field(field).String(); store != "" && store != string(c.principal.StoreID) {
+	if field := c.route.Handler.withStore; field != nil {
+		if store := v.FieldByIndex(field).String(); store != "" && store != string(c.principal.StoreID) {
 			return app.StoreMismatch()
 		}
 	}
@@ -117,18 +117,18 @@ type tagged struct {
 	tag string
 }
 
-// fieldNames caches the results of fieldsOf: map[string]int by tagged.
+// fieldNames caches the results of fieldsOf: map[string][]int by tagged.
 var fieldNames sync.Map
 
-// fieldsOf returns the indexes of a struct's fields by the names in the tags of one key.
-func fieldsOf(t reflect.Type, tag string) map[string]int {
+// fieldsOf returns the indexes of the fields of a struct and its embedded structs by the names in the tags of one key.
+func fieldsOf(t reflect.Type, tag string) map[string][]int {
 	if known, ok := fieldNames.Load(tagged{t, tag}); ok {
-		return known.(map[string]int)
+		return known.(map[string][]int)
 	}
-	fields := map[string]int{}
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get(tag), ","); name != "" {
-			fields[name] = i
+	fields := map[string][]int{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get(tag), ","); name != "" {
+			fields[name] = field.Index
 		}
 	}
 	fieldNames.Store(tagged{t, tag}, fields)
@@ -137,8 +137,8 @@ func fieldsOf(t reflect.Type, tag string) map[string]int {
 
 // path binds the ids in the path. An invalid id is bound as "", which no row has.
 func (b *binder) path(v reflect.Value, c *call) {
-	for name, i := range fieldsOf(v.Type(), "path") {
-		v.Field(i).SetString(c.idIn(name))
+	for name, field := range fieldsOf(v.Type(), "path") {
+		v.FieldByIndex(field).SetString(c.idIn(name))
 	}
 }
 
@@ -168,7 +168,7 @@ func (b *binder) ifMatch(v reflect.Value, c *call) {
 		b.fault(name, `must be given once, with a version in double quotes: "3"`)
 		return
 	}
-	v.Field(field).SetString(values[0])
+	v.FieldByIndex(field).SetString(values[0])
 }
 
 // lastEventID binds the Last-Event-ID header of streams that continue after an event.
@@ -181,15 +181,15 @@ func (b *binder) lastEventID(v reflect.Value, c *call) {
 	case len(values) > 1:
 		b.wrongType(name, "is a duplicate")
 	default:
-		b.text(v.Field(field), name, values[0])
+		b.text(v.FieldByIndex(field), name, values[0])
 	}
 }
 
 // query binds the query parameters. A parameter must not be empty and, unless it is a list, not repeated.
 func (b *binder) query(v reflect.Value, raw string) {
-	for i := range v.NumField() {
-		if value, ok := v.Type().Field(i).Tag.Lookup("default"); ok {
-			b.parameter(v.Field(i), v.Type().Field(i).Name, value)
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		if value, ok := field.Tag.Lookup("default"); ok {
+			b.parameter(v.FieldByIndex(field.Index), field.Name, value)
 		}
 	}
 	values, err := url.ParseQuery(raw)
@@ -199,12 +199,12 @@ func (b *binder) query(v reflect.Value, raw string) {
 	}
 	fields := fieldsOf(v.Type(), "query")
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		i, known := fields[name]
+		index, known := fields[name]
 		if !known {
 			b.fault(member("", name), "is not a parameter of this operation")
 			continue
 		}
-		field := v.Field(i)
+		field := v.FieldByIndex(index)
 		switch {
 		case slices.Contains(values[name], ""):
 			b.wrongType(name, "must not be empty")
@@ -389,7 +389,7 @@ func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string)
 		token, _ := decoder.ReadToken()
 		name := token.String()
 		if field, known := fields[name]; known {
-			b.value(decoder, v.Field(field), member(path, name))
+			b.value(decoder, v.FieldByIndex(field), member(path, name))
 			continue
 		}
 		b.fault(member(path, name), "is not a member of this request")

@@ -112,7 +112,7 @@ func codesOf(rt route) []app.Code {
 	if rt.Handler.resource != "" {
 		codes = append(codes, app.CodeNotFound)
 	}
-	if rt.Handler.resource != "" || rt.Handler.withStore >= 0 && rt.Permission != public {
+	if rt.Handler.resource != "" || rt.Handler.withStore != nil && rt.Permission != public {
 		codes = append(codes, app.CodeStoreMismatch)
 	}
 	if rt.Idempotent {

@@ -52,7 +52,7 @@ type endpoint struct {
 	body      bool                 // in has json members
 	bodyless  bool                 // the body can be absent
 	resource  persistence.Resource // the table of the row that {id} identifies; "" = none
-	withStore int                  // the field of in that must name the token's store; -1 = none
+	withStore []int                // the index of the field of in that must name the token's store; nil = none
 	answer    any                  // an empty response body, for the OpenAPI document
 	codes     []app.Code           // errors of the business rules, for the OpenAPI document
 	rows      bool                 // the body is an array of rows in JSON or CSV, see readRows
@@ -95,15 +95,14 @@ func (e endpoint) orWithoutBody() endpoint {
 func handle[In, Out any](
 	id string, method func(*Server, context.Context, *call, In) (Out, error), codes ...app.Code,
 ) endpoint {
-	e := endpoint{id: id, in: reflect.TypeFor[In](), withStore: -1, codes: codes}
-	for i := range e.in.NumField() {
-		field := e.in.Field(i)
+	e := endpoint{id: id, in: reflect.TypeFor[In](), codes: codes}
+	for _, field := range reflect.VisibleFields(e.in) {
 		e.body = e.body || field.Tag.Get("json") != ""
 		if field.Tag.Get("path") == "id" {
 			e.resource = resources[field.Type]
 		}
 		if field.Type == reflect.TypeFor[app.StoreID]() && field.Tag.Get("store") != "any" {
-			e.withStore = i
+			e.withStore = field.Index
 		}
 		if field.Type == reflect.TypeFor[etag]() {
 			e.codes = append(e.codes, app.CodeVersionMismatch)

@@ -92,7 +92,7 @@ func TestNamedStore(t *testing.T) {
 	w := newWorld(t)
 	taking := 0
 	for _, rt := range routes() {
-		if rt.Handler.withStore < 0 {
+		if rt.Handler.withStore == nil {
 			continue
 		}
 		taking++

@@ -151,6 +151,9 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 				return name
 			}
 		}
+		if field.Anonymous {
+			return embedded
+		}
 		return ""
 	})
 	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(app.Secret).Reveal() }, app.Secret{})
@@ -236,6 +239,9 @@ var messages = map[string]string{
 // memberKeys matches the keys of maps in the paths of the validator: [EUR].
 var memberKeys = regexp.MustCompile(`\[([^\]]*[^\]0-9][^\]]*)\]`)
 
+// embedded is the name of embedded structs in the paths of the validator. The paths of faults omit them.
+const embedded = "\x00"
+
 // validate checks the tags of a bound struct.
 func (b *binder) validate(in any) {
 	err := newValidator().Struct(in)
@@ -244,7 +250,7 @@ func (b *binder) validate(in any) {
 		panic(err) // in is not a struct
 	}
 	for _, f := range found {
-		_, path, _ := strings.Cut(f.Namespace(), ".")
+		_, path, _ := strings.Cut(strings.ReplaceAll(f.Namespace(), embedded+".", ""), ".")
 		b.fault(memberKeys.ReplaceAllString(path, ".$1"), messageOf(f.Tag(), f.Param(), f.Type()))
 	}
 }

@@ -312,9 +312,9 @@ func (o Operation) acceptRows(components *openapi31.Components, body *openapi31.
 // nil pointers to pointers.
 func sampleOf(t reflect.Type) any {
 	v := reflect.New(t).Elem()
-	for i := range t.NumField() {
-		if clearable(t.Field(i).Type) {
-			v.Field(i).Set(reflect.New(t.Field(i).Type.Elem()))
+	for _, field := range reflect.VisibleFields(t) {
+		if clearable(field.Type) {
+			v.FieldByIndex(field.Index).Set(reflect.New(field.Type.Elem()))
 		}
 	}
 	return v.Interface()
