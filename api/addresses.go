@@ -15,10 +15,8 @@ var (
 )
 
 type addressesIn struct {
-	ID    app.CustomerID `path:"id"`
-	Limit int            `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	ID app.CustomerID `path:"id"`
+	pageParams
 }
 
 func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[app.Address, cursorMeta], error) {

@@ -25,27 +25,24 @@ type periodMeta struct {
 	RequestID app.RequestID `json:"requestId"`
 }
 
-// checkPeriod returns the faults of a period.
-func checkPeriod(from, to string) []app.Detail {
-	_, err := app.ParsePeriod(from, to)
-	if refusal, ok := errors.AsType[*app.Error](err); ok {
-		return refusal.Details
-	}
-	return nil
-}
-
-type salesSummaryIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+// periodParams are the parameters of analytics.
+type periodParams struct {
+	storeParam
 	// The first business day, in the store's time zone.
 	From string `query:"from" validate:"required,date"`
 	// The last business day. A period has at most 366 days.
 	To string `query:"to" validate:"required,date"`
 }
 
-func (in salesSummaryIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
+func (in periodParams) check() []app.Detail {
+	_, err := app.ParsePeriod(in.From, in.To)
+	if refusal, ok := errors.AsType[*app.Error](err); ok {
+		return refusal.Details
+	}
+	return nil
+}
 
-func (s *Server) salesSummary(ctx context.Context, c *call, in salesSummaryIn) (list[app.Sales, periodMeta], error) {
+func (s *Server) salesSummary(ctx context.Context, c *call, in periodParams) (list[app.Sales, periodMeta], error) {
 	none := list[app.Sales, periodMeta]{}
 	period, err := app.ParsePeriod(in.From, in.To)
 	if err != nil {
@@ -60,17 +57,10 @@ func (s *Server) salesSummary(ctx context.Context, c *call, in salesSummaryIn) (
 }
 
 type salesPlotIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	// The first business day, in the store's time zone.
-	From string `query:"from" validate:"required,date"`
-	// The last business day. A period has at most 366 days.
-	To string `query:"to" validate:"required,date"`
+	periodParams
 	// Hours are in the store's time zone. Weeks begin on Monday.
 	Granularity app.Interval `query:"granularity" default:"day" validate:"enum"`
 }
-
-func (in salesPlotIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
 
 func (s *Server) salesPlot(ctx context.Context, c *call, in salesPlotIn) (list[app.SalesBucket, periodMeta], error) {
 	none := list[app.SalesBucket, periodMeta]{}
@@ -88,30 +78,26 @@ func (s *Server) salesPlot(ctx context.Context, c *call, in salesPlotIn) (list[a
 }
 
 type productSalesIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	// The first business day, in the store's time zone.
-	From string `query:"from" validate:"required,date"`
-	// The last business day. A period has at most 366 days.
-	To    string `query:"to" validate:"required,date"`
-	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	periodParams
+	pageParams
 }
 
-func (in productSalesIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
+// salesPage returns the period and the position of a page of sales.
+func (s *Server) salesPage(c *call, in productSalesIn) (app.Period, string, error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return app.Period{}, "", err
+	}
+	period, err := app.ParsePeriod(in.From, in.To)
+	return period, position, err
+}
 
 func (s *Server) productSales(
 	ctx context.Context, c *call, in productSalesIn,
 ) (list[app.ProductSales, cursorMeta], error) {
-	none := list[app.ProductSales, cursorMeta]{}
-	period, err := app.ParsePeriod(in.From, in.To)
+	period, position, err := s.salesPage(c, in)
 	if err != nil {
-		return none, err
-	}
-	position, err := s.cursors.open(c.list(), in.Cursor)
-	if err != nil {
-		return none, err
+		return list[app.ProductSales, cursorMeta]{}, err
 	}
 	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, persistence.ParseProductsCursor(position),
 		in.Limit+1)
@@ -123,14 +109,9 @@ func (s *Server) productSales(
 func (s *Server) optionSales(
 	ctx context.Context, c *call, in productSalesIn,
 ) (list[app.OptionSales, cursorMeta], error) {
-	none := list[app.OptionSales, cursorMeta]{}
-	period, err := app.ParsePeriod(in.From, in.To)
+	period, position, err := s.salesPage(c, in)
 	if err != nil {
-		return none, err
-	}
-	position, err := s.cursors.open(c.list(), in.Cursor)
-	if err != nil {
-		return none, err
+		return list[app.OptionSales, cursorMeta]{}, err
 	}
 	found, err := s.db.OptionSales(ctx, c.principal.StoreID, period, persistence.ParseOptionsCursor(position),
 		in.Limit+1)
@@ -139,18 +120,7 @@ func (s *Server) optionSales(
 	}), err
 }
 
-type customerCountsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	// The first business day, in the store's time zone.
-	From string `query:"from" validate:"required,date"`
-	// The last business day. A period has at most 366 days.
-	To string `query:"to" validate:"required,date"`
-}
-
-func (in customerCountsIn) check() []app.Detail { return checkPeriod(in.From, in.To) }
-
-func (s *Server) customerCounts(ctx context.Context, c *call, in customerCountsIn) (app.CustomerCounts, error) {
+func (s *Server) customerCounts(ctx context.Context, c *call, in periodParams) (app.CustomerCounts, error) {
 	period, err := app.ParsePeriod(in.From, in.To)
 	if err != nil {
 		return app.CustomerCounts{}, err

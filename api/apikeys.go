@@ -35,11 +35,8 @@ func (s *Server) createAPIKey(ctx context.Context, c *call, in createAPIKeyIn) (
 }
 
 type apiKeysIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	storeParam
+	pageParams
 }
 
 func (s *Server) apiKeys(ctx context.Context, c *call, in apiKeysIn) (list[app.APIKey, cursorMeta], error) {

@@ -15,10 +15,8 @@ var (
 	listPlatformAuditEntries = handle("listPlatformAuditEntries", (*Server).platformAuditTrail)
 )
 
-type auditTrailIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	// Only entries of actors of this realm. Default: all realms except customer.
+type auditFilters struct {
+	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
 	Realm  app.Realm       `query:"realm" validate:"omitempty,enum"`
 	Action app.AuditAction `query:"action" validate:"omitempty,enum"`
 	// Only entries of this user, customer or API key.
@@ -28,27 +26,15 @@ type auditTrailIn struct {
 	// Only entries at or after this time.
 	From *app.Time `query:"from"`
 	// Only entries before this time.
-	To    *app.Time `query:"to"`
-	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	To *app.Time `query:"to"`
 }
 
-func (in auditTrailIn) check() []app.Detail { return in.filter().check() }
+func (in auditFilters) check() []app.Detail { return checkSpan(in.From, in.To) }
 
-func (in auditTrailIn) filter() auditFilter {
-	return auditFilter{
-		Realm: in.Realm, Action: in.Action, ActorID: in.ActorID, Target: in.Target, From: in.From, To: in.To,
-	}
-}
-
-type auditFilter persistence.AuditFilter
-
-func (f auditFilter) check() []app.Detail {
-	if f.From != nil && f.To != nil && !f.From.Before(f.To.Time) {
-		return []app.Detail{{Path: "to", Message: "must be after from"}}
-	}
-	return nil
+type auditTrailIn struct {
+	storeParam
+	auditFilters
+	pageParams
 }
 
 func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list[app.AuditEntry, cursorMeta], error) {
@@ -56,7 +42,7 @@ func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, persistence.AuditFilter(in.filter()),
+	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, persistence.AuditFilter(in.auditFilters),
 		timeCursor(position), in.Limit+1)
 	return paged(s, c, found, in.Limit, auditPosition), err
 }
@@ -64,28 +50,8 @@ func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list
 func auditPosition(e app.AuditEntry) string { return timePosition(e.At, string(e.ID)) }
 
 type platformAuditTrailIn struct {
-	// Only entries of actors of this realm.
-	Realm  app.Realm       `query:"realm" validate:"omitempty,enum"`
-	Action app.AuditAction `query:"action" validate:"omitempty,enum"`
-	// Only entries of this user.
-	ActorID string `query:"actorId" validate:"omitempty,id"`
-	// The id of the changed object, for example of a website.
-	Target string `query:"target" validate:"omitempty,id"`
-	// Only entries at or after this time.
-	From *app.Time `query:"from"`
-	// Only entries before this time.
-	To    *app.Time `query:"to"`
-	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
-}
-
-func (in platformAuditTrailIn) check() []app.Detail { return in.filter().check() }
-
-func (in platformAuditTrailIn) filter() auditFilter {
-	return auditFilter{
-		Realm: in.Realm, Action: in.Action, ActorID: in.ActorID, Target: in.Target, From: in.From, To: in.To,
-	}
+	auditFilters
+	pageParams
 }
 
 func (s *Server) platformAuditTrail(
@@ -95,7 +61,7 @@ func (s *Server) platformAuditTrail(
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	found, err := s.db.PlatformAuditTrail(ctx, persistence.AuditFilter(in.filter()), timeCursor(position), in.Limit+1)
+	found, err := s.db.PlatformAuditTrail(ctx, persistence.AuditFilter(in.auditFilters), timeCursor(position), in.Limit+1)
 	return paged(s, c, found, in.Limit, auditPosition), err
 }
 

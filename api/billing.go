@@ -12,11 +12,6 @@ var (
 	updateBilling = handle("updateBilling", (*Server).changeBilling, app.CodeConflict)
 )
 
-type billingIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-}
-
 type billingOut struct {
 	app.PlanUsage
 	Plans []planLimitOut `json:"plans"` // all plans, in ascending order of their limits
@@ -35,7 +30,7 @@ func billingFor(usage app.PlanUsage) billingOut {
 	return out
 }
 
-func (s *Server) billing(ctx context.Context, c *call, _ billingIn) (billingOut, error) {
+func (s *Server) billing(ctx context.Context, c *call, _ storeParam) (billingOut, error) {
 	usage, err := s.db.PlanUsage(ctx, c.now, c.principal.StoreID)
 	return billingFor(usage), err
 }

@@ -109,13 +109,10 @@ func (s *Server) replayWebhook(ctx context.Context, c *call, in replayWebhookIn)
 }
 
 type replaysIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// Only bulk replays of this webhook.
 	WebhookID app.SubscriptionID `query:"webhookId" validate:"omitempty,id"`
-	Limit     int                `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	pageParams
 }
 
 func (s *Server) replays(ctx context.Context, c *call, in replaysIn) (list[app.BulkReplay, cursorMeta], error) {

@@ -22,18 +22,15 @@ func (c *call) isOwn(customer app.CustomerID) error {
 }
 
 type customersIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID      `query:"storeId" validate:"omitempty,id"`
-	Kind    app.CustomerKind `query:"kind" validate:"omitempty,enum"`
+	storeParam
+	Kind app.CustomerKind `query:"kind" validate:"omitempty,enum"`
 	// A prefix of the name, last name, email or phone number, in any case.
 	Query string `query:"q" validate:"max=200"`
 	// Not for customers.
 	ExternalID string `query:"externalId" validate:"max=255"`
 	// Only customers whose profile or addresses changed at or after this time.
 	UpdatedSince *app.Time `query:"updatedSince"`
-	Limit        int       `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	pageParams
 }
 
 // customerOut is a customer as the caller may see it.

@@ -9,8 +9,7 @@ import (
 var listDeadLetters = handle("listDeadLetters", (*Server).deadLetters)
 
 type deadLettersIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// Only deliveries created at or after this time.
 	From *app.Time `query:"from"`
 	// Only deliveries created before this time.

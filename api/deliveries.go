@@ -17,8 +17,7 @@ var (
 )
 
 type deliveriesIn struct {
-	// Must be the store of the token.
-	StoreID   app.StoreID        `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	WebhookID app.SubscriptionID `query:"webhookId" validate:"omitempty,id"`
 	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
@@ -28,21 +27,11 @@ type deliveriesIn struct {
 	// Only deliveries created at or after this time.
 	From *app.Time `query:"from"`
 	// Only deliveries created before this time.
-	To    *app.Time `query:"to"`
-	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	To *app.Time `query:"to"`
+	pageParams
 }
 
 func (in deliveriesIn) check() []app.Detail { return checkSpan(in.From, in.To) }
-
-// checkSpan returns a fault if a period ends before it begins.
-func checkSpan(from, to *app.Time) []app.Detail {
-	if from != nil && to != nil && !from.Before(to.Time) {
-		return []app.Detail{{Path: "to", Message: "must be after from"}}
-	}
-	return nil
-}
 
 func (s *Server) deliveries(ctx context.Context, c *call, in deliveriesIn) (list[app.Delivery, cursorMeta], error) {
 	after, err := s.cursors.open(c.list(), in.Cursor)

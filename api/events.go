@@ -45,8 +45,7 @@ func (s *Server) eventTypes(_ context.Context, c *call, _ noIn) (list[eventTypeE
 }
 
 type eventsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// Only events of these types. Repeat the parameter for several types.
 	Type []app.EventType `query:"type" validate:"max=20,dive,subscribable"`
 	// Only events at or after this time.

@@ -76,11 +76,8 @@ func (s *Server) showInvitation(invitation app.Invitation, token app.Secret) inv
 }
 
 type invitationsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	storeParam
+	pageParams
 }
 
 func (s *Server) invitations(

@@ -9,10 +9,8 @@ import (
 var listLoyaltyEntries = handle("listLoyaltyEntries", (*Server).loyalty)
 
 type loyaltyIn struct {
-	ID    app.CustomerID `path:"id"`
-	Limit int            `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	ID app.CustomerID `path:"id"`
+	pageParams
 }
 
 func (s *Server) loyalty(ctx context.Context, c *call, in loyaltyIn) (list[app.LoyaltyEntry, cursorMeta], error) {

@@ -9,10 +9,8 @@ import (
 var listOrderDeliveries = handle("listOrderDeliveries", (*Server).orderDeliveries)
 
 type orderDeliveriesIn struct {
-	ID    app.OrderID `path:"id"`
-	Limit int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	ID app.OrderID `path:"id"`
+	pageParams
 }
 
 func (s *Server) orderDeliveries(

@@ -170,8 +170,7 @@ func (s *Server) quoteOrder(ctx context.Context, c *call, in placeOrderIn) (app.
 }
 
 type ordersIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// Can be given several times: any of these statuses.
 	Statuses        []app.OrderStatus   `query:"status" validate:"omitempty,max=7,unique,dive,enum"`
 	FulfillmentType app.FulfillmentType `query:"fulfillmentType" validate:"omitempty,enum"`
@@ -195,9 +194,7 @@ type ordersIn struct {
 	NeedsRefund *bool `query:"needsRefund"`
 	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
 	Query string `query:"q" validate:"max=200"`
-	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	pageParams
 }
 
 func (in ordersIn) check() []app.Detail {

@@ -11,8 +11,7 @@ import (
 var listPayments = handle("listPayments", (*Server).storePayments)
 
 type storePaymentsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// The order number, as in orderId of the order, or the id of the order.
 	Order  string            `query:"orderId" validate:"max=64" example:"1042"`
 	Status app.PaymentResult `query:"status" validate:"omitempty,enum"`
@@ -21,10 +20,8 @@ type storePaymentsIn struct {
 	// Only payments recorded at or after this time.
 	From *app.Time `query:"from"`
 	// Only payments recorded before this time.
-	To    *app.Time `query:"to"`
-	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	To *app.Time `query:"to"`
+	pageParams
 }
 
 // order returns the order of the filter: its number, or its id. ok is false if it is neither.
@@ -37,12 +34,9 @@ func (in storePaymentsIn) order() (number int64, id app.OrderID, ok bool) {
 }
 
 func (in storePaymentsIn) check() []app.Detail {
-	var faults []app.Detail
+	faults := checkSpan(in.From, in.To)
 	if _, _, ok := in.order(); !ok {
 		faults = append(faults, app.Detail{Path: "orderId", Message: "must be an order number or the id of an order"})
-	}
-	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
-		faults = append(faults, app.Detail{Path: "to", Message: "must be after from"})
 	}
 	return faults
 }

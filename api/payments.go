@@ -55,10 +55,8 @@ func (s *Server) recordPayment(ctx context.Context, c *call, in recordPaymentIn)
 }
 
 type paymentsIn struct {
-	ID    app.OrderID `path:"id"`
-	Limit int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	ID app.OrderID `path:"id"`
+	pageParams
 }
 
 func (s *Server) payments(ctx context.Context, c *call, in paymentsIn) (list[app.Payment, cursorMeta], error) {

@@ -13,8 +13,7 @@ import (
 var importProducts = handle("importProducts", (*Server).importProducts, app.CodeConflict).byRows()
 
 type importProductsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// True checks the rows and reports the changes without making them.
 	DryRun bool                `query:"dryRun"`
 	Rows   []importedProductIn `json:"rows" validate:"required,min=1,max=1000,dive"`

@@ -20,10 +20,9 @@ var (
 )
 
 type productsIn struct {
-	// Must be the store of the token.
-	StoreID     app.StoreID `query:"storeId" validate:"omitempty,id"`
-	Category    string      `query:"category" validate:"max=100"`
-	IsAvailable *bool       `query:"isAvailable"`
+	storeParam
+	Category    string `query:"category" validate:"max=100"`
+	IsAvailable *bool  `query:"isAvailable"`
 	// Only products that can be ordered now (true), or only others (false).
 	Orderable  *bool  `query:"orderable"`
 	ExternalID string `query:"externalId" validate:"max=255"`
@@ -38,10 +37,8 @@ type productsIn struct {
 	// The store view that determines language and currency. Default: the caller's.
 	StoreViewID app.StoreViewID `query:"storeViewId" validate:"omitempty,id"`
 	// Newest first, or as on the menu: by category, then by position.
-	Sort  app.ProductSort `query:"sort" default:"newest" validate:"enum"`
-	Limit int             `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	Sort app.ProductSort `query:"sort" default:"newest" validate:"enum"`
+	pageParams
 }
 
 func (in productsIn) check() []app.Detail {
@@ -94,9 +91,8 @@ func shown(product app.Product, own bool, view app.StoreView) app.Product {
 }
 
 type categoriesIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
+	storeParam
+	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
 	// nextCursor of the previous page.
 	Cursor string `query:"cursor" validate:"max=1024"`
 }

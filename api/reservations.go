@@ -81,8 +81,7 @@ func (s *Server) createReservation(ctx context.Context, c *call, in createReserv
 }
 
 type reservationsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// Can be given several times: any of these statuses.
 	Status []app.ReservationStatus `query:"status" validate:"max=10,dive,enum"`
 	// Only reservations that start at or after this time.
@@ -99,17 +98,10 @@ type reservationsIn struct {
 	ExternalID string         `query:"externalId" validate:"max=255"`
 	// A prefix of the name, last name, email or phone number, in any case.
 	Query string `query:"q" validate:"max=200"`
-	Limit int    `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	pageParams
 }
 
-func (in reservationsIn) check() []app.Detail {
-	if in.From != nil && in.To != nil && !in.From.Before(in.To.Time) {
-		return []app.Detail{{Path: "to", Message: "must be after from"}}
-	}
-	return nil
-}
+func (in reservationsIn) check() []app.Detail { return checkSpan(in.From, in.To) }
 
 func (s *Server) reservations(
 	ctx context.Context, c *call, in reservationsIn,

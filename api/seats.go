@@ -9,8 +9,7 @@ import (
 var getSeats = handle("getSeats", (*Server).seatsOfDay)
 
 type seatsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+	storeParam
 	// A day in the store's time zone.
 	Date string `query:"date" validate:"required,date"`
 }

@@ -165,15 +165,9 @@ func (s *Server) logout(ctx context.Context, c *call, _ noIn) (logoutOut, error)
 	return logoutOut{Message: "logged out"}, nil
 }
 
-type sessionsIn struct {
-	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
-}
-
 type sessionList = list[app.LoginSession, cursorMeta]
 
-func (s *Server) sessions(ctx context.Context, c *call, in sessionsIn) (sessionList, error) {
+func (s *Server) sessions(ctx context.Context, c *call, in pageParams) (sessionList, error) {
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return sessionList{}, err
@@ -182,7 +176,7 @@ func (s *Server) sessions(ctx context.Context, c *call, in sessionsIn) (sessionL
 	return paged(s, c, found, in.Limit, sessionPosition), err
 }
 
-func (s *Server) customerSessions(ctx context.Context, c *call, in sessionsIn) (sessionList, error) {
+func (s *Server) customerSessions(ctx context.Context, c *call, in pageParams) (sessionList, error) {
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return sessionList{}, err

@@ -12,12 +12,7 @@ var (
 	updateSettings = handle("updateSettings", (*Server).changeSettings, app.CodeConflict)
 )
 
-type settingsIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-}
-
-func (s *Server) settings(ctx context.Context, c *call, _ settingsIn) (app.Settings, error) {
+func (s *Server) settings(ctx context.Context, c *call, _ storeParam) (app.Settings, error) {
 	settings, err := s.db.Settings(ctx, c.principal.StoreID)
 	settings.RequireOTP = c.principal.RequireOTP // a sandbox has that of its live store
 	return settings, err

@@ -16,12 +16,7 @@ var (
 	updateStore = handle("updateStore", (*Server).changeStore, app.CodeConflict)
 )
 
-type storeIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-}
-
-func (s *Server) store(ctx context.Context, c *call, _ storeIn) (app.Store, error) {
+func (s *Server) store(ctx context.Context, c *call, _ storeParam) (app.Store, error) {
 	store, err := s.db.Store(ctx, c.now, c.principal.StoreID)
 	return store.As(c.principal), err
 }

@@ -14,11 +14,8 @@ var (
 )
 
 type usersIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-	Limit   int         `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
+	storeParam
+	pageParams
 }
 
 func (s *Server) users(ctx context.Context, c *call, in usersIn) (list[app.Member, cursorMeta], error) {

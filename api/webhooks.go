@@ -42,11 +42,6 @@ func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn)
 	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once)
 }
 
-type webhooksIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
-}
-
 // webhooksMeta is the meta of the list of webhooks.
 type webhooksMeta struct {
 	Total        int           `json:"total"`
@@ -54,7 +49,7 @@ type webhooksMeta struct {
 	RequestID    app.RequestID `json:"requestId"`
 }
 
-func (s *Server) webhooks(ctx context.Context, c *call, _ webhooksIn) (list[app.Subscription, webhooksMeta], error) {
+func (s *Server) webhooks(ctx context.Context, c *call, _ storeParam) (list[app.Subscription, webhooksMeta], error) {
 	all, err := s.db.Subscriptions(ctx, c.principal.StoreID)
 	return list[app.Subscription, webhooksMeta]{all, webhooksMeta{len(all), s.watchdogDays, c.exchange.id}}, err
 }

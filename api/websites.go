@@ -22,13 +22,7 @@ var (
 	updateWebsite           = handle("updateWebsite", (*Server).changeWebsite, app.CodeNotFound, app.CodeConflict)
 )
 
-type websitesIn struct {
-	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
-	// nextCursor of the previous page.
-	Cursor string `query:"cursor" validate:"max=512"`
-}
-
-func (s *Server) websites(ctx context.Context, c *call, in websitesIn) (list[app.Website, cursorMeta], error) {
+func (s *Server) websites(ctx context.Context, c *call, in pageParams) (list[app.Website, cursorMeta], error) {
 	after, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return list[app.Website, cursorMeta]{}, err

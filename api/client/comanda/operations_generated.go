@@ -162,7 +162,7 @@ func (c *Client) SummarizeSales(
 type ListAPIKeysParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -226,7 +226,7 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, options ...CallOpt
 
 // ListAuditEntriesParams are parameters of [Client.ListAuditEntries]. Zero values are omitted.
 type ListAuditEntriesParams struct {
-	// Only entries of actors of this realm. Default: all realms except customer.
+	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
 	Realm Realm `query:"realm"`
 	// The action.
 	Action AuditAction `query:"action"`
@@ -436,7 +436,7 @@ func (c *Client) EndOtherSessions(ctx context.Context, options ...CallOption) er
 type ListSessionsParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -676,7 +676,7 @@ func (c *Client) EndOtherCustomerSessions(ctx context.Context, options ...CallOp
 type ListCustomerSessionsParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -849,7 +849,7 @@ func (c *Client) UpdateCustomer(
 type ListAddressesParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -947,7 +947,7 @@ func (c *Client) ExportCustomer(ctx context.Context, id string, options ...CallO
 type ListLoyaltyEntriesParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -1154,7 +1154,7 @@ func (c *Client) GetEvent(ctx context.Context, id string, options ...CallOption)
 type ListInvitationsParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -1319,7 +1319,7 @@ func (c *Client) GetOrder(ctx context.Context, id string, options ...CallOption)
 type ListOrderDeliveriesParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -1371,7 +1371,7 @@ func (c *Client) ListOrderChanges(
 type ListOrderPaymentsParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -1494,13 +1494,13 @@ func (c *Client) RecordRefund(
 
 // ListPlatformAuditEntriesParams are parameters of [Client.ListPlatformAuditEntries]. Zero values are omitted.
 type ListPlatformAuditEntriesParams struct {
-	// Only entries of actors of this realm.
+	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
 	Realm Realm `query:"realm"`
 	// The action.
 	Action AuditAction `query:"action"`
-	// Only entries of this user.
+	// Only entries of this user, customer or API key.
 	ActorID string `query:"actorId"`
-	// The id of the changed object, for example of a website.
+	// The id of the changed object.
 	Target string `query:"target"`
 	// Only entries at or after this time.
 	From time.Time `query:"from"`
@@ -1542,7 +1542,7 @@ func (c *Client) AllPlatformAuditEntries(
 type ListWebsitesParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 
@@ -2230,7 +2230,7 @@ func (c *Client) CreateStore(ctx context.Context, body AddStoreRequest, options 
 type ListUsersParams struct {
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page.
+	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
 }
 

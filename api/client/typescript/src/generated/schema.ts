@@ -10915,7 +10915,7 @@ export interface operations {
                 storeId?: string;
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -11024,7 +11024,7 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description Only entries of actors of this realm. Default: all realms except customer. */
+                /** @description Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer. */
                 realm?: components["schemas"]["Realm"];
                 /** @description The action. */
                 action?: components["schemas"]["AuditAction"];
@@ -11466,7 +11466,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -11985,7 +11985,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -12306,7 +12306,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -12505,7 +12505,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -12853,7 +12853,7 @@ export interface operations {
                 storeId?: string;
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -13090,7 +13090,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -13161,7 +13161,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -13468,13 +13468,13 @@ export interface operations {
     listPlatformAuditEntries: {
         parameters: {
             query?: {
-                /** @description Only entries of actors of this realm. */
+                /** @description Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer. */
                 realm?: components["schemas"]["Realm"];
                 /** @description The action. */
                 action?: components["schemas"]["AuditAction"];
-                /** @description Only entries of this user. */
+                /** @description Only entries of this user, customer or API key. */
                 actorId?: string;
-                /** @description The id of the changed object, for example of a website. */
+                /** @description The id of the changed object. */
                 target?: string;
                 /** @description Only entries at or after this time. */
                 from?: string;
@@ -13516,7 +13516,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;
@@ -14918,7 +14918,7 @@ export interface operations {
                 storeId?: string;
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page. */
+                /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
             };
             header?: never;

@@ -1,0 +1,24 @@
+package api
+
+import "github.com/comanda-dev/comanda/app"
+
+// storeParam is the parameter of operations on the data of a store. Requests embed it.
+type storeParam struct {
+	// Must be the store of the token.
+	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
+}
+
+// pageParams are the parameters of lists with cursors. Requests embed them.
+type pageParams struct {
+	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor" validate:"max=512"`
+}
+
+// checkSpan returns a fault if a period ends before it begins.
+func checkSpan(from, to *app.Time) []app.Detail {
+	if from != nil && to != nil && !from.Before(to.Time) {
+		return []app.Detail{{Path: "to", Message: "must be after from"}}
+	}
+	return nil
+}
