@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/persistence"
-	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // documentedCommands returns the shell commands of docs/running.md that begin with a comment.
@@ -38,18 +36,7 @@ type backupServer struct {
 
 func startBackupServer(t *testing.T) backupServer {
 	t.Helper()
-	server, err := localpg.Start(t.Context(), localpg.Options{})
-	if errors.Is(err, localpg.ErrNotInstalled) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startPostgres(t)
 	admin, err := url.Parse(server.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)

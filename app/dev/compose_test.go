@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/url"
@@ -20,7 +19,6 @@ import (
 	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 	"github.com/comanda-dev/comanda/persistence"
-	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // composeSettings are those that comanda init writes.
@@ -188,18 +186,7 @@ func TestComposeBuildContext(t *testing.T) {
 // superuser.
 func TestComposePostgres(t *testing.T) {
 	t.Parallel()
-	server, err := localpg.Start(t.Context(), localpg.Options{})
-	if errors.Is(err, localpg.ErrNotInstalled) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startPostgres(t)
 	admin, err := url.Parse(server.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)

@@ -2,33 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // TestSharedServer creates the databases on a shared server, as a user without superuser rights.
 func TestSharedServer(t *testing.T) {
 	t.Parallel()
-	server, err := localpg.Start(t.Context(), localpg.Options{})
-	if errors.Is(err, localpg.ErrNotInstalled) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	server := startPostgres(t)
 	admin := connect(t, server.URL("postgres"))
 	if _, err := admin.Exec(t.Context(), `
 		CREATE ROLE maker LOGIN PASSWORD 'p' CREATEROLE CREATEDB;
