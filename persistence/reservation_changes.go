@@ -8,7 +8,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // ChangeReservation applies change to a reservation that is PENDING or CONFIRMED. It emits no event, and writes nothing
@@ -26,12 +25,8 @@ func (db *DB) ChangeReservation(
 		if err != nil {
 			return err
 		}
-		var row reservationRow
-		err = tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("NO KEY UPDATE").Scan(ctx)
+		row, err := lockReservation(ctx, tx, store, id, version)
 		if err != nil {
-			return err
-		}
-		if err := pg.CheckVersion(version, row.Version); err != nil {
 			return err
 		}
 		before := row.reservation(settings.Timezone)

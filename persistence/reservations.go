@@ -255,6 +255,18 @@ func listReservations(
 	return q, nil
 }
 
+// lockReservation locks a reservation. It returns NOT_FOUND or VERSION_MISMATCH; version 0 matches every version.
+func lockReservation(
+	ctx context.Context, tx bun.Tx, store app.StoreID, id app.ReservationID, version int64,
+) (reservationRow, error) {
+	var row reservationRow
+	err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("NO KEY UPDATE").Scan(ctx)
+	if err != nil {
+		return row, err
+	}
+	return row, pg.CheckVersion(version, row.Version)
+}
+
 // ChangeReservationStatus changes the status of a reservation and emits reservation.confirmed or
 // reservation.cancelled if the new status has an event. It writes nothing if the reservation already
 // has the status. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version) or
@@ -270,12 +282,8 @@ func (db *DB) ChangeReservationStatus(
 		if err != nil {
 			return err
 		}
-		var row reservationRow
-		err = tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("NO KEY UPDATE").Scan(ctx)
+		row, err := lockReservation(ctx, tx, store, id, version)
 		if err != nil {
-			return err
-		}
-		if err := pg.CheckVersion(version, row.Version); err != nil {
 			return err
 		}
 		moved, err = row.reservation(settings.Timezone).Moved(change, app.At(now))
