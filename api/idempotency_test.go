@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -125,5 +126,42 @@ func TestIdempotencyKeysOfAdministrators(t *testing.T) {
 	w.do("POST", "/auth/accept-invite", "", accept(first.Invitation.Token, goodPassword)).ok(200, nil)
 	if n := w.text("SELECT count(*) FROM websites"); n != "4" {
 		t.Errorf("websites: got %s, want 4", n)
+	}
+}
+
+// Ten concurrent requests with one Idempotency-Key have one effect.
+func TestConcurrentIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	payment := w.pay(w.stores["own"], 1000)
+	for path, body := range map[string]object{
+		"/orders/" + string(w.stores["own"].order.ID) + "/payments": paymentBody(),
+		"/payments/" + string(payment.ID) + "/refunds":              refundBody(400),
+	} {
+		answers := make(chan *answer, 10)
+		for range cap(answers) {
+			go func() {
+				answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
+			}()
+		}
+		made := ""
+		for range cap(answers) {
+			switch a := <-answers; {
+			case a.Code != 201:
+				a.refused(app.CodeIdempotencyKeyInUse)
+			case made == "":
+				made = a.dataID()
+			case a.dataID() != made:
+				t.Errorf("%s: got %s and %s, want one", path, made, a.dataID())
+			}
+		}
+		if made == "" {
+			t.Errorf("%s: got no success, want one", path)
+		}
+	}
+	var order orderOut
+	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), w.tokens["OWNER"], nil).ok(200, &order)
+	if order.PaidMinor != 1950 || order.RefundedMinor != 400 {
+		t.Errorf("got %d paid and %d refunded, want 1950 and 400", order.PaidMinor, order.RefundedMinor)
 	}
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -367,41 +366,4 @@ func TestPaymentPages(t *testing.T) {
 		t.Errorf("payments of another customer: got %s, want %s", a.Body, unknown)
 	}
 	w.do("GET", path+"?limit=101", ada.AccessToken, nil).refused(app.CodeValidationFailed, "limit")
-}
-
-// Ten concurrent requests with one Idempotency-Key have one effect.
-func TestConcurrentIdempotencyKeys(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	payment := w.pay(w.stores["own"], 1000)
-	for path, body := range map[string]object{
-		"/orders/" + string(w.stores["own"].order.ID) + "/payments": paymentBody(),
-		"/payments/" + string(payment.ID) + "/refunds":              refundBody(400),
-	} {
-		answers := make(chan *answer, 10)
-		for range cap(answers) {
-			go func() {
-				answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
-			}()
-		}
-		made := ""
-		for range cap(answers) {
-			switch a := <-answers; {
-			case a.Code != 201:
-				a.refused(app.CodeIdempotencyKeyInUse)
-			case made == "":
-				made = a.dataID()
-			case a.dataID() != made:
-				t.Errorf("%s: got %s and %s, want one", path, made, a.dataID())
-			}
-		}
-		if made == "" {
-			t.Errorf("%s: got no success, want one", path)
-		}
-	}
-	var order orderOut
-	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), w.tokens["OWNER"], nil).ok(200, &order)
-	if order.PaidMinor != 1950 || order.RefundedMinor != 400 {
-		t.Errorf("got %d paid and %d refunded, want 1950 and 400", order.PaidMinor, order.RefundedMinor)
-	}
 }

@@ -1,0 +1,151 @@
+package api
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// kind is the JSON type of a Go type.
+type kind string
+
+const (
+	anObject  kind = "an object"
+	anArray   kind = "an array"
+	aString   kind = "a string"
+	aTime     kind = "an RFC 3339 time"
+	anInteger kind = "an integer"
+	aBoolean  kind = "true or false"
+)
+
+func (k kind) must() string { return "must be " + string(k) }
+
+// starts lists the first tokens of a value of each kind.
+var starts = map[kind][]jsontext.Kind{
+	anObject: {'{'}, anArray: {'['}, aString: {'"'}, aTime: {'"'}, anInteger: {'0'}, aBoolean: {'t', 'f'},
+}
+
+func kindOf(t reflect.Type) kind {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t {
+	case reflect.TypeFor[app.Time]():
+		return aTime
+	case reflect.TypeFor[app.Secret]():
+		return aString
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return anObject
+	case reflect.Slice:
+		return anArray
+	case reflect.String:
+		return aString
+	case reflect.Int, reflect.Int64:
+		return anInteger
+	case reflect.Bool:
+		return aBoolean
+	}
+	panic("requests cannot have a " + t.String())
+}
+
+// body binds the members of a body that has passed checkSyntax. Member names match exactly. Null is valid
+// for nullable members only.
+func (b *binder) body(v reflect.Value, body []byte) {
+	b.value(jsontext.NewDecoder(bytes.NewBuffer(body)), v, "")
+}
+
+func (b *binder) value(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Pointer { // a nullable that is present
+		if decoder.PeekKind() == 'n' {
+			decoder.SkipValue()
+			return
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	kind := kindOf(v.Type())
+	if !slices.Contains(starts[kind], decoder.PeekKind()) {
+		b.wrongType(path, kind.must())
+		decoder.SkipValue()
+		return
+	}
+	switch {
+	case v.Kind() == reflect.Map:
+		b.dictionary(decoder, v, path)
+		return
+	case kind == anObject:
+		b.object(decoder, v, path)
+		return
+	case kind == anArray:
+		b.array(decoder, v, path)
+		return
+	}
+	token, _ := decoder.ReadToken()
+	switch kind {
+	case aString, aTime:
+		b.text(v, path, token.String())
+	case anInteger:
+		b.integer(v, path, token.String())
+	case aBoolean:
+		v.SetBool(token.Bool())
+	}
+}
+
+func (b *binder) array(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	decoder.ReadToken()
+	for i := 0; decoder.PeekKind() != ']'; i++ {
+		if i > maxElements {
+			decoder.SkipValue()
+			continue
+		}
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+		b.value(decoder, v.Index(i), path+"["+strconv.Itoa(i)+"]")
+	}
+	decoder.ReadToken()
+}
+
+func (b *binder) object(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	fields := fieldsOf(v.Type(), "json")
+	decoder.ReadToken()
+	for decoder.PeekKind() != '}' {
+		token, _ := decoder.ReadToken()
+		name := token.String()
+		if field, known := fields[name]; known {
+			b.value(decoder, v.FieldByIndex(field), member(path, name))
+			continue
+		}
+		b.fault(member(path, name), "is not a member of this request")
+		decoder.SkipValue()
+	}
+	decoder.ReadToken()
+}
+
+// dictionary binds a map. Null is a valid value if the values are pointers, as in a merge patch.
+func (b *binder) dictionary(decoder *jsontext.Decoder, v reflect.Value, path string) {
+	v.Set(reflect.MakeMap(v.Type()))
+	decoder.ReadToken()
+	for decoder.PeekKind() != '}' {
+		token, _ := decoder.ReadToken()
+		name := token.String()
+		element := reflect.New(v.Type().Elem()).Elem()
+		if element.Kind() == reflect.Pointer && decoder.PeekKind() == 'n' {
+			decoder.SkipValue()
+		} else {
+			b.value(decoder, element, member(path, name))
+		}
+		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), element)
+	}
+	decoder.ReadToken()
+}

@@ -1,0 +1,194 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// fakeEvents is a source of events in memory.
+type fakeEvents struct {
+	mu     sync.Mutex
+	events map[app.StoreID][]app.StoredEvent
+	reads  int
+	heard  func(app.StoreID)
+}
+
+func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), heard func(app.StoreID)) error {
+	f.mu.Lock()
+	f.heard = heard
+	f.mu.Unlock()
+	began()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (f *fakeEvents) EventHead(_ context.Context, store app.StoreID) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int64(len(f.events[store])), nil
+}
+
+func (f *fakeEvents) EventHeads(_ context.Context, stores []app.StoreID) (map[app.StoreID]int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	heads := map[app.StoreID]int64{}
+	for _, store := range stores {
+		heads[store] = int64(len(f.events[store]))
+	}
+	return heads, nil
+}
+
+func (f *fakeEvents) Events(_ context.Context, store app.StoreID, _ app.EventFilter, _ bool, after int64,
+	limit int,
+) ([]app.StoredEvent, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	rest := f.events[store][after:]
+	return rest[:min(len(rest), limit)], nil
+}
+
+// add adds an event of a number of bytes to a store.
+func (f *fakeEvents) add(store app.StoreID, size int) {
+	f.mu.Lock()
+	f.events[store] = append(f.events[store], app.StoredEvent{
+		Event:    app.Event{Type: app.EventOrderCreated, Body: make([]byte, size)},
+		Position: int64(len(f.events[store]) + 1),
+	})
+	heard := f.heard
+	f.mu.Unlock()
+	if heard != nil {
+		heard(store)
+	}
+}
+
+func newFakeFeed(t *testing.T, every time.Duration) (*fakeEvents, *eventFeed) {
+	source := &fakeEvents{events: map[app.StoreID][]app.StoredEvent{}}
+	feed := newEventFeed(source, func(_ app.StoreID, e app.StoredEvent) string { return string(e.Body) },
+		func(err error) { t.Error(err) })
+	feed.every = every
+	return source, feed
+}
+
+// A thousand streams of twenty stores read each event of the database once per store.
+func TestThousandStreamsShareTheirReads(t *testing.T) {
+	t.Parallel()
+	const stores, each, events = 20, maxWatchers / 20, 10
+	source, feed := newFakeFeed(t, time.Hour)
+	readers := make([]*eventReader, 0, maxWatchers)
+	for i := range maxWatchers {
+		r, err := feed.join(t.Context(), app.StoreID(fmt.Sprint("sto_", i%stores)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !feed.follow(r, feed.mark(r)) {
+			t.Fatal("a new stream is not up to date")
+		}
+		readers = append(readers, r)
+	}
+	if _, err := feed.join(t.Context(), "sto_0", nil); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("stream beyond %d: got %v, want %s", maxWatchers, err, app.CodeUnavailable)
+	}
+	for range events {
+		for i := range stores {
+			source.add(app.StoreID(fmt.Sprint("sto_", i)), 100)
+		}
+	}
+	for _, r := range readers {
+		for want := int64(1); want <= events; {
+			m, ok := feed.next(r)
+			if !ok {
+				<-r.ready
+				continue
+			}
+			feed.wrote(r, m)
+			if m.position != want {
+				t.Fatalf("event of a stream: got position %d, want %d", m.position, want)
+			}
+			want++
+		}
+	}
+	source.mu.Lock()
+	reads := source.reads
+	source.mu.Unlock()
+	// A notification during a read causes one more.
+	if most := stores * (events + 1); reads > most {
+		t.Errorf("reads for %d streams of each store: got %d, want at most %d", each, reads, most)
+	}
+	for _, r := range readers {
+		feed.leave(r)
+	}
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
+	if feed.opened != nil {
+		t.Error("the feed listens without streams")
+	}
+}
+
+// A stream may be 1 MiB behind. A slower one ends and does not delay others.
+func TestSlowEventStreamsEnd(t *testing.T) {
+	t.Parallel()
+	source, feed := newFakeFeed(t, time.Hour)
+	join := func() *eventReader {
+		t.Helper()
+		r, err := feed.join(t.Context(), "sto_1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed.follow(r, 0)
+		return r
+	}
+	slow, quick := join(), join()
+	const size = maxBehind / 4
+	for i := range 5 {
+		source.add("sto_1", size)
+		<-quick.ready
+		m, _ := feed.next(quick)
+		feed.wrote(quick, m)
+		if m.position != int64(i+1) {
+			t.Fatalf("event of the quick stream: got %d, want %d", m.position, i+1)
+		}
+		select {
+		case <-slow.late:
+			if i < 4 {
+				t.Errorf("the slow stream ended at event %d, want it open while it is 1 MiB behind", i+1)
+			}
+		default:
+			if i == 4 {
+				t.Error("the slow stream is open although it is more than 1 MiB behind")
+			}
+		}
+	}
+	feed.leave(slow)
+	feed.leave(quick)
+}
+
+// An event whose notification is lost reaches its streams nevertheless.
+func TestEventStreamsFindLostNotices(t *testing.T) {
+	t.Parallel()
+	source, feed := newFakeFeed(t, 10*time.Millisecond)
+	r, err := feed.join(t.Context(), "sto_1", []app.EventType{app.EventOrderCreated})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.leave(r)
+	feed.follow(r, 0)
+	source.mu.Lock()
+	source.heard = nil
+	source.mu.Unlock()
+	source.add("sto_1", 1)
+	<-r.ready
+	if m, ok := feed.next(r); !ok || m.position != 1 {
+		t.Errorf("event without a notification: got %+v, want position 1", m)
+	}
+	if diff := cmp.Diff(int64(1), feed.passed(r, 0)); diff != "" {
+		t.Errorf("position (-want +got):\n%s", diff)
+	}
+}
