@@ -131,7 +131,8 @@ func (w *wire) loses(statement string) bool {
 }
 
 func (w *wire) note(statement string) {
-	if statement == "-- ping" { // of the pool, for a connection that was idle
+	// The pool's own statements, for a connection that was idle and for a new one, are not those of a request.
+	if statement == "-- ping" || strings.HasPrefix(statement, "SET ROLE ") {
 		return
 	}
 	w.mu.Lock()
