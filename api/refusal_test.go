@@ -79,6 +79,16 @@ func TestOrderOfRefusal(t *testing.T) {
 	w.do("POST", "/orders", w.tokens["STAFF"], order).refused(app.CodeStoreMismatch)
 	delete(order, "storeId")
 	w.do("POST", "/orders", w.tokens["STAFF"], order).refused(app.CodeProductUnavailable)
+	// The order is: existence, business rule.
+	delete(order, "customer")
+	order["customerId"], order["requestedFor"] = "cus_none", app.At(w.now.Add(-time.Hour))
+	for _, path := range []string{"/orders", "/orders/quote"} {
+		w.do("POST", path, w.tokens["STAFF"], order).refused(app.CodeValidationFailed, "customerId")
+	}
+	order["customerId"] = w.stores["own"].order.Customer.ID
+	for _, path := range []string{"/orders", "/orders/quote"} {
+		w.do("POST", path, w.tokens["STAFF"], order).refused(app.CodeOutsideBookingWindow)
+	}
 
 	// The order is: validation, existence, business rule.
 	w.do("GET", "/webhooks/whk_none/deliveries?page=0", w.tokens["OWNER"], nil).

@@ -54,8 +54,9 @@ func orderingCustomer(
 
 // canOrder returns VALIDATION_FAILED if the store has no such customer, or the customer is erased.
 func canOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
-	known, err := tx.NewSelect().TableExpr("customers").
-		Where("store_id = ? AND id = ? AND erased_at IS NULL", store, id).Exists(ctx)
+	var known bool
+	err := tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
+		WHERE store_id = $1 AND id = $2 AND erased_at IS NULL)`, store, id).Scan(&known)
 	if err == nil && !known {
 		err = notACustomer()
 	}

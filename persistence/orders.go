@@ -102,11 +102,7 @@ func (db *DB) PlaceOrder(
 ) (app.Order, error) {
 	now = app.At(now).Time
 	placed, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
-		rules, err := rules(ctx, tx, store, in.StoreViewID)
-		if err != nil {
-			return app.Order{}, err
-		}
-		times, err := rules.times(now, in)
+		rules, times, err := beginOrder(ctx, tx, now, store, in)
 		if err != nil {
 			return app.Order{}, err
 		}
@@ -165,11 +161,8 @@ func (db *DB) QuoteOrder(
 ) (app.OrderQuote, error) {
 	var quote app.OrderQuote
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rules, err := rules(ctx, tx, store, in.StoreViewID)
+		rules, _, err := beginOrder(ctx, tx, app.At(now).Time, store, in)
 		if err != nil {
-			return err
-		}
-		if _, err := rules.times(app.At(now).Time, in); err != nil {
 			return err
 		}
 		items, counted, err := orderedItems(ctx, tx, now, store, rules, in.Items)
@@ -185,11 +178,6 @@ func (db *DB) QuoteOrder(
 		if err != nil {
 			return err
 		}
-		if in.CustomerID != "" {
-			if err := canOrder(ctx, tx, store, in.CustomerID); err != nil {
-				return err
-			}
-		}
 		order := row.order(items)
 		quote = app.OrderQuote{
 			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType, Items: order.Items,
@@ -201,6 +189,24 @@ func (db *DB) QuoteOrder(
 		return nil
 	})
 	return quote, err
+}
+
+// beginOrder returns the rules and the times of a new order. It checks the view and the customer, VALIDATION_FAILED,
+// before the business rules, OUTSIDE_BOOKING_WINDOW and STORE_CLOSED (contract §1, Order of refusal).
+func beginOrder(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in app.NewOrder,
+) (storeRules, app.OrderTimes, error) {
+	rules, err := rules(ctx, tx, store, in.StoreViewID)
+	if err != nil {
+		return rules, app.OrderTimes{}, err
+	}
+	if in.CustomerID != "" {
+		if err := canOrder(ctx, tx, store, in.CustomerID); err != nil {
+			return rules, app.OrderTimes{}, err
+		}
+	}
+	times, err := rules.times(now, in)
+	return rules, times, err
 }
 
 // priceOrder computes the order's amounts, sets the items' discounts and returns the new row.
