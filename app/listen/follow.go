@@ -62,7 +62,7 @@ func (f *Follower) Follow(ctx context.Context) error {
 			failed = false
 		},
 		Interrupted: func(err error, pause time.Duration) {
-			fmt.Fprintf(f.Notes, "connection lost: %s; connecting again in %s\n", printable(err.Error()),
+			fmt.Fprintf(f.Notes, "connection lost: %s; connecting again in %s\n", printable(cause(err)),
 				pause.Round(100*time.Millisecond))
 			failed = true
 		},
@@ -84,6 +84,14 @@ func (f *Follower) Follow(ctx context.Context) error {
 			return fmt.Errorf("cannot follow the events: %w", err)
 		}
 	}
+}
+
+// cause returns the reason of a failed request without its URL, which would fill the line.
+func cause(err error) string {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	return err.Error()
 }
 
 // forwardAll handles the events of a stream until its error.

@@ -21,10 +21,9 @@ func createPlatformAdmin(
 	ctx context.Context, args []string, databaseURL string, stdin *os.File, stdout, stderr io.Writer,
 ) error {
 	flags := flag.NewFlagSet("create-platform-admin", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	email, name := flags.String("email", "", ""), flags.String("name", "", "")
-	if flags.Parse(args) != nil || flags.NArg() > 0 {
-		return errUsage
+	if err := parse(flags, args, 0); err != nil {
+		return err
 	}
 	password, err := readPassword(stdin, stderr)
 	if err != nil {
@@ -44,10 +43,9 @@ func administerUser(
 	ctx context.Context, command string, args []string, environ map[string]string, stdout io.Writer,
 ) error {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	email := flags.String("email", "", "")
-	if flags.Parse(args) != nil || flags.NArg() > 0 {
-		return errUsage
+	if err := parse(flags, args, 0); err != nil {
+		return err
 	}
 	text, err := boot.AdministerUser(ctx, environ, time.Now(), command, *email)
 	if err != nil {

@@ -127,12 +127,11 @@ func signingSecret(secrets []string, stderr io.Writer) (app.Secret, error) {
 // cause runs the command trigger.
 func cause(ctx context.Context, args []string, environ map[string]string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("trigger", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	service := serviceFlags(flags, environ)
 	var types []string
 	for more := true; more; more = flags.NArg() > 0 { // flags may follow the type
-		if flags.Parse(args) != nil {
-			return errUsage
+		if err := parse(flags, args, len(args)); err != nil {
+			return err
 		}
 		if flags.NArg() > 0 {
 			types, args = append(types, flags.Arg(0)), flags.Args()[1:]
@@ -143,7 +142,7 @@ func cause(ctx context.Context, args []string, environ map[string]string, stdout
 		fmt.Fprintln(stdout, strings.Join(trigger.Supported(), "\n"))
 		return nil
 	case len(types) != 1:
-		return errUsage
+		return fmt.Errorf("%w: trigger takes one type", errUsage)
 	case service.key == "":
 		return errors.New("no API key; set " + keyVariable + " or pass --api-key")
 	}

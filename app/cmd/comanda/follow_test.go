@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -162,6 +163,31 @@ func TestFollowIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While the service cannot be reached, the notes show the reason.
+func TestFollowUnreachable(t *testing.T) {
+	t.Parallel()
+	service := newFakeStream(t, nil)
+	service.Close()
+	reader, notes := io.Pipe()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		run(ctx, []string{"listen", "--url", service.URL, "--ca-file", service.caFile, "--api-key", "x"}, nil, os.Stdin,
+			io.Discard, notes)
+		notes.Close()
+		close(ended)
+	}()
+	lines := bufio.NewScanner(reader)
+	for lines.Scan() && !strings.Contains(lines.Text(), "connection lost") {
+	}
+	if !strings.Contains(lines.Text(), "connection refused") {
+		t.Errorf("got the note %q, want the reason", lines.Text())
+	}
+	stop()
+	_, _ = io.Copy(io.Discard, reader)
+	<-ended
 }
 
 // If the events after the last one are erased, the command says so and continues with the next event.

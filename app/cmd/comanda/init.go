@@ -16,10 +16,9 @@ import (
 // variables to a file, which must not exist, or to standard output ("-").
 func writeEnv(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	base := flags.String("base-url", "https://localhost:8443", "")
-	if flags.Parse(args) != nil || flags.NArg() > 1 {
-		return errUsage
+	if err := parse(flags, args, 1); err != nil {
+		return err
 	}
 	if u, err := url.Parse(*base); err != nil || u.Scheme != "https" || u.Host == "" {
 		return errors.New("--base-url must be an https URL")

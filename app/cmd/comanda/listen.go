@@ -23,14 +23,13 @@ const secretVariable = "COMANDA_WEBHOOK_SECRET"
 // of processes.
 func receive(ctx context.Context, args []string, environ map[string]string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("listen", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	address := flags.String("addr", "127.0.0.1:8099", "")
 	certFile, keyFile, plain := flags.String("cert", "", ""), flags.String("key", "", ""), flags.Bool("http", false, "")
 	secretFile, forward := flags.String("secret-file", "", ""), flags.String("forward", "", "")
 	lines, events := flags.Bool("json", false, ""), flags.String("events", "", "")
 	service := serviceFlags(flags, environ)
-	if flags.Parse(args) != nil || flags.NArg() > 0 {
-		return errUsage
+	if err := parse(flags, args, 0); err != nil {
+		return err
 	}
 	secrets, err := webhookSecrets(environ[secretVariable], *secretFile)
 	if err != nil {
@@ -44,8 +43,11 @@ func receive(ctx context.Context, args []string, environ map[string]string, stdo
 		return fmt.Errorf("%w: set %s to follow events, or pass --http, or --cert and --key, to receive webhooks",
 			errUsage, keyVariable)
 	}
-	if *plain == (*certFile != "") || *plain == (*keyFile != "") || *events != "" {
-		return errUsage
+	if *plain == (*certFile != "") || *plain == (*keyFile != "") {
+		return fmt.Errorf("%w: pass either --http, or --cert and --key", errUsage)
+	}
+	if *events != "" {
+		return fmt.Errorf("%w: --events is for listen with an API key; a webhook selects its own events", errUsage)
 	}
 	options := listen.Options{Out: stdout, JSON: *lines}
 	if options.Verifier, err = webhook.New(secrets...); err != nil {

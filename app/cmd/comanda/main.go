@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -59,8 +60,8 @@ const usage = `comanda: restaurant ordering with reliable webhooks
                                     other users of the machine can see arguments
   comanda trigger [--api-key KEY] [--url https://localhost:8443] [--ca-file FILE] TYPE
                                     cause an event in the sandbox of a test key, which needs the
-                                    scopes write:orders and write:products; without a type, list the
-                                    types
+                                    scopes write:orders and write:products, or write:reservations
+                                    for reservations; without a type, list the types
   comanda health                    exit with 0 if the process at COMANDA_ADMIN_LISTEN is ready; if it
                                     is not set, check the API and the worker on this machine
   comanda version                   print the version, the commit and its date
@@ -90,7 +91,31 @@ func run(ctx context.Context, args []string, environ map[string]string, stdin *o
 }
 
 // errUsage makes the program print its usage.
-var errUsage = errors.New("invalid arguments; the commands are above")
+var errUsage = errors.New("invalid arguments")
+
+// parse parses the flags of a command, which takes at most the given number of other arguments. Its errors do not
+// repeat arguments, because they can be misplaced secrets.
+func parse(flags *flag.FlagSet, args []string, most int) error {
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if flags.NArg() > most {
+		return fmt.Errorf("%w: an argument is not the value of a flag", errUsage)
+	}
+	return nil
+}
+
+// unknown returns the error for arguments that no command takes.
+func unknown(args []string) error {
+	switch {
+	case len(args) == 0:
+		return fmt.Errorf("%w: a command is required", errUsage)
+	case !strings.Contains(usage, "\n  comanda "+args[0]+" "):
+		return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
+	}
+	return fmt.Errorf("%w of %s", errUsage, args[0])
+}
 
 func command(
 	ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer,
@@ -100,6 +125,9 @@ func command(
 		if environ, err = boot.ReadFiles(environ); err != nil {
 			return err
 		}
+	}
+	if slices.Contains(args, "-h") || slices.Contains(args, "--help") {
+		args = []string{"help"}
 	}
 	switch strings.Join(args, " ") {
 	case "serve":
@@ -117,7 +145,7 @@ func command(
 		}
 		fmt.Fprint(stdout, describeBuild(build))
 		return nil
-	case "help", "-h", "--help":
+	case "help":
 		fmt.Fprint(stdout, usage)
 		return nil
 	}
@@ -142,7 +170,7 @@ func command(
 	if len(args) > 0 && args[0] == "trigger" {
 		return cause(ctx, args[1:], environ, stdout)
 	}
-	return errUsage
+	return unknown(args)
 }
 
 func start(ctx context.Context, environ map[string]string, part boot.Part, stderr io.Writer) error {

@@ -13,10 +13,9 @@ import (
 // resetOTP runs the command admin reset-otp.
 func resetOTP(ctx context.Context, args []string, databaseURL string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("reset-otp", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	email := flags.String("email", "", "")
-	if flags.Parse(args) != nil || flags.NArg() > 0 {
-		return errUsage
+	if err := parse(flags, args, 0); err != nil {
+		return err
 	}
 	if err := boot.ResetOTP(ctx, databaseURL, time.Now(), *email); err != nil {
 		return err
