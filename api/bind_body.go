@@ -76,7 +76,11 @@ func (b *binder) value(decoder *jsontext.Decoder, v reflect.Value, path string) 
 	}
 	kind := kindOf(v.Type())
 	if !slices.Contains(starts[kind], decoder.PeekKind()) {
-		b.wrongType(path, kind.must())
+		message := kind.must()
+		if path == "" {
+			message = bodyMustBeObject
+		}
+		b.wrongType(path, message)
 		decoder.SkipValue()
 		return
 	}

@@ -228,6 +228,9 @@ func (s *Server) checkOrigin(_ context.Context, c *call) error {
 	return nil
 }
 
+// bodyMustBeObject is the message about a body that is empty or another JSON value.
+const bodyMustBeObject = "the body must be a JSON object"
+
 // maxBody is the limit of a request body, in bytes.
 const maxBody = 1 << 20
 
@@ -251,7 +254,7 @@ func (s *Server) readBody(_ context.Context, c *call) error {
 	}
 	if len(body) == 0 {
 		if c.route.Handler.body && !c.route.Handler.bodyless {
-			return app.Errorf(app.CodeValidationFailed, "the body must be a JSON object")
+			return app.Errorf(app.CodeValidationFailed, bodyMustBeObject)
 		}
 		return nil
 	}
@@ -261,7 +264,7 @@ func (s *Server) readBody(_ context.Context, c *call) error {
 	}
 	if !isText(c.request.Header, "application/json") {
 		return app.Errorf(app.CodeUnsupportedMediaType,
-			"the body must be application/json in UTF-8, without a Content-Encoding")
+			"the Content-Type must be application/json in UTF-8, without a Content-Encoding")
 	}
 	c.body = body
 	return checkSyntax(body)

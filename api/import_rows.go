@@ -43,7 +43,7 @@ func readRows(header http.Header, body []byte) ([]byte, error) {
 		return csvRows(body)
 	}
 	return nil, app.Errorf(app.CodeUnsupportedMediaType,
-		"the body must be application/json or text/csv in UTF-8, without a Content-Encoding")
+		"the Content-Type must be application/json or text/csv in UTF-8, without a Content-Encoding")
 }
 
 // withinRows prefixes the paths of the details of an error with rows.

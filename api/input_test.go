@@ -58,10 +58,21 @@ func TestBodiesThatAreNotJSON(t *testing.T) {
 	// JSON that is not an object passes this step: validation refuses its type.
 	for _, body := range []string{"[]", "1", `"x"`, "null", "true"} {
 		w.do("POST", "/orders", "", body).refused(app.CodeTokenInvalid)
-		w.do("POST", "/orders", w.tokens["OWNER"], body).refused(app.CodeValidationFailed, "")
+		a := w.do("POST", "/orders", w.tokens["OWNER"], body).refused(app.CodeValidationFailed, "")
+		if got := a.body.Error.Message; got != bodyMustBeObject {
+			t.Errorf("%s: got the message %q, want %q", body, got, bodyMustBeObject)
+		}
 	}
 	deep := strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000)
 	w.do("POST", "/orders", w.tokens["OWNER"], deep).refused(app.CodeValidationFailed, "")
+	for path, want := range map[string]string{
+		"/webhooks/": "unknown path; see /docs for the operations", "/webhooks/whk_1": "resource not found",
+	} {
+		a := w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
+		if got := a.body.Error.Message; got != want {
+			t.Errorf("GET %s: got the message %q, want %q", path, got, want)
+		}
+	}
 	w.do("GET", "/products", w.tokens["OWNER"], `[]`).refused(app.CodeValidationFailed, "")
 	w.do("GET", "/products", w.tokens["OWNER"], `{"limit":1}`).refused(app.CodeValidationFailed, "limit")
 	w.do("GET", "/products", w.tokens["OWNER"], `x`, mediaType("text/plain")).refused(app.CodeUnsupportedMediaType)
@@ -237,8 +248,11 @@ func TestBadWebhooks(t *testing.T) {
 		"a store that is no id": {object{"storeId": "a b"}, "storeId"},
 	} {
 		w.run(name, func(t *testing.T) {
-			w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), c.change)).
+			a := w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), c.change)).
 				refused(app.CodeValidationFailed, c.path)
+			if want := "events must have at least 1 element"; name == "an empty list" && a.body.Error.Message != want {
+				t.Errorf("got the message %q, want %q", a.body.Error.Message, want)
+			}
 		})
 	}
 	for name, change := range map[string]object{

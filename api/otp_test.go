@@ -112,7 +112,10 @@ func TestSetUpOTP(t *testing.T) {
 			}
 			confirm("123456").refused(app.CodeConflict) // nothing is pending
 			w.do("POST", "/auth/otp/recovery-codes", u.token, object{"password": password}).refused(app.CodeConflict)
-			w.do("DELETE", "/auth/otp", u.token, object{"password": password}).refused(app.CodeNotFound)
+			off := w.do("DELETE", "/auth/otp", u.token, object{"password": password}).refused(app.CodeNotFound)
+			if got := off.body.Error.Message; got != "one-time passwords are not on" {
+				t.Errorf("switch off what is off: got the message %q, want the reason", got)
+			}
 			w.do("POST", "/auth/otp", u.token, object{"password": "wrong"}).refused(app.CodeInvalidCredentials)
 			w.do("POST", "/auth/otp", u.token, object{}).refused(app.CodeValidationFailed, "password")
 

@@ -17,7 +17,7 @@ import (
 func (s *Server) newRouter(table []route) http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w.(*exchange), r, app.NotFound())
+		s.refuse(w.(*exchange), r, app.Errorf(app.CodeNotFound, "unknown path; see /docs for the operations"))
 	})
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range table {

@@ -265,7 +265,10 @@ func messageOf(tag, param string, t reflect.Type) string {
 	}
 	message := messages[tag]
 	if strings.Contains(message, "%s") {
-		return fmt.Sprintf(message, param)
+		message = fmt.Sprintf(message, param)
+	}
+	if param == "1" { // 1 character, 1 element
+		message = strings.TrimSuffix(message, "s")
 	}
 	return message
 }

@@ -143,7 +143,7 @@ func (db *DB) ResetOTP(ctx context.Context, now time.Time, user app.UserID) erro
 // removeOTP switches one-time passwords off, NOT_FOUND if they are not on.
 func removeOTP(ctx context.Context, tx bun.Tx, user app.UserID, state otpState) error {
 	if !state.on {
-		return app.NotFound()
+		return app.Errorf(app.CodeNotFound, "one-time passwords are not on")
 	}
 	_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = NULL,
 			otp_last_step = 0, recovery_hashes = '{}'
