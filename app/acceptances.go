@@ -17,8 +17,8 @@ type AcceptanceStep struct {
 	Wait   time.Duration // until the next deadline; 0 = none is left
 }
 
-// Step returns the next step for an order that has waited for a time, which is negative before an order for later is
-// due. If both deadlines have passed, the order is cancelled without a reminder.
+// Step returns the next step for an order that has waited for the given time. The time is negative for an order for
+// later that is not yet due. If both deadlines have passed, the order is cancelled without a reminder.
 func (a Acceptance) Step(waited time.Duration, reminded bool) AcceptanceStep {
 	remind := time.Duration(a.RemindAfterMinutes) * time.Minute
 	cancel := time.Duration(a.CancelAfterMinutes) * time.Minute
@@ -60,7 +60,7 @@ type AcceptanceTick struct {
 	NextIn time.Duration   `json:"nextIn,omitempty"` // until the next deadline; 0 = none is left
 }
 
-// Ended reports whether there is nothing left to do.
+// Ended reports whether the service no longer waits for the acceptance of the order.
 func (t AcceptanceTick) Ended() bool {
 	switch t.State {
 	case AcceptanceScheduled, AcceptanceWaiting, AcceptanceReminded:

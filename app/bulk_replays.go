@@ -54,7 +54,7 @@ type BulkReplay struct {
 }
 
 // ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay
-// has replayed counts there.
+// has replayed counts in the later one only.
 type ReplayOutcomes struct {
 	Delivered   int64 `json:"delivered"`
 	Retrying    int64 `json:"retrying"`    // the first attempt failed, and a retry is scheduled

@@ -1,6 +1,6 @@
 package app
 
-// CustomerExport is everything that is kept about a customer (contract §5). Lists are ordered by time, oldest first.
+// CustomerExport contains all stored data about a customer (contract §5). Lists are ordered by time, oldest first.
 type CustomerExport struct {
 	Customer       Customer           `json:"customer"`
 	Addresses      []Address          `json:"addresses"`
@@ -14,7 +14,8 @@ type CustomerExport struct {
 	Activities     []ExportedActivity `json:"activities"`            // of the account, from the audit trail
 }
 
-// Own returns the export as the customer may see it: without the references of integrations. It changes the lists.
+// Own returns the export as the customer may see it: without the references of integrations. It modifies the lists of
+// e.
 func (e CustomerExport) Own() CustomerExport {
 	e.Customer = e.Customer.Own()
 	for i, order := range e.Orders {
@@ -33,7 +34,7 @@ type ExportedIdentity struct {
 	CreatedAt Time     `json:"createdAt"`
 }
 
-// EmailChange is a requested change of a customer's email, which is not confirmed.
+// EmailChange is a requested change of a customer's email that is not yet confirmed.
 type EmailChange struct {
 	Email     string `json:"email"` // the new one
 	CreatedAt Time   `json:"createdAt"`

@@ -52,8 +52,8 @@ type StoredEvent struct {
 	Position int64 // place in the order of dispatch; 0 = not yet dispatched
 }
 
-// EventFilter narrows a list of events. A zero value does not narrow it. An event that was dispatched after an event of
-// a later time has that time here, so that the periods of a store are ranges of positions.
+// EventFilter narrows a list of events. A zero value does not narrow it. Periods follow the order of positions: an
+// event that was dispatched after an event with a later time counts with the later time.
 type EventFilter struct {
 	Types    []EventType
 	From, To *Time // From inclusive, To exclusive
@@ -84,8 +84,8 @@ type Envelope struct {
 	Data      any       `json:"data"`
 }
 
-// Subject is implemented by the data of events, and by objects, that are about an order, a customer, a reservation or a
-// product. An erasure finds them by it.
+// Subject is implemented by objects and by data of events that concern an order, a customer, a reservation or a
+// product. Subject returns its id. Erasures find events and stored objects by their subject.
 type Subject interface{ Subject() string }
 
 // SubjectOf returns the subject of data, "" if it has none.

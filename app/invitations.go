@@ -1,6 +1,7 @@
 package app
 
-// InvitationsPerHour is the budget of a store (contract §3, Rate limit). It bounds the mails to strangers.
+// InvitationsPerHour is the maximum number of invitations of a store per hour (contract §3, Rate limit). It limits the
+// mails to addresses that the inviters choose.
 const InvitationsPerHour = 20
 
 // Invitation is an invitation to join stores of one website with one role.

@@ -120,7 +120,7 @@ func (o OpeningHours) check() (faults []Detail) {
 // maxOpeningSearch is the period in which the next opening is searched (contract §5, nextOpenAt).
 const maxOpeningSearch = 366 * 24 * time.Hour
 
-// OpenState tells whether a store takes orders.
+// OpenState reports whether a store takes orders.
 type OpenState struct {
 	OpenNow    bool  `json:"openNow"`    // by the opening hours and closures, and ordering is not paused
 	NextOpenAt *Time `json:"nextOpenAt"` // null if open now, or unknown within 366 days

@@ -11,8 +11,8 @@ var orderPath = [...]OrderStatus{
 	OrderReceived, OrderConfirmed, OrderPreparing, OrderReady, OrderOutForDelivery, OrderCompleted,
 }
 
-// Transitions returns the statuses that an order can have next, never nil. mayCancel tells whether the caller may
-// cancel orders.
+// Transitions returns the statuses that an order can have next, never nil. mayCancel is true if the caller may cancel
+// orders.
 func (s OrderStatus) Transitions(fulfillment FulfillmentType, mayCancel bool) []OrderStatus {
 	next := []OrderStatus{}
 	at := slices.Index(orderPath[:], s)

@@ -122,7 +122,7 @@ type PaymentFailedData struct {
 	Order         PaidOrder `json:"order"`
 }
 
-// RefundType tells whether a refund leaves a refundable amount (PARTIAL) or not (FULL).
+// RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
 type RefundType string
 
 const (

@@ -9,9 +9,9 @@ type PriceChange struct {
 	To   map[Currency]int64 `json:"to"`
 }
 
-// PriceChanges returns the details of the audit entry for the prices that differ in other: the name, and the changed
-// prices of the product and of its options by group and name. It returns nil if no price differs. An option keeps its
-// identity by its id, or else by its name and its group's. An added or removed option is not a change of a price.
+// PriceChanges returns the details of the audit entry for the prices that differ in other: the product's name, its
+// changed prices, and those of its options by group and name. It returns nil if no price differs. It matches options by
+// id, or else by their name and the name of their group. An added or removed option is not a change of a price.
 func (p Product) PriceChanges(other Product) map[string]any {
 	details := map[string]any{}
 	if change, ok := priceChange(p.allPrices(), other.allPrices()); ok {

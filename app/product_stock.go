@@ -12,8 +12,8 @@ type StockChange struct {
 	Set    *int64 // nil = unlimited
 }
 
-// Apply returns the stock after the change; nil is an unlimited stock. It returns CONFLICT if an adjustment is of an
-// unlimited stock, or has a result that is negative or exceeds MaxStock.
+// Apply returns the stock after the change; nil is an unlimited stock. It returns CONFLICT if an adjustment applies to
+// an unlimited stock, or if its result is negative or exceeds MaxStock.
 func (c StockChange) Apply(stock *int64) (*int64, error) {
 	switch {
 	case c.Adjust == nil:

@@ -94,9 +94,9 @@ var soldQuery = strings.NewReplacer(
 	) o
 	GROUP BY day, at, currency`)
 
-// Sold returns a store's sales in a period by business day or, with hours, by intervals that divide
-// the hours of the store's clock, together with the store's currencies and its clock. It returns
-// NOT_FOUND if there is no such store.
+// Sold returns a store's sales in a period, the store's currencies and its clock. The sales are by business day or, if
+// hours is true, by intervals that each lie within one hour of the store's clock. It returns NOT_FOUND if there is no
+// such store.
 func (db *DB) Sold(
 	ctx context.Context, store app.StoreID, period app.Period, hours bool,
 ) ([]app.SoldOn, []app.Currency, Clock, error) {

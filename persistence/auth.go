@@ -55,7 +55,7 @@ func insertUser(ctx context.Context, tx bun.Tx, now time.Time, user NewUser) (ap
 	return id, nil
 }
 
-// Login is the data that a login is checked against.
+// Login is the stored data with which a login of a user is checked.
 type Login struct {
 	User         app.User
 	PasswordHash string

@@ -152,7 +152,7 @@ func (db *DB) CustomerLoginFailed(
 	})
 }
 
-// CustomerLogin is the data that a customer's login is checked against.
+// CustomerLogin is the stored data with which a login of a customer is checked.
 type CustomerLogin struct {
 	Customer     app.Customer
 	PasswordHash string // "" = no password, only social login

@@ -11,11 +11,11 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// RequestEmailChange stores a new email of a logged-in customer, which takes effect when [DB.ConfirmEmailChange]
-// presents the token. It replaces an earlier request, and enqueues the mail with the link and the notice to the current
-// email. It does the same whether or not another customer has the new email. verified is the hash that matched the
-// customer's password. RequestEmailChange returns INVALID_CREDENTIALS if that is no longer the stored hash, and
-// TOKEN_REVOKED if the session has ended.
+// RequestEmailChange stores a new email of a logged-in customer, which takes effect when [DB.ConfirmEmailChange] is
+// called with the token. It replaces an earlier request, and enqueues the mail with the link and the notice to the
+// current email. Its effects do not depend on whether another customer has the new email. verified is the hash that
+// matched the customer's password. RequestEmailChange returns INVALID_CREDENTIALS if that is no longer the stored hash,
+// and TOKEN_REVOKED if the session has ended.
 func (db *DB) RequestEmailChange(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, verified, email string, token app.Secret,
 ) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// ExportCustomer returns everything that is kept about a customer, NOT_FOUND if the store has no such customer.
+// ExportCustomer returns all stored data about a customer, NOT_FOUND if the store has no such customer.
 func (db *DB) ExportCustomer(
 	ctx context.Context, store app.StoreID, id app.CustomerID,
 ) (app.CustomerExport, error) {

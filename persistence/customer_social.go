@@ -15,12 +15,14 @@ import (
 // errNewAccount is the result of a social login that would create an account, until a limit has counted it.
 var errNewAccount = errors.New("a new account")
 
-// StartSocialSession starts a session for the customer of a social identity and uses up the ID token. An unknown
-// identity is linked to the account with its email if the provider vouches for the email; otherwise the result is
-// ACCOUNT_LINK_REQUIRED. Without such an account, StartSocialSession creates one, unless register, which counts the
-// registration, returns an error. It returns NOT_FOUND if the store does not exist, WEBSITE_SUSPENDED if its website is
-// suspended, INVALID_CREDENTIALS for a disabled customer or a used token, and VALIDATION_FAILED for a new identity
-// without an email. An error about a known customer is a [LoginRefused].
+// StartSocialSession starts a session for the customer of a social identity and uses up the ID token. For an unknown
+// identity, an account with its email decides. If the provider vouches for the email, StartSocialSession links the
+// identity to that account; otherwise it returns ACCOUNT_LINK_REQUIRED. If there is no such account, it calls register,
+// which counts the registration, and creates the account unless register returns an error.
+//
+// It returns NOT_FOUND if the store does not exist, WEBSITE_SUSPENDED if its website is suspended, INVALID_CREDENTIALS
+// for a disabled customer or a used token, and VALIDATION_FAILED for a new identity without an email. An error about a
+// known customer is a [LoginRefused].
 func (db *DB) StartSocialSession(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, identity app.SocialIdentity,
 	ttl time.Duration, register func(context.Context) error,

@@ -73,7 +73,7 @@ func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 // the two roles.
 func (db *DB) CheckRole(ctx context.Context) error { return db.pg.CheckRole(ctx) }
 
-// CheckSessions returns an error if a pooler gives the session of a connection to another one after a transaction.
+// CheckSessions returns an error if a connection pooler shares a session between connections.
 func (db *DB) CheckSessions(ctx context.Context) error { return db.pg.CheckSessions(ctx) }
 
 // CheckSchema returns pg.ErrOldSchema unless every migration is applied.

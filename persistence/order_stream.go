@@ -34,10 +34,10 @@ func notify(ctx context.Context, n app.OrderNotice) error {
 	return pg.Notify(ctx, delivery.OrdersChannel, string(notice))
 }
 
-// ListenOrders listens to the changes of every store's orders. It calls began when it listens, then
-// heard for each change. It returns when the connection breaks or ctx is done. A notice follows its
-// commit shortly, and may follow the notice of a later version. A notice is lost if the process dies
-// immediately after its commit; [DB.ChangedOrders] finds the missed changes.
+// ListenOrders listens to the changes of the orders of all stores. It calls began once it receives notifications, then
+// heard for each change. It returns when the connection breaks or ctx is done. A notice arrives shortly after its
+// commit, possibly after the notice of a later version. A notice is lost if the process dies immediately after its
+// commit; [DB.ChangedOrders] finds the missed changes.
 func (db *DB) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
 	return db.pg.Listen(ctx, pg.RoleApp, delivery.OrdersChannel, began, func(payload string) {
 		var notice app.OrderNotice

@@ -275,7 +275,7 @@ func (db *DB) Order(
 	return order, err
 }
 
-// Orders lists a store's orders, newest first; with customer not "", only that customer's orders.
+// Orders lists a store's orders, newest first. If customer is not "", it lists only that customer's orders.
 func (db *DB) Orders(
 	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int,
 ) ([]app.Order, error) {

@@ -99,7 +99,7 @@ func hashesOf(codes []app.Secret) [][]byte {
 	return hashes
 }
 
-// ReplaceRecoveryCodes replaces all recovery codes of a user, CONFLICT unless one-time passwords are on.
+// ReplaceRecoveryCodes replaces all recovery codes of a user. It returns CONFLICT unless one-time passwords are on.
 func (db *DB) ReplaceRecoveryCodes(
 	ctx context.Context, now time.Time, by app.Actor, p app.Principal, recovery []app.Secret,
 ) error {
@@ -116,7 +116,7 @@ func (db *DB) ReplaceRecoveryCodes(
 	})
 }
 
-// DisableOTP switches a user's one-time passwords off, NOT_FOUND if they are not on.
+// DisableOTP switches a user's one-time passwords off. It returns NOT_FOUND if they are not on.
 func (db *DB) DisableOTP(ctx context.Context, now time.Time, by app.Actor, p app.Principal) error {
 	return db.inOTP(ctx, p, func(ctx context.Context, tx bun.Tx, state otpState) error {
 		if err := removeOTP(ctx, tx, p.UserID, state); err != nil {

@@ -17,9 +17,8 @@ import (
 // Passwords).
 const maxResets = 5
 
-// MailReset creates a link that resets a user's password, and enqueues its mail. It does nothing for a
-// disabled user and for a user of whom each website is suspended. Only enqueued mails contain the token,
-// sealed.
+// MailReset creates a link that resets a user's password, and enqueues its mail. It does nothing if the user is
+// disabled or all websites of the user are suspended. Only enqueued mails contain the token, sealed.
 func (db *DB) MailReset(ctx context.Context, now time.Time, user app.UserID, token app.Secret) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var store app.StoreID

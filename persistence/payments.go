@@ -70,13 +70,11 @@ func (r refundRow) refund() app.Refund {
 	}
 }
 
-// RecordPayment records a provider's payment for an order and emits payment.succeeded or
-// payment.failed. A succeeded payment counts even if it exceeds the total or the order is cancelled,
-// because the money has moved. It does not store the card of an erased customer. If the same transaction is
-// already recorded with the same values, it
-// returns that payment, with once.Existed; with other values it returns CONFLICT. It also returns
-// NOT_FOUND, VALIDATION_FAILED for another currency than the order's, AMOUNT_TOO_LARGE, and the errors
-// of [pg.RunOnce].
+// RecordPayment records a provider's payment for an order and emits payment.succeeded or payment.failed. A succeeded
+// payment counts even if it exceeds the total or the order is cancelled, because the money has moved. It does not store
+// the card of an erased customer. If the same transaction is already recorded with the same values, it returns that
+// payment and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND, VALIDATION_FAILED
+// for another currency than the order's, AMOUNT_TOO_LARGE, and the errors of [pg.RunOnce].
 func (db *DB) RecordPayment(
 	ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, in app.NewPayment, once *Once,
 ) (app.Payment, error) {
@@ -174,10 +172,9 @@ func (db *DB) Payments(
 	return payments, err
 }
 
-// RefundPayment records a provider's refund of a payment in the audit trail and emits
-// payment.refunded. It does not store the reason of a refund of an erased customer. If the same refund is
-// already recorded with the same values, it returns that
-// refund, with once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND,
+// RefundPayment records a provider's refund of a payment, also in the audit trail, and emits payment.refunded. It does
+// not store the reason of a refund of an erased customer. If the same refund is already recorded with the same values,
+// it returns that refund and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND,
 // REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
 func (db *DB) RefundPayment(
 	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor, once *Once,

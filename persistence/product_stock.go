@@ -13,9 +13,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// ChangeStock changes the stock of a product. It emits product.updated if the product becomes orderable or stops being
-// so. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), the errors of [app.StockChange.Apply],
-// and those of [pg.RunOnce].
+// ChangeStock changes the stock of a product. It emits product.updated if the product becomes orderable or is no longer
+// orderable. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), the errors of
+// [app.StockChange.Apply], and those of [pg.RunOnce].
 func (db *DB) ChangeStock(
 	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64, change app.StockChange,
 	once *Once,
@@ -122,8 +122,8 @@ func awaitSale(ctx context.Context, tx bun.Tx, now time.Time, p app.Product) err
 	return delivery.EnqueueJob(ctx, tx, now, p.StoreID, app.JobSoldOut, string(p.ID))
 }
 
-// EndSoldOut clears soldOutUntil of a product if it has passed, and emits product.updated. It returns the time until it
-// passes, 0 if the product is not sold out or is deleted.
+// EndSoldOut clears soldOutUntil of a product if it has passed, and emits product.updated. Otherwise it returns the
+// time until soldOutUntil, 0 if the product is not sold out or is deleted.
 func (db *DB) EndSoldOut(
 	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID,
 ) (wait time.Duration, err error) {

@@ -33,9 +33,9 @@ type Resealed struct {
 	Left   map[string]int // number of values by the ID of the key that seals them
 }
 
-// Reseal seals all values again that another key than the first one of the ring seals. It changes one value at a time,
-// and only if the value is still the one that it read, so that the service can run and several calls are harmless. A
-// repeated call continues where an earlier one stopped.
+// Reseal seals all values with the first key of the ring that are sealed with another key. It changes one value at a
+// time, and only if the value has not changed since it was read. Therefore the service can run, and calls can be
+// concurrent. A repeated call continues where an earlier one stopped.
 func (db *DB) Reseal(ctx context.Context) (Resealed, error) {
 	result := Resealed{Left: map[string]int{}}
 	// A rotation can move a value to a column that has been read. Therefore a pass that changes nothing ends the loop.

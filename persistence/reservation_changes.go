@@ -11,9 +11,10 @@ import (
 )
 
 // ChangeReservation applies change to a reservation that is PENDING or CONFIRMED. It emits no event, and writes nothing
-// if change changes nothing. Concurrent changes never occupy more seats than the store has; a change that takes no
-// further seats is possible in a store with too few seats too. It returns NOT_FOUND, VERSION_MISMATCH (version 0
-// matches every version), INVALID_TRANSITION, SLOT_FULL and, for a new start, OUTSIDE_BOOKING_WINDOW.
+// if change changes nothing. Concurrent changes never occupy more seats than the store has. A change that takes no
+// further seats is always possible, even if more seats are occupied than the store has. It returns NOT_FOUND,
+// VERSION_MISMATCH (version 0 matches every version), INVALID_TRANSITION, SLOT_FULL and, for a new start,
+// OUTSIDE_BOOKING_WINDOW.
 func (db *DB) ChangeReservation(
 	ctx context.Context, now time.Time, store app.StoreID, id app.ReservationID, version int64,
 	change func(*app.Reservation) error,

@@ -27,9 +27,10 @@ var reservationErasures = []string{
 		AND subject IS NULL AND strpos(body, $2) > 0`,
 }
 
-// EraseReservation replaces the personal data of a reservation, which a guest without a customer can have made, and
-// enqueues the job that erases the bodies of its events once their deliveries have ended. It returns NOT_FOUND, also
-// for an erased reservation, and CONFLICT while the reservation is PENDING or CONFIRMED.
+// EraseReservation replaces the personal data of a reservation, and enqueues the job that erases the bodies of its
+// events once their deliveries have ended. Reservations need a separate erasure, because a guest without a customer can
+// make one. It returns NOT_FOUND, also for an erased reservation, and CONFLICT while the reservation is PENDING or
+// CONFIRMED.
 func (db *DB) EraseReservation(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.ReservationID,
 ) error {

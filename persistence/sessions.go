@@ -230,7 +230,7 @@ func (db *DB) SwitchStore(
 	return active, err
 }
 
-// EndSession ends a session and thereby its tokens, TOKEN_REVOKED if it has already ended.
+// EndSession ends a session and thereby its tokens. It returns TOKEN_REVOKED if the session has already ended.
 func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app.Principal) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockLiving(ctx, tx, p); err != nil {
@@ -294,7 +294,7 @@ func (t sessionTable) list(
 	return sessions, err
 }
 
-// EndOneSession ends a session of a logged-in user, NOT_FOUND if the user has no such session or it has
+// EndOneSession ends a session of a logged-in user. It returns NOT_FOUND if the user has no such session or it has
 // ended.
 func (db *DB) EndOneSession(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, session app.SessionID,

@@ -154,10 +154,9 @@ func (db *DB) Websites(ctx context.Context, after app.WebsiteID, limit int) ([]a
 	return websites, pg.Classify(err)
 }
 
-// ChangeWebsite changes a website, NOT_FOUND if there is no such website. Suspending a suspended
-// website keeps the time of the suspension. Client ids of other websites move to this one. It returns
-// CONFLICT if another website has the domain, or another request adds one of the client ids to another
-// website at the same time.
+// ChangeWebsite changes a website. Suspending a suspended website keeps the time of the suspension. Client ids of other
+// websites move to this one. It returns NOT_FOUND if there is no such website, and CONFLICT if another website has the
+// domain, or another request adds one of the client ids to another website at the same time.
 func (db *DB) ChangeWebsite(
 	ctx context.Context, now time.Time, by app.Actor, id app.WebsiteID, change app.WebsiteChange,
 ) (app.Website, error) {

@@ -58,9 +58,8 @@ func jobOptions(timeout time.Duration) workflow.ActivityOptions {
 // JobWorkflowID returns the id of a job's workflow.
 func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind) + "/" + subject }
 
-// StartJob starts the workflow of a job; its type is the job's kind. If the workflow is already open, StartJob has no
-// effect, except that a watchdog evaluates its subscription again before it ends, the workflow of a sold-out
-// product reads its time again, and the workflow of an order evaluates its acceptance again.
+// StartJob starts the workflow of a job; its type is the job's kind. The open workflow of a watchdog, of a sold-out
+// product or of an order's acceptance evaluates its subject again. On other open workflows, StartJob has no effect.
 func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 	in := JobInput{StoreID: job.StoreID, Subject: job.Subject, Policy: c.jobs}
 	options := client.StartWorkflowOptions{

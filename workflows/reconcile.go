@@ -66,7 +66,7 @@ type Reconciler struct {
 	beyond     prometheus.Gauge
 }
 
-// NewReconciler returns a reconciler of deliveries whose next step was due more than after ago.
+// NewReconciler returns a reconciler of deliveries whose next step was due longer ago than after.
 func NewReconciler(
 	store ReconcileStore, workflows DeliveryWorkflows, after time.Duration,
 	now func() time.Time, metrics prometheus.Registerer, log zerolog.Logger,
@@ -91,8 +91,8 @@ func NewReconciler(
 }
 
 // Run checks all overdue deliveries and enqueues lost jobs until ctx is done: once a minute, or more often if
-// deliveries count as overdue after less than a minute. Jobs do not wait for a pass, which takes longer if many
-// deliveries are overdue.
+// deliveries count as overdue after less than a minute. The two run concurrently, because many overdue deliveries take
+// long.
 func (r *Reconciler) Run(ctx context.Context) {
 	var jobs sync.WaitGroup
 	jobs.Go(func() { r.repeat(ctx, r.enqueueLostJobs) })

@@ -100,9 +100,9 @@ func standingOf(response *workflowservice.DescribeWorkflowExecutionResponse) (St
 	return StandingOpen, nil
 }
 
-// ReplayDeadLetter makes the workflow of a dead letter restart its schedule, provided that it was already waiting at
-// overdue, the time at which the delivery was read as unfinished. It returns nil if the workflow has closed in the
-// meantime; the next check will find it closed.
+// ReplayDeadLetter restarts the schedule of a workflow that waits as a dead letter although its delivery has not ended.
+// overdue is the time at which the delivery was read. The signal has no effect if the workflow became a dead letter
+// later. ReplayDeadLetter returns nil if the workflow has closed in the meantime; the next check will find it closed.
 func (c *Client) ReplayDeadLetter(
 	ctx context.Context, event app.EventID, subscription app.SubscriptionID, overdue time.Time,
 ) error {

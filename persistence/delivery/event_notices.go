@@ -12,9 +12,9 @@ import (
 // eventsChannel is the notification channel for dispatched events. The payload is the store.
 const eventsChannel = "comanda_events"
 
-// ListenEvents listens to the dispatch of every store's events. It calls began when it listens, then heard with the
-// store for each dispatch. It returns when the connection breaks or ctx is done. A notification is lost if the process
-// dies immediately after the dispatch; [Queue.EventHeads] finds the missed events.
+// ListenEvents listens to the dispatch of the events of all stores. It calls began once it receives notifications, then
+// heard with the store of each dispatch. It returns when the connection breaks or ctx is done. A notification is lost
+// if the process dies immediately after the dispatch; [Queue.EventHeads] finds the missed events.
 func (q *Queue) ListenEvents(ctx context.Context, began func(), heard func(app.StoreID)) error {
 	return q.pg.Listen(ctx, pg.RoleApp, eventsChannel, began, func(payload string) { heard(app.StoreID(payload)) })
 }

@@ -26,10 +26,13 @@ func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID
 //go:embed queries/enqueue_lost.sql
 var enqueueLostStatement string
 
-// EnqueueLostJobs enqueues jobs again whose workflows may be lost: jobs that are unfinished for longer
-// than after, mails without an attempt to send them for Policy.MailOverdue, products whose soldOutUntil passed, and
-// orders whose next deadline of acceptance passed, more than after ago. It returns the number of enqueued jobs. A
-// job whose workflow runs has no effect. Failing subscriptions get a new watchdog in [Queue.RecordAttempt].
+// EnqueueLostJobs enqueues jobs again whose workflows may be lost, and returns their number:
+//
+//   - jobs that are unfinished for longer than after
+//   - mails that were not attempted for Policy.MailOverdue
+//   - products whose soldOutUntil, and orders whose next deadline of acceptance, passed more than after ago
+//
+// A job whose workflow is open has no effect. Failing subscriptions get a new watchdog in [Queue.RecordAttempt].
 func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
 	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
 		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs, app.JobSoldOut, app.JobErasure,

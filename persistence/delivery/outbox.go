@@ -20,7 +20,7 @@ func Emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t ap
 	return err
 }
 
-// Emitted is [Emit] and returns the id of the event.
+// Emitted is [Emit] that returns the id of the event.
 func Emitted(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType,
 	data any,
 ) (app.EventID, error) {
@@ -66,8 +66,8 @@ func traceContext(ctx context.Context) *string {
 // see workflows.Relay.
 func wakeRelays(ctx context.Context) error { return pg.Notify(ctx, outboxChannel, "") }
 
-// Listen listens to notifications of new work for relays. It calls wake when it listens and for each
-// notification. It returns when the connection breaks or ctx is done.
+// Listen listens to notifications of new work for relays. It calls wake once it receives notifications, and then for
+// each one. It returns when the connection breaks or ctx is done.
 func (q *Queue) Listen(ctx context.Context, wake func()) error {
 	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, wake, func(string) { wake() })
 }

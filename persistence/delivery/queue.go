@@ -58,7 +58,7 @@ func New(db *pg.DB, config Config) *Queue {
 	return q
 }
 
-// Close makes the calls that wait for a shared statement return an error, and sends the waiting notifications.
+// Close sends the pending notifications. Calls that wait for a shared statement return an error.
 func (q *Queue) Close() {
 	q.loader.close()
 	q.recorder.close()

@@ -31,11 +31,10 @@ const overdueStatement = `WITH due AS MATERIALIZED (
 // reconcileLock takes the advisory lock that limits reconciliation to one relay.
 const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconcile', 0))"
 
-// Overdue returns deliveries that should have made progress more than after ago: pending deliveries
-// whose workflow has started, and retrying deliveries whose next attempt was due. The deliveries whose
-// last check is oldest come first. A delivery is returned at most once within Policy.CheckEvery, or
-// within after if that is shorter. Left counts the remaining deliveries. Overdue returns none while
-// another relay runs it.
+// Overdue returns deliveries whose next step was due longer ago than after: pending deliveries whose workflow has
+// started, and retrying deliveries whose next attempt was due. The deliveries whose last check is oldest come first. A
+// delivery is returned at most once within Policy.CheckEvery, or within after if that is shorter. Left counts the
+// remaining deliveries. While another relay runs Overdue, it returns no deliveries.
 func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error) {
 	now = app.At(now).Time
 	var batch app.OverdueBatch

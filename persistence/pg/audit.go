@@ -82,8 +82,8 @@ func AuditUser(ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, b
 		by, action, target, details)
 }
 
-// AuditOperator is [AuditUser] for an action of the operator, who has no user: it adds the entry also to the platform's
-// trail, whether or not the user has a store.
+// AuditOperator is [AuditUser] for an action of the operator, whose target is the user. It always adds the entry to the
+// platform's trail, because the user can be without a store.
 func AuditOperator(ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, by app.Actor,
 	action app.AuditAction, details map[string]any,
 ) error {

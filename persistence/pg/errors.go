@@ -72,8 +72,8 @@ func isRetryable(err error) bool {
 			strings.Contains(err.Error(), "cached plan must not change result type")
 }
 
-// Inserted reports whether an INSERT with ON CONFLICT DO NOTHING has inserted a row. A violation of a unique index
-// would show the row's key in PostgreSQL's log, except for tables with row-level security.
+// Inserted reports whether an INSERT with ON CONFLICT DO NOTHING has inserted a row. Without that clause, PostgreSQL
+// logs the key of a row that violates a unique index, except for tables with row-level security.
 func Inserted(result sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err

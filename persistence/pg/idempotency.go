@@ -52,9 +52,9 @@ func CreateOnce[T any](ctx context.Context, db *DB, store app.StoreID, once *Onc
 	return created, err
 }
 
-// RunOnce returns what create creates, and stores it as JSON under the request's Idempotency-Key in the
-// same transaction. A repeated request gets the stored object, with once.Repeated. The keys of the platform, whose tx
-// must have the system role, belong to no store (""). T must not contain a value that is shown once. RunOnce returns
+// RunOnce returns the object that create returns, and stores it as JSON under the request's Idempotency-Key in the same
+// transaction. A repeated request gets the stored object, and once.Repeated is set. Keys of the platform belong to no
+// store: store is "", and tx must have the system role. T must not contain a value that is shown once. RunOnce returns
 // IDEMPOTENCY_KEY_REUSED if the key was used with another body, and IDEMPOTENCY_KEY_IN_USE while the first request is
 // running.
 func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Once, now time.Time,

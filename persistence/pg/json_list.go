@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// JSONList is a column with a JSON array. It is decoded in less than half of the time that bun's decoder takes, which
-// matters for menus and orders: a page has many options.
+// JSONList is a column with a JSON array. It decodes in less than half the time of bun's decoder. Pages of menus and
+// orders need this, because they contain many options.
 type JSONList[T any] []T
 
 // Scan implements sql.Scanner. NULL is nil.

@@ -7,9 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Listen listens to a channel on a separate connection with the given role. It calls began when it
-// listens, then heard with the payload of each notification. It returns when the connection breaks or
-// ctx is done.
+// Listen listens to a channel on a separate connection with the given role. It calls began once it receives
+// notifications, then heard with the payload of each one. It returns when the connection breaks or ctx is done.
 func (db *DB) Listen(ctx context.Context, role, channel string, began func(), heard func(payload string)) error {
 	config, err := pgx.ParseConfig(db.url)
 	if err != nil {

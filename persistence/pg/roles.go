@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// CheckRole returns an error if the login role can bypass row-level security: it or one of the two roles has an
-// attribute that permits it, is a member of another role, or owns tables. Another role can have such rights, now or
-// later, for example pg_read_all_data.
+// CheckRole returns an error if the login role can bypass row-level security. The login role, [RoleApp] and
+// [RoleSystem] must not have an attribute that permits this, must not own tables, and must not be members of other
+// roles. Such a role can have the right now or get it later, for example pg_read_all_data.
 func (db *DB) CheckRole(ctx context.Context) error {
 	for _, check := range []func(context.Context) error{db.checkAttributes, db.checkOwner, db.checkMemberships} {
 		if err := check(ctx); err != nil {

@@ -11,8 +11,8 @@ import (
 var errSharedSessions = errors.New("the connections do not keep their sessions of PostgreSQL; " +
 	"if PgBouncer is in front of it, set pool_mode = session")
 
-// CheckSessions returns an error if a pooler gives the session of a connection to another one after a transaction, as
-// PgBouncer does unless pool_mode is session. Statements would then run with the role of the other pool.
+// CheckSessions returns an error if a connection pooler shares a session between connections, as PgBouncer does unless
+// pool_mode is session. Statements could then run with the role of the other pool.
 func (db *DB) CheckSessions(ctx context.Context) error {
 	app, err := db.app.Conn(ctx)
 	if err != nil {

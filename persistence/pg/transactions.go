@@ -33,7 +33,7 @@ func (db *DB) InSystem(ctx context.Context, f func(ctx context.Context, tx bun.T
 	return db.runTx(ctx, db.system, f)
 }
 
-// MaxTries limits the runs of a transaction that PostgreSQL wants to be repeated.
+// MaxTries is the maximum number of runs of one transaction, see [DB.InStore].
 const MaxTries = 8
 
 func (db *DB) runTx(ctx context.Context, pool *bun.DB, f func(ctx context.Context, tx bun.Tx) error) error {

@@ -21,7 +21,7 @@ const nul = "\x00"
 
 var idForm = regexp.MustCompile(`^[a-z]{3,4}_[0-9a-f]{32}$`)
 
-// AppendString encloses a text. Bun reports the error of a text that contains NUL.
+// AppendString encloses a text in NUL, unless it is an id. Bun reports the error of a text that contains NUL.
 func (d dialect) AppendString(b []byte, s string) []byte {
 	if idForm.MatchString(s) || strings.Contains(s, nul) {
 		return d.Dialect.AppendString(b, s)
@@ -29,7 +29,7 @@ func (d dialect) AppendString(b []byte, s string) []byte {
 	return append(append(append(b, nul...), strings.ToValidUTF8(s, "\uFFFD")...), nul...)
 }
 
-// AppendBytes encloses bytes in the hex format of bytea.
+// AppendBytes encloses bytes, in the hex format of bytea, in NUL.
 func (d dialect) AppendBytes(b, bytes []byte) []byte {
 	if bytes == nil {
 		return d.Dialect.AppendBytes(b, bytes)
@@ -37,7 +37,7 @@ func (d dialect) AppendBytes(b, bytes []byte) []byte {
 	return append(hex.AppendEncode(append(b, nul+`\x`...), bytes), nul...)
 }
 
-// AppendJSON encloses JSON. Bun escapes NUL, which jsonb cannot contain.
+// AppendJSON encloses JSON in NUL. Bun escapes a NUL in the JSON, which jsonb cannot contain.
 func (d dialect) AppendJSON(b, json []byte) []byte {
 	literal := d.Dialect.AppendJSON(nil, json)
 	escaped := strings.ReplaceAll(string(literal[1:len(literal)-1]), "''", "'")

@@ -873,7 +873,7 @@ type CustomerData struct {
 	Version int64 `json:"version"`
 }
 
-// CustomerExport is everything that is kept about a customer. Lists are ordered by time, oldest first.
+// CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first.
 type CustomerExport struct {
 	// of the account, from the audit trail
 	Activities []ExportedActivity `json:"activities"`
@@ -1055,7 +1055,7 @@ type Detail struct {
 	Path string `json:"path"`
 }
 
-// EmailChange is a requested change of a customer's email, which is not confirmed.
+// EmailChange is a requested change of a customer's email that is not yet confirmed.
 type EmailChange struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -1631,7 +1631,7 @@ type NewViewRequest struct {
 	Locale string `json:"locale"`
 }
 
-// OpenState tells whether a store takes orders.
+// OpenState reports whether a store takes orders.
 type OpenState struct {
 	// null if open now, or unknown within 366 days
 	NextOpenAt *time.Time `json:"nextOpenAt"`
@@ -2841,7 +2841,7 @@ type RefundPaymentRequest struct {
 	Reason string `json:"reason"`
 }
 
-// RefundType tells whether a refund leaves a refundable amount (PARTIAL) or not (FULL).
+// RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
 type RefundType string
 
 // Values of [RefundType]. Later releases can add values.
@@ -2868,7 +2868,7 @@ type RegisterCustomerRequest struct {
 }
 
 // ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk
-// replay has replayed counts there.
+// replay has replayed counts in the later one only.
 type ReplayOutcomes struct {
 	// the webhook was deleted, or an operator cancelled the delivery
 	Cancelled int64 `json:"cancelled"`

@@ -5459,7 +5459,7 @@ export interface components {
              */
             success: true;
         };
-        /** @description CustomerExport is everything that is kept about a customer. Lists are ordered by time, oldest first. */
+        /** @description CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first. */
         CustomerExport: {
             /** @description of the account, from the audit trail */
             activities: components["schemas"]["ExportedActivity"][];
@@ -5820,7 +5820,7 @@ export interface components {
              */
             path: string;
         };
-        /** @description EmailChange is a requested change of a customer's email, which is not confirmed. */
+        /** @description EmailChange is a requested change of a customer's email that is not yet confirmed. */
         EmailChange: {
             /**
              * Format: date-time
@@ -6752,7 +6752,7 @@ export interface components {
              */
             locale: string;
         };
-        /** @description OpenState tells whether a store takes orders. */
+        /** @description OpenState reports whether a store takes orders. */
         OpenState: {
             /**
              * Format: date-time
@@ -8977,7 +8977,7 @@ export interface components {
             success: true;
         };
         /**
-         * @description RefundType tells whether a refund leaves a refundable amount (PARTIAL) or not (FULL).
+         * @description RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
          * @enum {string}
          */
         RefundType: "FULL" | "PARTIAL";
@@ -9015,7 +9015,7 @@ export interface components {
              */
             storeId: string;
         };
-        /** @description ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay has replayed counts there. */
+        /** @description ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay has replayed counts in the later one only. */
         ReplayOutcomes: {
             /**
              * Format: int64
