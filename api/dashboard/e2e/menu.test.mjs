@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
 
-import { accessible, as, client, launch, narrow, pressUntil, settled, shoot, until, userOf, world } from "./world.mjs";
+import { accessible, as, client, launch, narrow, settled, shoot, until, userOf, world } from "./world.mjs";
 
 let browser, api;
 before(async () => {
@@ -42,6 +43,24 @@ const menuOf = (category, role, work, { viewport, ...options } = {}) =>
     },
     options,
   );
+
+/** Moves an entry of a sortable list to a place. A busy page loses keys, responds late, or cancels a move. */
+const moveTo = async (page, name, key, place) => {
+  const handle = page.getByRole("button", { name: `Move ${name}` });
+  const announced = async () => String(await page.locator("[id^=DndLiveRegion]").allTextContents());
+  await until(`${name} is at position ${place}`, async () => {
+    await handle.focus();
+    const said = await announced();
+    const lifted = (await handle.getAttribute("aria-pressed")) === "true";
+    const at = Number(new RegExp(`${name} (?:is )?at position (\\d+) of`).exec(said)?.[1]);
+    if (lifted && at === place) return true;
+    await page.keyboard.press(!lifted ? key : at > place ? "ArrowUp" : "ArrowDown");
+    for (let i = 0; i < 20 && (await announced()) === said; i++) await setTimeout(100);
+    return false;
+  });
+  await page.keyboard.press(key);
+  await page.getByText(`${name} was dropped at position ${place} of`).waitFor({ state: "attached" });
+};
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };
 
@@ -212,14 +231,7 @@ describe("options", () => {
       await shoot(page, "product-options");
 
       // The keyboard moves the third option to the first place.
-      await form.getByRole("button", { name: "Move Riesig" }).focus();
-      await page.keyboard.press("Space");
-      await page.getByText("Riesig is at position 3 of 3.").waitFor({ state: "attached" });
-      for (const place of [2, 1]) {
-        await pressUntil(page, "ArrowUp", page.getByText(`Riesig is at position ${place} of 3.`));
-      }
-      await page.keyboard.press("Space");
-      await page.getByText(/Riesig was dropped at position 1 of 3/).waitFor({ state: "attached" });
+      await moveTo(page, "Riesig", "Space", 1);
       // Escape cancels a move, and does not close the form.
       await form.getByRole("button", { name: "Move Klein" }).focus();
       await page.keyboard.press("Space");
@@ -503,13 +515,7 @@ describe("the menu", () => {
       const requests = [];
       page.on("request", (request) => request.method() !== "GET" && requests.push(request.url()));
 
-      await page.getByRole("button", { name: `Move ${d}` }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByText(`${d} is at position 4 of 4.`).waitFor({ state: "attached" });
-      for (const place of [3, 2]) {
-        await pressUntil(page, "ArrowUp", page.getByText(`${d} is at position ${place} of 4.`));
-      }
-      await page.keyboard.press("Enter");
+      await moveTo(page, d, "Enter", 2);
       await until("the order is saved", async () => String(await order()) === String([a, d, b, c]));
       // Orders change the stock, and thereby the version, while the menu is arranged.
       await api("PATCH", `/products/${others[1].id}`, { stockQuantity: 7 });
