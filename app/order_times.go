@@ -95,8 +95,8 @@ func CheckPromise(now, promised time.Time) error {
 	return nil
 }
 
-// promised returns the order with another promised time. An order for later is due the preparation time earlier, but not
-// before it was placed.
+// promised returns the order with another promised time. An order for later is due the preparation time earlier, but
+// not before it was placed.
 func (o Order) promised(at Time, prep time.Duration) Order {
 	if o.DueAt != nil {
 		due := At(at.Add(-prep))
