@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,7 @@ func TestExportCustomer(t *testing.T) {
 	w.settle(s)
 	w.exec(`INSERT INTO customer_identities (store_id, provider, subject, customer_id, created_at)
 		VALUES ($1, 'google', '42', $2, $3)`, w.stores["own"].id, s.Customer.ID, noon)
+	w.exec("UPDATE customer_sessions SET rotated_at = $2 WHERE customer_id = $1", s.Customer.ID, noon.Add(time.Hour))
 	var export app.CustomerExport
 	a := w.do("GET", s.path+"/export", s.AccessToken, nil).ok(200, &export)
 	var customer app.Customer
@@ -39,6 +41,10 @@ func TestExportCustomer(t *testing.T) {
 		"addresses": 1, "payments": 1, "refunds": 1, "reservations": 1, "loyalty": 1, "identities": 1, "sessions": 1,
 	}, counts); diff != "" {
 		t.Error("parts (-want +got):", diff)
+	}
+	used := app.At(noon.Add(time.Hour))
+	if got := export.Sessions[0]; got.CreatedAt != app.At(noon) || got.LastUsedAt != used {
+		t.Errorf("session: got %+v, want one of %s, last used at %s", got, app.At(noon), used)
 	}
 	if !slices.ContainsFunc(export.Activities, func(a app.ExportedActivity) bool {
 		return a.Action == app.AuditLoginSucceeded

@@ -43,10 +43,11 @@ type EmailChange struct {
 
 // ExportedSession is a login in an export.
 type ExportedSession struct {
-	CreatedAt Time   `json:"createdAt"`
-	EndedAt   *Time  `json:"endedAt"` // null if the session has not ended, or expired
-	Address   string `json:"address"` // IP address of the client at login
-	UserAgent string `json:"userAgent"`
+	CreatedAt  Time   `json:"createdAt"`
+	LastUsedAt Time   `json:"lastUsedAt"` // login or last refresh
+	EndedAt    *Time  `json:"endedAt"`    // null if the session has not ended, or expired
+	Address    string `json:"address"`    // IP address of the client at login
+	UserAgent  string `json:"userAgent"`
 }
 
 // ExportedActivity is an audit entry in an export.

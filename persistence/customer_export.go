@@ -117,16 +117,19 @@ func exportLogins(ctx context.Context, tx bun.Tx, export *app.CustomerExport) er
 		})
 	}
 	var sessions []struct {
-		CreatedAt time.Time
-		EndedAt   *time.Time
-		Address   string
-		UserAgent string
+		CreatedAt  time.Time
+		LastUsedAt time.Time
+		EndedAt    *time.Time
+		Address    string
+		UserAgent  string
 	}
-	err = tx.NewRaw(`SELECT created_at, ended_at, address, user_agent FROM customer_sessions
-		WHERE store_id = ? AND customer_id = ? ORDER BY created_at, id`, store, id).Scan(ctx, &sessions)
+	err = tx.NewRaw(`SELECT created_at, coalesce(rotated_at, created_at) AS last_used_at, ended_at, address, user_agent
+		FROM customer_sessions WHERE store_id = ? AND customer_id = ? ORDER BY created_at, id`, store, id).
+		Scan(ctx, &sessions)
 	for _, s := range sessions {
 		export.Sessions = append(export.Sessions, app.ExportedSession{
-			CreatedAt: app.At(s.CreatedAt), EndedAt: pg.TimeOrNil(s.EndedAt), Address: s.Address, UserAgent: s.UserAgent,
+			CreatedAt: app.At(s.CreatedAt), LastUsedAt: app.At(s.LastUsedAt), EndedAt: pg.TimeOrNil(s.EndedAt),
+			Address: s.Address, UserAgent: s.UserAgent,
 		})
 	}
 	return err

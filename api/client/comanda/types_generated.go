@@ -1237,6 +1237,8 @@ type ExportedSession struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// null if the session has not ended, or expired
 	EndedAt *time.Time `json:"endedAt"`
+	// login or last refresh
+	LastUsedAt time.Time `json:"lastUsedAt"`
 	// The User-Agent header of the client.
 	UserAgent string `json:"userAgent"`
 }

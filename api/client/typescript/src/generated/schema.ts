@@ -6025,6 +6025,11 @@ export interface components {
              */
             endedAt: string | null;
             /**
+             * Format: date-time
+             * @description login or last refresh
+             */
+            lastUsedAt: string;
+            /**
              * @description The User-Agent header of the client.
              * @example Mozilla/5.0
              */
