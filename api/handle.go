@@ -90,6 +90,12 @@ func (e endpoint) orWithoutBody() endpoint {
 	return e
 }
 
+// documented sets the response body for the OpenAPI document, if the Go type of the real one contains encoded JSON.
+func (e endpoint) documented(answer any) endpoint {
+	e.answer = answer
+	return e
+}
+
 // handle makes an endpoint of a method that takes a bound and validated In and returns the data of
 // the response, or a list. id is the operationId; codes are the errors of the business rules.
 func handle[In, Out any](

@@ -32,7 +32,9 @@ func (w *world) bySKU() map[string]app.Product {
 	all := map[string]app.Product{}
 	for _, p := range products {
 		if p.SKU != "" {
-			all[p.SKU] = p
+			product, err := decoded(p)
+			w.must(err)
+			all[p.SKU] = product
 		}
 	}
 	return all

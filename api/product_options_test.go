@@ -121,6 +121,50 @@ func TestOptionGroups(t *testing.T) {
 	}
 }
 
+// TestListedProducts compares the products of lists, which contain stored JSON, with decoded products in several views.
+func TestListedProducts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	want := map[app.ProductID]app.Product{w.stores["own"].product.ID: w.stores["own"].product}
+	for _, p := range []app.Product{
+		w.addDish(size(), extras()), w.addDish(extras()),
+		w.addDish(object{"name": "Größe <1>", "options": []any{
+			object{"name": `"en":`, "translations": object{"fr-CA": object{"name": "Petit"}}, "prices": object{"CAD": 1}},
+		}}),
+	} {
+		want[p.ID] = p
+	}
+	// A product without a price in the currency of a view has the texts of the view.
+	var unpriced app.Product
+	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{
+		"prices": object{}, "translations": object{"en": object{"name": "Dish"}}, "optionGroups": []any{extras()},
+	})).ok(201, &unpriced)
+	want[unpriced.ID] = unpriced
+	check := func(name, query string, shown func(app.Product) app.Product) {
+		var page []app.Product
+		w.do("GET", "/products?"+query, w.tokens["STAFF"], nil).ok(200, &page)
+		for _, product := range page {
+			if diff := cmp.Diff(shown(want[product.ID]), product); diff != "" {
+				t.Errorf("%s (-want +got): %s", name, diff)
+			}
+		}
+		if len(page) != len(want) {
+			t.Errorf("%s: got %d products, want %d", name, len(page), len(want))
+		}
+	}
+	check("own", "own=true", func(p app.Product) app.Product { return p })
+	for _, view := range []app.StoreView{
+		{Locale: "de-DE", Currency: "EUR"}, {Locale: "en-GB", Currency: "EUR"}, {Locale: "en", Currency: "EUR"},
+		{Locale: "fr-CA", Currency: "EUR"}, {Locale: "fr-FR", Currency: "EUR"}, {Locale: "id-ID", Currency: "EUR"},
+		{Locale: "de-DE", Currency: "USD"}, {Locale: "en-US", Currency: "USD"}, {Locale: "de-DE", Currency: "CAD"},
+	} {
+		code := strings.ToLower(strings.ReplaceAll(view.Locale, "-", "_") + "_" + string(view.Currency))
+		body := object{"code": code, "locale": view.Locale, "currency": view.Currency}
+		w.do("POST", "/store/views", w.tokens["ADMIN"], body).ok(201, &view)
+		check(code, "storeViewId="+string(view.ID), func(p app.Product) app.Product { return p.In(view) })
+	}
+}
+
 // changedGroups returns the option groups of a product after a change, as in a request.
 func changedGroups(p app.Product, change func([]app.OptionGroup)) []app.OptionGroup {
 	var groups []app.OptionGroup

@@ -2,8 +2,11 @@ package api
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"strconv"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
@@ -11,7 +14,7 @@ import (
 
 // Operations of products.
 var (
-	listProducts   = handle("listProducts", (*Server).products)
+	listProducts   = handle("listProducts", (*Server).products).documented(listBody[app.Product, cursorMeta]{})
 	createProduct  = handle("createProduct", (*Server).createProduct, app.CodeConflict)
 	listCategories = handle("listCategories", (*Server).categories)
 	getProduct     = handle("getProduct", (*Server).product)
@@ -52,8 +55,8 @@ func (in productsIn) check() []app.Detail {
 }
 
 // products lists products in the language and the currency of a store view.
-func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app.Product, cursorMeta], error) {
-	none := list[app.Product, cursorMeta]{}
+func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[any, cursorMeta], error) {
+	none := list[any, cursorMeta]{}
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return none, err
@@ -68,18 +71,43 @@ func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app
 		Category: in.Category, IsAvailable: in.IsAvailable, Orderable: in.Orderable, Query: in.Query,
 		ExternalID: in.ExternalID, UpdatedSince: in.UpdatedSince, Deleted: in.IncludeDeleted,
 	}
-	var found []app.Product
-	next := func(p app.Product) string { return timePosition(p.CreatedAt, string(p.ID)) }
+	var found []app.ListedProduct
+	next := func(p app.ListedProduct) string { return timePosition(p.CreatedAt, string(p.ID)) }
 	if in.Sort == app.ProductsByPosition {
-		next = func(p app.Product) string { return persistence.MenuCursorOf(p).String() }
+		next = func(p app.ListedProduct) string { return persistence.MenuCursorOf(p.Product).String() }
 		found, err = s.db.Menu(ctx, c.now, store, filter, persistence.ParseMenuCursor(position), in.Limit+1)
 	} else {
 		found, err = s.db.Products(ctx, c.now, store, filter, timeCursor(position), in.Limit+1)
 	}
-	for i := range found {
-		found[i] = shown(found[i], in.Own, view)
+	if err != nil {
+		return none, err
 	}
-	return paged(s, c, found, in.Limit, next), err
+	page := paged(s, c, found, in.Limit, next)
+	products := make([]any, len(page.items))
+	for i, product := range page.items {
+		if products[i], err = listed(product, in.Own, view); err != nil {
+			return none, err
+		}
+	}
+	return list[any, cursorMeta]{products, page.meta}, nil
+}
+
+// listed returns a product with its own texts and prices, or with those of a view. It decodes a product whose texts or
+// prices may differ in the view.
+func listed(p app.ListedProduct, own bool, view app.StoreView) (any, error) {
+	if own || p.SameIn(view) {
+		return p, nil
+	}
+	product, err := decoded(p)
+	return product.In(view), err
+}
+
+func decoded(p app.ListedProduct) (app.Product, error) {
+	product := p.Product
+	return product, errors.Join(
+		json.Unmarshal(p.Prices, &product.Prices), json.Unmarshal(p.Translations, &product.Translations),
+		json.Unmarshal(p.OptionGroups, &product.OptionGroups), json.Unmarshal(p.Metadata, &product.Metadata),
+	)
 }
 
 // shown returns a product with its own texts and prices, or with those of a view.

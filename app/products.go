@@ -1,13 +1,15 @@
 package app
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"time"
 )
 
-// Product is an item on a store's menu (contract §5). Name, description, price and currency are the product's defaults,
-// or those of the store view in which it is requested. The members translations and prices contain the values for other
-// locales and currencies.
+// Product is an item on a store's menu (contract §5). Name, description, price and currency are the product's
+// defaults, or those of the store view in which it is requested. The members translations and prices contain the values
+// for other locales and currencies.
 type Product struct {
 	ID            ProductID              `json:"id"`
 	StoreID       StoreID                `json:"storeId"`
@@ -74,6 +76,29 @@ func (p Product) In(view StoreView) Product {
 		p.PriceMinor, p.Currency = price, view.Currency
 	}
 	return p
+}
+
+// ListedProduct is a product of a list. These members are the stored JSON, because decoding and encoding the options of
+// a page takes most of the time of a request. They are nil in the embedded product.
+type ListedProduct struct {
+	Product
+	Prices       json.RawMessage `json:"prices"`
+	Translations json.RawMessage `json:"translations"`
+	OptionGroups json.RawMessage `json:"optionGroups"`
+	Metadata     json.RawMessage `json:"metadata"`
+}
+
+// SameIn reports whether [Product.In] certainly has no effect on the product: the view has the product's own currency,
+// in which there are no further prices, and no member is named as the view's locale or language.
+func (p ListedProduct) SameIn(view StoreView) bool {
+	language, _, _ := strings.Cut(view.Locale, "-")
+	for _, name := range [...]string{view.Locale, language} {
+		member := []byte(`"` + name + `":`) // not a part of a text, whose quotes are escaped
+		if bytes.Contains(p.Translations, member) || bytes.Contains(p.OptionGroups, member) {
+			return false
+		}
+	}
+	return view.Currency == p.Currency
 }
 
 // OnSaleAt reports whether the product is available and not sold out at a time. It does not consider the stock.

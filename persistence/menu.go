@@ -39,7 +39,7 @@ func ParseMenuCursor(text string) MenuCursor {
 // position are ordered by age, oldest first. Products without a category come first.
 func (db *DB) Menu(
 	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after MenuCursor, limit int,
-) ([]app.Product, error) {
+) ([]app.ListedProduct, error) {
 	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
 		q.OrderExpr(`p.category COLLATE "C", p.position, p.id`)
 		if after.ProductID != "" {

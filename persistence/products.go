@@ -2,6 +2,7 @@ package persistence
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,15 @@ func (r productRow) product(now time.Time) app.Product {
 	return p
 }
 
+// listedRow is a productRow whose JSON is not decoded.
+type listedRow struct {
+	productRow   `bun:",extend"`
+	Prices       json.RawMessage `bun:"type:jsonb"`
+	Translations json.RawMessage `bun:"type:jsonb"`
+	OptionGroups json.RawMessage `bun:"type:jsonb"`
+	Metadata     json.RawMessage `bun:"type:jsonb"`
+}
+
 func rowOfProduct(p app.Product) productRow {
 	row := productRow{
 		ID: p.ID, StoreID: p.StoreID, SKU: p.SKU, Name: p.Name, Description: p.Description, Category: p.Category,
@@ -89,7 +99,7 @@ const orderable = `(p.is_available AND (p.stock_quantity IS NULL OR p.stock_quan
 // Products lists a store's products, newest first.
 func (db *DB) Products(
 	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after Cursor, limit int,
-) ([]app.Product, error) {
+) ([]app.ListedProduct, error) {
 	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
 		q.OrderExpr("p.created_at DESC, p.id DESC")
 		if after.ID != "" {
@@ -102,8 +112,8 @@ func (db *DB) Products(
 func (db *DB) listProducts(
 	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, limit int,
 	page func(*bun.SelectQuery),
-) ([]app.Product, error) {
-	var rows []productRow
+) ([]app.ListedProduct, error) {
+	var rows []listedRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		q := tx.NewSelect().Model(&rows).Where("p.store_id = ?", store).Limit(int64(limit))
@@ -133,9 +143,12 @@ func (db *DB) listProducts(
 		}
 		return q.Scan(ctx)
 	})
-	products := make([]app.Product, len(rows))
+	products := make([]app.ListedProduct, len(rows))
 	for i, row := range rows {
-		products[i] = row.product(now)
+		products[i] = app.ListedProduct{
+			Product: row.product(now), Prices: row.Prices, Translations: row.Translations,
+			OptionGroups: row.OptionGroups, Metadata: row.Metadata,
+		}
 	}
 	return products, err
 }

@@ -155,7 +155,7 @@ func TestStoresAreIsolated(t *testing.T) {
 		},
 		"Products": func(s app.StoreID) (int, error) {
 			products, err := db.Products(t.Context(), noon, s, app.ProductFilter{}, persistence.Cursor{}, 100)
-			return count1(products, func(p app.Product) bool { return p.ID == r.Menu[0].ID }), err
+			return count1(products, func(p app.ListedProduct) bool { return p.ID == r.Menu[0].ID }), err
 		},
 		"AuditTrail": func(s app.StoreID) (int, error) {
 			all, err := db.AuditTrail(t.Context(), s, persistence.AuditFilter{Action: app.AuditWebhookCreated},
