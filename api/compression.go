@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -28,10 +29,11 @@ func (rt *route) compressed() bool {
 	return rt.Method == http.MethodGet && rt.byAccessToken() && rt.Cookie == "" && !stream
 }
 
-// newCompressor returns the middleware that compresses with gzip, which every client understands.
+// newCompressor returns the middleware that compresses with gzip, which every client understands. The fastest level
+// takes half of the time of the default.
 func newCompressor() func(http.Handler) http.HandlerFunc {
 	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.EnableZstd(false),
-		gzhttp.RandomJitter(compressionJitter, 0, false))
+		gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.RandomJitter(compressionJitter, 0, false))
 	if err != nil {
 		panic(err) // the options are constants
 	}
