@@ -167,6 +167,41 @@ func TestChangeStock(t *testing.T) {
 	}
 }
 
+// A request that has waited for another one does not set updatedAt back: with updatedSince, a client that has read the
+// later time would not find the change.
+func TestUpdatedAtOfLateChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.stores["own"].product
+	path := "/products/" + string(p.ID)
+	w.do("PATCH", path, w.tokens["MANAGER"], object{"soldOutUntil": app.At(w.now.Add(time.Minute))}).ok(200, nil)
+	w.now = w.now.Add(10 * time.Minute)
+	w.do("POST", path+"/stock", w.tokens["MANAGER"], object{"set": 9}).ok(200, nil)
+	latest := app.At(w.now)
+	for _, change := range []struct {
+		name string
+		make func()
+	}{
+		{"stock", func() { w.do("POST", path+"/stock", w.tokens["MANAGER"], object{"adjust": -1}).ok(200, nil) }},
+		{"order", func() { w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, nil) }},
+		{"PATCH", func() { w.do("PATCH", path, w.tokens["MANAGER"], object{"name": "Calzone"}).ok(200, nil) }},
+		{"import", func() { w.importCSV("sku,name\nP1,Pizza\n") }},
+		{"job", func() {
+			_, err := w.db.EndSoldOut(w.Context(), w.now, w.stores["own"].id, p.ID)
+			w.must(err)
+		}},
+		{"DELETE", func() { w.do("DELETE", path, w.tokens["OWNER"], nil).ok(204, nil) }},
+	} {
+		w.now = w.now.Add(-time.Minute)
+		change.make()
+		var found []app.Product
+		w.do("GET", "/products?includeDeleted=true&updatedSince="+latest.String(), w.tokens["STAFF"], nil).ok(200, &found)
+		if len(found) != 1 || found[0].UpdatedAt != latest {
+			t.Errorf("%s: got %+v since %s, want the product", change.name, found, latest)
+		}
+	}
+}
+
 func TestBadStockChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

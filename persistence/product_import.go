@@ -121,7 +121,7 @@ func (p plannedProduct) finish(now time.Time, store app.StoreID) plannedProduct 
 		p.after.ID, p.after.StoreID, p.after.Version = app.NewID[app.ProductID](now), store, 1
 		p.after.CreatedAt, p.after.UpdatedAt = app.At(now), app.At(now)
 	case len(p.fields) > 0:
-		p.after.Version, p.after.UpdatedAt = p.before.Version+1, app.At(now)
+		p.after = p.after.Revised(now)
 	}
 	p.after.NewOptionIDs(now)
 	p.after = rowOfProduct(p.after).product(now)

@@ -34,9 +34,9 @@ func (db *DB) ChangeStock(
 		if len(before.Changes(after)) == 0 {
 			return before, nil
 		}
-		after.Version, after.UpdatedAt = before.Version+1, app.At(now)
+		after = after.Revised(now)
 		_, err = tx.NewRaw(`UPDATE products SET stock_quantity = ?, version = ?, updated_at = ?
-			WHERE store_id = ? AND id = ?`, after.StockQuantity, after.Version, now, store, id).Exec(ctx)
+			WHERE store_id = ? AND id = ?`, after.StockQuantity, after.Version, after.UpdatedAt.Time, store, id).Exec(ctx)
 		if err != nil {
 			return app.Product{}, err
 		}
@@ -142,11 +142,11 @@ func (db *DB) EndSoldOut(
 		}
 		wait = 0
 		before.Orderable = false // to subscribers, which have learned only that it is sold out
-		after := before
-		after.SoldOutUntil, after.Version, after.UpdatedAt = nil, before.Version+1, app.At(now)
+		after := before.Revised(now)
+		after.SoldOutUntil = nil
 		after.Orderable = after.OrderableAt(now)
 		_, err = tx.NewRaw(`UPDATE products SET sold_out_until = NULL, version = ?, updated_at = ?
-			WHERE store_id = ? AND id = ?`, after.Version, now, store, id).Exec(ctx)
+			WHERE store_id = ? AND id = ?`, after.Version, after.UpdatedAt.Time, store, id).Exec(ctx)
 		if err != nil {
 			return err
 		}

@@ -224,7 +224,7 @@ func (db *DB) ChangeProduct(
 		if len(fields) == 0 {
 			return nil
 		}
-		changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
+		changed = changed.Revised(now)
 		row := rowOfProduct(changed)
 		if _, err := tx.NewUpdate().Model(&row).ExcludeColumn("id", "store_id", "created_at", "deleted_at").
 			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {
@@ -259,10 +259,10 @@ func (db *DB) DeleteProduct(
 			return err
 		}
 		deleted := app.At(now)
-		product.Version, product.UpdatedAt, product.DeletedAt = product.Version+1, deleted, &deleted
-		product.Orderable = false
-		_, err = tx.NewRaw(`UPDATE products SET deleted_at = ?0, updated_at = ?0, version = ?1
-			WHERE store_id = ?2 AND id = ?3`, now, product.Version, store, id).Exec(ctx)
+		product = product.Revised(now)
+		product.DeletedAt, product.Orderable = &deleted, false
+		_, err = tx.NewRaw(`UPDATE products SET deleted_at = ?, updated_at = ?, version = ?
+			WHERE store_id = ? AND id = ?`, now, product.UpdatedAt.Time, product.Version, store, id).Exec(ctx)
 		if err != nil {
 			return err
 		}
