@@ -260,6 +260,9 @@ func (s *Server) readBody(_ context.Context, c *call) error {
 	}
 	if len(body) == 0 {
 		if c.route.Handler.body && !c.route.Handler.bodyless {
+			if c.route.Handler.rows {
+				return app.Errorf(app.CodeValidationFailed, "the body must be a JSON array or a CSV")
+			}
 			return app.Errorf(app.CodeValidationFailed, bodyMustBeObject)
 		}
 		return nil

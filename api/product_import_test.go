@@ -289,6 +289,10 @@ func TestBadImports(t *testing.T) {
 			}
 		}
 	}
+	empty := w.do("POST", "/products/import", w.tokens["MANAGER"], "", asCSV).refused(app.CodeValidationFailed)
+	if want := "the body must be a JSON array or a CSV"; empty.body.Error.Message != want {
+		t.Errorf("an empty body: got the message %q, want %q", empty.body.Error.Message, want)
+	}
 	if all := w.bySKU(); len(all) != 1 || all["P1"].Version != 1 {
 		t.Errorf("after faulty imports: got %v, want P1 in version 1 only", all)
 	}
