@@ -12,6 +12,7 @@ test("csvOf quotes separators and disarms formulas", () => {
         ["+49", "-1"],
         ["plain", -2],
       ],
+      ",",
     ),
   ).toBe("\uFEFFa,b\r\n" + `"'=HYPERLINK(""x"")",1.5\r\n` + '"one,\ntwo",\r\n' + "'+49,'-1\r\n" + "plain,-2\r\n");
 });
@@ -21,6 +22,7 @@ test("csvOf marks formulas after apostrophes, so that one apostrophe can be remo
   const marked = csvOf(
     ["a"],
     texts.map((text) => [text]),
+    ",",
   )
     .slice(1)
     .trimEnd()

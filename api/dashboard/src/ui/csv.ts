@@ -16,7 +16,7 @@ function cell(value: Cell, separator: "," | ";"): string {
  * Returns a CSV file with a header line. The byte order mark makes spreadsheets read it as UTF-8. Where a semicolon
  * separates the cells, a comma separates the decimals.
  */
-export const csvOf = (columns: string[], rows: Cell[][], separator: "," | ";" = ",") =>
+export const csvOf = (columns: string[], rows: Cell[][], separator: "," | ";") =>
   "\uFEFF" +
   [columns, ...rows].map((row) => row.map((value) => cell(value, separator)).join(separator) + "\r\n").join("");
 

@@ -4,8 +4,9 @@ import { Download } from "lucide-react";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { csvOf, download } from "@/ui/csv";
+import { csvOf, download, separatorIn } from "@/ui/csv";
 import { plainMoney } from "@/ui/format";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
@@ -36,6 +37,7 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
 
 /** Saves the orders of a list as a CSV file. */
 export function ExportOrders({ query }: { query: Query }) {
+  const { locale } = useSession();
   const toast = useToast();
   const run = useMutation({
     mutationFn: () =>
@@ -50,6 +52,7 @@ export function ExportOrders({ query }: { query: Query }) {
         csvOf(
           columns.map(([name]) => name),
           rows,
+          separatorIn(locale),
         ),
       );
       toast(
