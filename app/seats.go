@@ -22,7 +22,6 @@ type SeatsTaken struct {
 
 // SeatsOver returns the occupancy from one time (inclusive) to another (exclusive): an entry for the start and an entry
 // for each change.
-
 func SeatsOver(parties []Seated, from, to time.Time) []SeatsTaken {
 	times := []time.Time{from}
 	for _, p := range parties {
