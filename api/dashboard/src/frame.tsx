@@ -29,7 +29,7 @@ type Props = {
 };
 
 const item = cn(
-  "flex items-center gap-2.5 rounded-md px-2 py-1.5",
+  "flex items-center gap-2.5 rounded-md px-2 py-1.5 pointer-coarse:min-h-11",
   "text-sm text-muted-foreground hover:bg-muted hover:text-foreground",
 );
 const active = { className: "bg-muted font-medium text-foreground!" };
@@ -95,11 +95,10 @@ export function Frame({ name, position, sections, controls, children }: Props) {
           ))}
         </nav>
         <div className="mt-auto grid gap-2 border-t pt-3 text-sm">
-          <p className="truncate px-2" title={user.email}>
+          <p className="px-2 wrap-anywhere">
             {user.name}
-            <span className="block truncate text-xs text-muted-foreground">
-              {position} · {user.email}
-            </span>
+            <span className="block text-xs text-muted-foreground">{position}</span>
+            <span className="block text-xs text-muted-foreground">{user.email}</span>
           </p>
           <Link to="/security" onClick={close} className={item} activeProps={active}>
             <ShieldCheck className="size-4" aria-hidden /> Security

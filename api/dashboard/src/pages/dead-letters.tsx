@@ -69,14 +69,14 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
   return (
     <Card title={`${total.toLocaleString()} by webhook and reason`}>
       <Table label="Dead letters by webhook and reason" stacked>
-        <Columns names={["Webhook", "Reason", { right: "Count" }, "Oldest", "Newest", { hidden: "Actions" }]} />
+        <Columns names={["Webhook", "Reason", { right: "Count" }, "Oldest and newest", { hidden: "Actions" }]} />
         <tbody>
           {groups.map((group) => {
             const chosen = group.webhookId === webhookId && group.reason === reason;
             const search = { webhookId: group.webhookId, reason: group.reason || undefined };
             return (
               <tr key={`${group.webhookId} ${group.reason}`} className={chosen ? "bg-muted" : undefined}>
-                <td className="min-w-48 break-all">
+                <td className="min-w-40 break-all">
                   <Link
                     to="/webhooks/$id"
                     params={{ id: group.webhookId }}
@@ -85,13 +85,20 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
                     {urlOf(group.webhookId)}
                   </Link>
                 </td>
-                <td className="min-w-40 break-words">{group.reason || "unknown"}</td>
-                <td className="text-right tabular-nums">{group.count.toLocaleString()}</td>
-                <td>
-                  <Time at={group.oldestAt} />
+                <td className="min-w-32 break-words">{group.reason || "unknown"}</td>
+                <td className="text-right tabular-nums">
+                  <span className="text-muted-foreground sm:hidden">Count </span>
+                  {group.count.toLocaleString()}
                 </td>
                 <td>
-                  <Time at={group.newestAt} />
+                  <span className="block">
+                    <span className="text-muted-foreground sm:hidden">Oldest </span>
+                    <Time at={group.oldestAt} />
+                  </span>
+                  <span className="block">
+                    <span className="text-muted-foreground sm:hidden">Newest </span>
+                    <Time at={group.newestAt} />
+                  </span>
                 </td>
                 <td>
                   <span className="flex justify-end gap-2">
@@ -150,15 +157,18 @@ function DeadLetterList({ urlOf, isOff }: { urlOf: (id: string) => string; isOff
                 <td>
                   <code className="text-xs">{letter.eventType}</code>
                 </td>
-                <td className="w-full max-w-56">
-                  <span className="block truncate" title={urlOf(letter.webhookId)}>
+                <td className="w-full sm:max-w-36">
+                  <span className="block wrap-anywhere sm:truncate" title={urlOf(letter.webhookId)}>
                     {urlOf(letter.webhookId)}
                   </span>
                   <span className="block truncate text-xs text-muted-foreground" title={letter.reason}>
                     {letter.reason}
                   </span>
                 </td>
-                <td className="text-right tabular-nums">{letter.attempts}</td>
+                <td className="text-right tabular-nums">
+                  <span className="text-muted-foreground sm:hidden">Attempts </span>
+                  {letter.attempts}
+                </td>
                 <td>
                   <span className="flex justify-end gap-2">
                     <Button asChild variant="ghost" size="small">

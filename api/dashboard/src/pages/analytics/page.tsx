@@ -179,6 +179,7 @@ function Period({ range }: { range: Range }) {
           <div className="flex flex-wrap gap-2">
             <Choice
               label="Granularity"
+              size="small"
               value={by}
               options={
                 Object.fromEntries(offered.map((one) => [one, granularities[one]])) as Record<Granularity, string>

@@ -80,7 +80,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
         {entry.actor.id ? (
           <button
             type="button"
-            className="text-left break-words underline-offset-4 hover:underline"
+            className="text-left wrap-anywhere underline-offset-4 hover:underline"
             title="Show only actions of this user"
             onClick={() => onFilter({ actorId: entry.actor.id })}
           >
@@ -98,7 +98,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
             {details.map(({ label, text }) => (
               <div key={label} className="flex flex-wrap gap-x-1.5">
                 <dt className="text-muted-foreground">{label}:</dt>
-                <dd className="min-w-0 break-words">{text}</dd>
+                <dd className="min-w-0 wrap-anywhere">{text}</dd>
               </div>
             ))}
           </dl>

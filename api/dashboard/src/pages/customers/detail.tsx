@@ -118,7 +118,7 @@ function Orders({ customer }: { customer: string }) {
         <p className="text-sm text-muted-foreground">No orders yet. Orders of this customer appear here.</p>
       )}
       {orders.rows.length > 0 && (
-        <Table label="Orders of this customer">
+        <Table label="Orders of this customer" stacked>
           <Columns names={["Order", "Status", "Placed", { right: "Total" }]} />
           <tbody>
             {orders.rows.map((order) => (

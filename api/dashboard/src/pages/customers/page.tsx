@@ -2,6 +2,7 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { api } from "@/api/client";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Filter } from "@/ui/filter";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
@@ -52,20 +53,29 @@ export function CustomersPage() {
         </Empty>
       )}
       {customers.rows.length > 0 && (
-        <Table label="Customers">
+        <Table label="Customers" stacked>
           <Columns names={["Name", "Kind", "Phone", { right: "Orders" }, { right: "Points" }, "Since"]} />
           <tbody>
             {customers.rows.map((customer) => (
               <tr key={customer.id} className="hover:bg-muted/50">
-                <td className="max-w-72">
+                <td className="sm:max-w-48 lg:max-w-72">
                   <Link
                     to="/customers/$id"
                     params={{ id: customer.id }}
-                    className="block truncate font-medium text-primary underline-offset-4 hover:underline"
+                    className={cn(
+                      "block font-medium wrap-anywhere text-primary sm:truncate",
+                      "underline-offset-4 hover:underline",
+                    )}
+                    title={nameOf(customer)}
                   >
                     {nameOf(customer)}
                   </Link>
-                  <span className="block truncate text-xs text-muted-foreground">{customer.email}</span>
+                  <span
+                    className="block text-xs wrap-anywhere text-muted-foreground sm:truncate"
+                    title={customer.email || undefined}
+                  >
+                    {customer.email}
+                  </span>
                 </td>
                 <td>
                   <span className="flex flex-wrap gap-1">
@@ -74,9 +84,16 @@ export function CustomersPage() {
                   </span>
                 </td>
                 <td className="whitespace-nowrap tabular-nums">{customer.phone}</td>
-                <td className="text-right tabular-nums">{customer.totalOrders}</td>
-                <td className="text-right tabular-nums">{customer.loyaltyPoints}</td>
+                <td className="text-right tabular-nums">
+                  <span className="text-muted-foreground sm:hidden">Orders </span>
+                  {customer.totalOrders}
+                </td>
+                <td className="text-right tabular-nums">
+                  <span className="text-muted-foreground sm:hidden">Points </span>
+                  {customer.loyaltyPoints}
+                </td>
                 <td>
+                  <span className="text-muted-foreground sm:hidden">Since </span>
                   <Time at={customer.createdAt} />
                 </td>
               </tr>

@@ -32,7 +32,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
   const filtered = Object.values(filters).some((value) => value !== undefined);
   return (
     <>
-      <div className="mb-4 grid grid-cols-2 gap-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr_auto]">
+      <div className="mb-2 grid grid-cols-2 gap-2 lg:grid-cols-[2fr_1fr_1fr_1fr_1fr]">
         <SearchField
           className="col-span-2 lg:col-span-1"
           label="Number, name, email or phone"
@@ -66,12 +66,15 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
           value={day ?? ""}
           onChange={(event) => set({ day: event.target.value || undefined })}
         />
+      </div>
+      <div className="mb-2 flex items-center justify-between gap-2">
         <Checkbox
           label="Needs refund"
           className="h-9 items-center whitespace-nowrap"
           checked={refund ?? false}
           onChange={(event) => set({ refund: event.target.checked || undefined })}
         />
+        {orders.rows.length > 0 && <ExportOrders query={query} />}
       </div>
       <QueryState of={orders} className="mb-4" />
       {orders.data && orders.rows.length === 0 && (
@@ -84,11 +87,6 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
             <p>Every order placed in this store appears here.</p>
           )}
         </Empty>
-      )}
-      {orders.rows.length > 0 && (
-        <div className="mb-2 flex justify-end">
-          <ExportOrders query={query} />
-        </div>
       )}
       {orders.rows.length > 0 && (
         <Table label="Orders" stacked>
@@ -112,8 +110,13 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
                   <Badge tone={statusTone(order.status)}>{statuses[order.status]}</Badge>
                 </td>
                 <td className="max-w-56">
-                  <span className="block truncate">{order.customer.name || erasedName}</span>
-                  <span className="block truncate text-xs text-muted-foreground">
+                  <span className="block truncate" title={order.customer.name || undefined}>
+                    {order.customer.name || erasedName}
+                  </span>
+                  <span
+                    className="block truncate text-xs text-muted-foreground"
+                    title={order.customer.phone || order.customer.email || undefined}
+                  >
                     {order.customer.phone || order.customer.email}
                   </span>
                 </td>

@@ -189,7 +189,9 @@ function Stock({ product, name, onEdit }: { product: Product; name: string; onEd
   const { stockQuantity } = product;
   const text =
     stockQuantity === undefined ? (
-      <span className="text-xs text-muted-foreground">not tracked</span>
+      <span className="text-xs text-muted-foreground">
+        <span className="sm:hidden">Stock </span>not tracked
+      </span>
     ) : (
       <span className={stockQuantity === 0 ? "font-medium text-danger" : undefined}>
         {stockQuantity}

@@ -45,7 +45,7 @@ export function Invitations() {
           <tbody>
             {invitations.rows.map((invitation) => (
               <tr key={invitation.id}>
-                <td className="break-words">
+                <td className="min-w-40 wrap-anywhere">
                   <span className="font-medium">{invitation.name}</span>
                   <span className="block text-xs text-muted-foreground">{invitation.email}</span>
                 </td>
@@ -59,18 +59,20 @@ export function Invitations() {
                   <span className="text-muted-foreground sm:hidden">Expires </span>
                   <Time at={invitation.expiresAt} />
                 </td>
-                <td className="text-right whitespace-nowrap">
-                  <Button
-                    variant="outline"
-                    size="small"
-                    busy={resend.isPending && resend.variables.id === invitation.id}
-                    onClick={() => resend.mutate(invitation)}
-                  >
-                    Resend<span className="sr-only"> the invitation of {invitation.name}</span>
-                  </Button>{" "}
-                  <Button variant="danger" size="small" onClick={() => setWithdrawing(invitation)}>
-                    Withdraw<span className="sr-only"> the invitation of {invitation.name}</span>
-                  </Button>
+                <td>
+                  <span className="flex flex-wrap gap-2 sm:justify-end lg:flex-nowrap">
+                    <Button
+                      variant="outline"
+                      size="small"
+                      busy={resend.isPending && resend.variables.id === invitation.id}
+                      onClick={() => resend.mutate(invitation)}
+                    >
+                      Resend<span className="sr-only"> the invitation of {invitation.name}</span>
+                    </Button>
+                    <Button variant="danger" size="small" onClick={() => setWithdrawing(invitation)}>
+                      Withdraw<span className="sr-only"> the invitation of {invitation.name}</span>
+                    </Button>
+                  </span>
                 </td>
               </tr>
             ))}

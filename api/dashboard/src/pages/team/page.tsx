@@ -47,7 +47,7 @@ export function TeamPage() {
             <tbody>
               {members.rows.map((member) => (
                 <tr key={member.id}>
-                  <td className="break-words">
+                  <td className="min-w-40 wrap-anywhere">
                     <span className="font-medium">{member.name}</span>{" "}
                     {member.id === user.id && <Badge tone="accent">you</Badge>}
                     <span className="block text-xs text-muted-foreground">{member.email}</span>
