@@ -1,0 +1,2 @@
+function e(e,t){if(e==null)return``;if(typeof e==`number`)return t===`;`?String(e).replace(`.`,`,`):String(e);if(typeof e!=`string`)return String(e);let n=/^'*[=+\-@\t\r]/.test(e)?`'${e}`:e;return/[",;\r\n]/.test(n)?`"${n.replaceAll(`"`,`""`)}"`:n}var t=(t,n,r)=>`﻿`+[t,...n].map(t=>t.map(t=>e(t,r)).join(r)+`\r
+`).join(``),n=e=>1.5.toLocaleString(e).includes(`,`)?`;`:`,`;function r(e,t,n=`text/csv`){let r=URL.createObjectURL(new Blob([t],{type:n})),i=document.createElement(`a`);i.href=r,i.download=e,i.click(),URL.revokeObjectURL(r)}export{r as n,n as r,t};
