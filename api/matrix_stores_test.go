@@ -29,7 +29,7 @@ func TestOtherStores(t *testing.T) {
 			t.Errorf("%s: got no resource, want one for {id}", rt.Path)
 		}
 		with++
-		pattern := strings.Replace(rt.Path, "{attemptId}", attempt, 1)
+		pattern := strings.NewReplacer("{attemptId}", attempt, "{replayId}", "rpl_0199f1c2").Replace(rt.Path)
 		unknown := w.do(rt.Method, strings.Replace(pattern, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], w.body(rt)).
 			refused(app.CodeNotFound).same()
 		for name, path := range map[string]string{"of no form": "%27%20or%201=1", "too long": strings.Repeat("a", 65),
