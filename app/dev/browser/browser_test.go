@@ -52,30 +52,18 @@ type World struct {
 
 // TestDashboard starts all programs and runs the scripts. They need Node, Chromium and `npm ci` in api/dashboard.
 func TestDashboard(t *testing.T) {
-	node, chromium := program(t, "node"), program(t, "chromium", "chromium-browser", "google-chrome")
-	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
-		missing(t, "npm ci was not run in api/dashboard")
-	}
 	w := start(t)
-	w.Chromium = chromium
 	if *screenshots != "" {
 		dir, err := filepath.Abs(*screenshots)
 		must(t, err)
 		w.Screenshots = dir
 	}
-	input := filepath.Join(t.TempDir(), "world.json")
-	text, err := json.Marshal(w.World)
-	must(t, err)
-	must(t, os.WriteFile(input, text, 0o600))
 	scripts, err := filepath.Glob(filepath.Join(dashboard, "e2e", "*.test.mjs"))
 	must(t, err)
 	for _, script := range scripts {
 		name := filepath.Base(script)
 		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
-			args := []string{"--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name)}
-			run := exec.CommandContext(t.Context(), node, args...)
-			run.Dir = dashboard
-			run.Env = append(os.Environ(), "COMANDA_WORLD="+input, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
+			run := w.node(t, "--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name))
 			out, err := run.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
@@ -85,8 +73,35 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
+// BenchmarkBoard measures the board of orders in Chromium, in milliseconds. It needs the programs of TestDashboard.
+func BenchmarkBoard(b *testing.B) {
+	run := start(b).node(b, filepath.Join("e2e", "board.bench.mjs"))
+	run.Stderr = os.Stderr
+	out, err := run.Output()
+	must(b, err)
+	var medians map[string]float64
+	must(b, json.Unmarshal(out, &medians))
+	b.ReportMetric(0, "ns/op") // omits the time of the whole run
+	for name, ms := range medians {
+		b.ReportMetric(ms, name)
+	}
+}
+
+// node returns the command that runs Node in api/dashboard, with the world as the input of the script.
+func (w *world) node(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	input := filepath.Join(t.TempDir(), "world.json")
+	text, err := json.Marshal(w.World)
+	must(t, err)
+	must(t, os.WriteFile(input, text, 0o600))
+	run := exec.CommandContext(t.Context(), w.nodePath, args...)
+	run.Dir = dashboard
+	run.Env = append(os.Environ(), "COMANDA_WORLD="+input, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
+	return run
+}
+
 // program returns the path of the first installed program of these names.
-func program(t *testing.T, names ...string) string {
+func program(t testing.TB, names ...string) string {
 	t.Helper()
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -97,7 +112,7 @@ func program(t *testing.T, names ...string) string {
 	return ""
 }
 
-func missing(t *testing.T, what string) {
+func missing(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatal(what)
@@ -108,21 +123,27 @@ func missing(t *testing.T, what string) {
 // world holds the running programs.
 type world struct {
 	World
+	nodePath string
 	programs harness.Programs
 	infra    *harness.Infra
 }
 
-func start(t *testing.T) *world {
+func start(t testing.TB) *world {
 	t.Helper()
+	w := &world{nodePath: program(t, "node")}
+	w.Chromium = program(t, "chromium", "chromium-browser", "google-chrome")
+	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
+		missing(t, "npm ci was not run in api/dashboard")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // a first build of Temporal takes minutes
 	defer cancel()
 	dir := t.TempDir()
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
-	programs, err := harness.Build(ctx, dir)
+	var err error
+	w.programs, err = harness.Build(ctx, dir)
 	must(t, err)
-	w := &world{programs: programs}
-	if w.infra, err = programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
+	if w.infra, err = w.programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
 		if strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
 			missing(t, localpg.ErrNotInstalled.Error())
 		}
@@ -148,7 +169,7 @@ func start(t *testing.T) *world {
 	t.Cleanup(web.Close)
 	w.Inbox = web.URL
 
-	worker, err := programs.StartComanda(ctx, w.infra, "worker", map[string]string{
+	worker, err := w.programs.StartComanda(ctx, w.infra, "worker", map[string]string{
 		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_SMTP_URL": mails.URL(), "COMANDA_BASE_URL": w.Mailing,
 	})
 	must(t, err)
@@ -171,7 +192,7 @@ type server struct {
 	process *harness.Process // nil while it is stopped
 }
 
-func (w *world) serve(t *testing.T, ctx context.Context, settings map[string]string) *server {
+func (w *world) serve(t testing.TB, ctx context.Context, settings map[string]string) *server {
 	t.Helper()
 	address, err := harness.FreeAddress()
 	must(t, err)
@@ -218,7 +239,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // receiver starts the webhook receivers and returns their base URL. The response of /hostile contains HTML and scripts,
 // which the dashboard must show as text. /forward/PORT terminates TLS for a program of a script.
-func receiver(t *testing.T, env map[string]string) string {
+func receiver(t testing.TB, env map[string]string) string {
 	t.Helper()
 	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
 	must(t, err)
@@ -249,7 +270,7 @@ func receiver(t *testing.T, env map[string]string) string {
 	return server.URL
 }
 
-func stop(t *testing.T, p *harness.Process) {
+func stop(t testing.TB, p *harness.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
@@ -257,7 +278,7 @@ func stop(t *testing.T, p *harness.Process) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

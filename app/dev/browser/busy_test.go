@@ -20,7 +20,7 @@ type Busy struct {
 // busy creates a webhook of a store, and records of one delivery per minute of the last days, with three event types in
 // turn.
 func busy(
-	ctx context.Context, t *testing.T, env map[string]string, keyring app.Keyring, store app.StoreID, url string,
+	ctx context.Context, t testing.TB, env map[string]string, keyring app.Keyring, store app.StoreID, url string,
 ) Busy {
 	t.Helper()
 	db, err := persistence.Open(persistence.Config{URL: env["DATABASE_URL"], MaxConns: 2, Sealer: keyring.Sealer()})
