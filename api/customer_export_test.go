@@ -19,6 +19,10 @@ func TestExportCustomer(t *testing.T) {
 	w.settle(s)
 	w.exec(`INSERT INTO customer_identities (store_id, provider, subject, customer_id, created_at)
 		VALUES ($1, 'google', '42', $2, $3)`, w.stores["own"].id, s.Customer.ID, noon)
+	reset := w.db.MailCustomerReset(t.Context(), noon, w.stores["own"].id, s.Customer.ID, app.NewSecret("reset"))
+	if reset != nil {
+		t.Fatal(reset)
+	}
 	w.exec("UPDATE customer_sessions SET rotated_at = $2 WHERE customer_id = $1", s.Customer.ID, noon.Add(time.Hour))
 	var export app.CustomerExport
 	a := w.do("GET", s.path+"/export", s.AccessToken, nil).ok(200, &export)
@@ -31,6 +35,17 @@ func TestExportCustomer(t *testing.T) {
 	w.do("GET", "/orders/"+string(s.order.ID), s.AccessToken, nil).ok(200, &order)
 	if diff := cmp.Diff([]app.Order{order}, export.Orders); diff != "" {
 		t.Error("orders (-shown +exported):", diff)
+	}
+	received := app.OrderReceived
+	changes := []app.ExportedStatusChange{
+		{OrderNumber: order.Number, Realm: app.RealmTenant, To: app.OrderReceived, At: app.At(noon)},
+		{
+			OrderNumber: order.Number, Realm: app.RealmTenant, From: &received, To: app.OrderCompleted,
+			At: app.At(noon),
+		},
+	}
+	if diff := cmp.Diff(changes, export.StatusChanges); diff != "" {
+		t.Error("status changes (-want +exported):", diff)
 	}
 	counts := map[string]int{
 		"addresses": len(export.Addresses), "payments": len(export.Payments),
@@ -51,6 +66,13 @@ func TestExportCustomer(t *testing.T) {
 	}) {
 		t.Errorf("activities: got %+v, want at least the registration", export.Activities)
 	}
+	if want := (app.ExportedAccount{HasPassword: true}); export.Account != want {
+		t.Errorf("account: got %+v, want %+v", export.Account, want)
+	}
+	resets := []app.ExportedReset{{CreatedAt: app.At(noon), ExpiresAt: app.At(noon.Add(app.PasswordResetTTL))}}
+	if diff := cmp.Diff(resets, export.PasswordResets); diff != "" {
+		t.Error("password resets (-want +exported):", diff)
+	}
 	for _, secret := range []string{"metadata", "externalId", "passwordHash", "other@example.com",
 		string(w.users["OWNER"].ID),
 	} {
@@ -58,6 +80,7 @@ func TestExportCustomer(t *testing.T) {
 			t.Errorf("the export contains %q", secret)
 		}
 	}
+	w.exportsDisabling(s)
 	guest := w.addGuest(w.stores["own"].id)
 	a = w.do("GET", "/customers/"+string(guest)+"/export", w.tokens["ADMIN"], nil).ok(200, nil)
 	if !strings.Contains(a.Body.String(), `"orders":[]`) {
@@ -65,4 +88,30 @@ func TestExportCustomer(t *testing.T) {
 	}
 	w.do("GET", "/customers/"+string(guest)+"/export", s.AccessToken, nil).refused(app.CodeNotFound)
 	w.do("GET", "/customers/cus_none/export", w.tokens["ADMIN"], nil).refused(app.CodeNotFound)
+}
+
+// exportsDisabling checks that the store's export names the disabling of an account, without the address of the user.
+func (w *world) exportsDisabling(s *shopper) {
+	w.Helper()
+	staff := w.tokens["ADMIN"]
+	at := app.At(noon)
+	var full, own app.CustomerExport
+	w.do("PATCH", s.path, staff, object{"disabled": true}).ok(200, nil)
+	w.do("GET", s.path+"/export", staff, nil).ok(200, &full)
+	if full.Account.DisabledAt == nil || *full.Account.DisabledAt != at {
+		w.Errorf("account: got disabled at %v, want %s", full.Account.DisabledAt, at)
+	}
+	others := slices.DeleteFunc(full.Activities, func(a app.ExportedActivity) bool { return a.Realm == app.RealmCustomer })
+	want := []app.ExportedActivity{{Action: app.AuditCustomerDisabled, Realm: app.RealmTenant, At: at}}
+	if diff := cmp.Diff(want, others); diff != "" {
+		w.Error("activities of users (-want +exported):", diff)
+	}
+	w.do("PATCH", s.path, staff, object{"disabled": false}).ok(200, nil)
+	w.exec("UPDATE customer_sessions SET ended_at = NULL, end_reason = NULL WHERE customer_id = $1", s.Customer.ID)
+	w.do("GET", s.path+"/export", s.AccessToken, nil).ok(200, &own)
+	if own.Account.DisabledAt != nil || slices.ContainsFunc(own.Activities, func(a app.ExportedActivity) bool {
+		return a.Realm != app.RealmCustomer
+	}) {
+		w.Errorf("own export: got %+v and %+v, want nothing about the disabling", own.Account, own.Activities)
+	}
 }

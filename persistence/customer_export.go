@@ -27,8 +27,8 @@ func (db *DB) ExportCustomer(
 		}
 		export.Customer = row.customer()
 		for _, part := range []func(context.Context, bun.Tx, *app.CustomerExport) error{
-			exportOrders, exportReservations, exportAddresses, exportLoyalty, exportLogins, exportEmailChange,
-			exportActivities,
+			exportAccount, exportOrders, exportStatusChanges, exportReservations, exportAddresses, exportLoyalty,
+			exportLogins, exportEmailChange, exportResets, exportActivities,
 		} {
 			if err := part(ctx, tx, &export); err != nil {
 				return err
@@ -37,6 +37,15 @@ func (db *DB) ExportCustomer(
 		return nil
 	})
 	return export, err
+}
+
+func exportAccount(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
+	var disabled *time.Time
+	err := tx.Tx.QueryRowContext(ctx, `SELECT password_hash <> '', email_proven, disabled_at FROM customers
+		WHERE store_id = $1 AND id = $2`, export.Customer.StoreID, export.Customer.ID).
+		Scan(&export.Account.HasPassword, &export.Account.EmailProven, &disabled)
+	export.Account.DisabledAt = pg.TimeOrNil(disabled)
+	return err
 }
 
 // exportOrders adds the orders and their payments.
@@ -53,6 +62,24 @@ func exportOrders(ctx context.Context, tx bun.Tx, export *app.CustomerExport) er
 	paid := selectPayments(tx, &payments).OrderExpr("p.created_at, p.id").Where(`p.store_id = ? AND p.order_id IN (
 		SELECT c.id FROM orders c WHERE c.store_id = ? AND c.customer_id = ?)`, store, store, id)
 	export.Payments, err = scanPayments(ctx, tx, store, paid, &payments)
+	return err
+}
+
+func exportStatusChanges(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
+	var rows []struct {
+		historyRow
+		Number int64
+	}
+	err := tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.actor_realm, h.at
+		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
+		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`,
+		export.Customer.StoreID, export.Customer.ID).Scan(ctx, &rows)
+	for _, r := range rows {
+		export.StatusChanges = append(export.StatusChanges, app.ExportedStatusChange{
+			OrderNumber: strconv.FormatInt(r.Number, 10), Realm: r.ActorRealm, From: r.FromStatus, To: r.ToStatus,
+			Reason: r.Reason, At: app.At(r.At),
+		})
+	}
 	return err
 }
 
@@ -119,17 +146,19 @@ func exportLogins(ctx context.Context, tx bun.Tx, export *app.CustomerExport) er
 	var sessions []struct {
 		CreatedAt  time.Time
 		LastUsedAt time.Time
+		ExpiresAt  time.Time
 		EndedAt    *time.Time
 		Address    string
 		UserAgent  string
 	}
-	err = tx.NewRaw(`SELECT created_at, coalesce(rotated_at, created_at) AS last_used_at, ended_at, address, user_agent
+	err = tx.NewRaw(`SELECT created_at, coalesce(rotated_at, created_at) AS last_used_at, expires_at, ended_at, address,
+			user_agent
 		FROM customer_sessions WHERE store_id = ? AND customer_id = ? ORDER BY created_at, id`, store, id).
 		Scan(ctx, &sessions)
 	for _, s := range sessions {
 		export.Sessions = append(export.Sessions, app.ExportedSession{
-			CreatedAt: app.At(s.CreatedAt), LastUsedAt: app.At(s.LastUsedAt), EndedAt: pg.TimeOrNil(s.EndedAt),
-			Address: s.Address, UserAgent: s.UserAgent,
+			CreatedAt: app.At(s.CreatedAt), LastUsedAt: app.At(s.LastUsedAt), ExpiresAt: app.At(s.ExpiresAt),
+			EndedAt: pg.TimeOrNil(s.EndedAt), Address: s.Address, UserAgent: s.UserAgent,
 		})
 	}
 	return err
@@ -148,16 +177,32 @@ func exportEmailChange(ctx context.Context, tx bun.Tx, export *app.CustomerExpor
 	return err
 }
 
-// exportActivities adds the customer's own actions and failed logins.
+func exportResets(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
+	var resets []struct{ CreatedAt, ExpiresAt time.Time }
+	err := tx.NewRaw(`SELECT created_at, expires_at FROM customer_password_resets
+		WHERE store_id = ? AND customer_id = ? ORDER BY created_at, id`, export.Customer.StoreID, export.Customer.ID).
+		Scan(ctx, &resets)
+	for _, r := range resets {
+		export.PasswordResets = append(export.PasswordResets, app.ExportedReset{
+			CreatedAt: app.At(r.CreatedAt), ExpiresAt: app.At(r.ExpiresAt),
+		})
+	}
+	return err
+}
+
+// exportActivities adds the actions of the customer, failed logins, and the actions of other callers on the account.
+// The addresses of other callers are omitted.
 func exportActivities(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
 	var rows []auditRow
-	err := tx.NewRaw(`SELECT action, address, at FROM audit WHERE store_id = ?0 AND actor_realm = 'customer'
-			AND (actor_id = ?1 OR target = ?1) ORDER BY at DESC, id DESC LIMIT ?2`,
+	err := tx.NewRaw(`SELECT action, actor_realm, CASE actor_realm WHEN 'customer' THEN address ELSE '' END AS address,
+			at
+		FROM audit WHERE store_id = ?0 AND (actor_realm = 'customer' AND actor_id = ?1 OR target = ?1)
+		ORDER BY at DESC, id DESC LIMIT ?2`,
 		export.Customer.StoreID, export.Customer.ID, maxActivities).Scan(ctx, &rows)
 	slices.Reverse(rows)
 	for _, r := range rows {
 		export.Activities = append(export.Activities, app.ExportedActivity{
-			Action: r.Action, Address: r.Address, At: app.At(r.At),
+			Action: r.Action, Realm: r.ActorRealm, Address: r.Address, At: app.At(r.At),
 		})
 	}
 	return err

@@ -875,6 +875,7 @@ type CustomerData struct {
 
 // CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first.
 type CustomerExport struct {
+	Account ExportedAccount `json:"account"`
 	// of the account, from the audit trail
 	Activities []ExportedActivity `json:"activities"`
 	// The addresses of the customer.
@@ -889,12 +890,16 @@ type CustomerExport struct {
 	LoyaltyEntries []LoyaltyEntry `json:"loyaltyEntries"`
 	// The orders of the customer.
 	Orders []OrderData `json:"orders"`
+	// links to reset the password that are not used
+	PasswordResets []ExportedReset `json:"passwordResets"`
 	// with their refunds
 	Payments []Payment `json:"payments"`
 	// The reservations of the customer.
 	Reservations []ReservationData `json:"reservations"`
 	// The sessions of the customer.
 	Sessions []ExportedSession `json:"sessions"`
+	// of the orders
+	StatusChanges []ExportedStatusChange `json:"statusChanges"`
 }
 
 // CustomerKind distinguishes registered accounts from guests.
@@ -1209,14 +1214,26 @@ type EventTypeEntry struct {
 	Subscribable bool `json:"subscribable"`
 }
 
+// ExportedAccount is the state of a customer's login in an export.
+type ExportedAccount struct {
+	// absent if the account can be used; customers do not see it
+	DisabledAt time.Time `json:"disabledAt,omitzero"`
+	// the customer has proven to own the email
+	EmailProven bool `json:"emailProven"`
+	// false for guests and for accounts with social logins only
+	HasPassword bool `json:"hasPassword"`
+}
+
 // ExportedActivity is an audit entry in an export.
 type ExportedActivity struct {
 	// The action.
 	Action AuditAction `json:"action"`
-	// IP address of the client
+	// IP address of the customer's client; empty for other callers
 	Address string `json:"address"`
 	// The time of the entry.
 	At time.Time `json:"at"`
+	// of the caller; absent for actions of the service itself
+	Realm Realm `json:"realm,omitzero"`
 }
 
 // ExportedIdentity is a social identity in an export.
@@ -1229,6 +1246,14 @@ type ExportedIdentity struct {
 	Subject string `json:"subject"`
 }
 
+// ExportedReset is a link to reset the customer's password in an export.
+type ExportedReset struct {
+	// The time of creation.
+	CreatedAt time.Time `json:"createdAt"`
+	// The time of expiry.
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
 // ExportedSession is a login in an export.
 type ExportedSession struct {
 	// IP address of the client at login
@@ -1237,10 +1262,28 @@ type ExportedSession struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// null if the session has not ended, or expired
 	EndedAt *time.Time `json:"endedAt"`
+	// The time of expiry.
+	ExpiresAt time.Time `json:"expiresAt"`
 	// login or last refresh
 	LastUsedAt time.Time `json:"lastUsedAt"`
 	// The User-Agent header of the client.
 	UserAgent string `json:"userAgent"`
+}
+
+// ExportedStatusChange is a status change of an order in an export. It does not identify the author.
+type ExportedStatusChange struct {
+	// The time of the entry.
+	At time.Time `json:"at"`
+	// null for the creation of the order
+	From *OrderStatus `json:"from"`
+	// human-readable order number
+	OrderID string `json:"orderId"`
+	// of the author; absent for changes by the service itself
+	Realm Realm `json:"realm,omitzero"`
+	// only for a cancellation
+	Reason string `json:"reason,omitzero"`
+	// The end.
+	To OrderStatus `json:"to"`
 }
 
 // FulfillmentType is the way in which the customer receives the order.
