@@ -61,3 +61,37 @@ func TestClaimCostIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// Marking a claim reads its own row, not those of all other claims.
+func TestMarkCostIsBounded(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.New(t)
+	r := open(t, database, "one.example")
+	r.backlogs(t, database, "w", app.PlanEnterprise, 100, 2, 10)
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	vacuum(t, owner)
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer db.Close()
+	claims := claimOnce(t, db.Queue, noon, batches(512))
+	for _, test := range []struct {
+		name string
+		mark func() error
+	}{
+		{"unclaim", func() error { return db.Queue.Unclaim(t.Context(), noon, claims) }},
+		{"mark", func() error { return db.Queue.MarkStarted(t.Context(), noon, claims) }},
+	} {
+		must(t, db.FlushReads(t.Context()))
+		before := reads(t, owner)
+		must(t, test.mark())
+		must(t, db.FlushReads(t.Context()))
+		read := reads(t, owner).minus(before)
+		if most := 10 * len(claims); len(claims) < 512 || read.sequential > 0 || read.fetched+read.entries > most {
+			t.Errorf("%s of %d claims read %+v, want at most %d", test.name, len(claims), read, most)
+		}
+	}
+}

@@ -12,7 +12,7 @@ WITH lapsed AS MATERIALIZED (
 ), single AS MATERIALIZED (
     SELECT d.id, coalesce(d.counted_in < $4, false) AS passed FROM lapsed CROSS JOIN LATERAL (
         SELECT id, counted_in FROM deliveries d
-        WHERE d.id = lapsed.id AND d.status = 'pending' AND d.started_at IS NULL AND d.lease_until < $1
+        WHERE d.id = lapsed.id AND CASE d.status WHEN 'pending' THEN d.started_at IS NULL AND d.lease_until < $1 END
         FOR UPDATE SKIP LOCKED
     ) d WHERE lapsed.burst_id IS NULL
 ), burst AS MATERIALIZED (
