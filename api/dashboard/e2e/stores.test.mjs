@@ -144,6 +144,8 @@ describe("the page of the store", () => {
       await page.getByRole("button", { name: "The store is always open" }).click();
       await done("Opening hours");
       await page.getByText("4 of 7 done").waitFor();
+      const { openingHours } = await harbour("GET", "/settings"); // all users and devices see the confirmation
+      assert.deepEqual(openingHours.PICKUP.sun, [{ from: "00:00", to: "24:00" }]);
       await page.route("**/settings", (route) => route.fulfill({ status: 500, json: {} }));
       await page.reload();
       await page.getByText("The steps of the set-up could not be loaded.").waitFor();

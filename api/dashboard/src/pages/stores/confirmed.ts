@@ -1,8 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-import type { Confirmable } from "./setup";
-
-// The confirmations are kept in the browser: the API has no member that tells an intended 0 % from a forgotten one.
+// The confirmation is kept in the browser: the API has no member that tells an intended 0 % from a forgotten rate.
 
 const key = (storeId: string) => `comanda.setup.${storeId}`;
 const listeners = new Set<() => void>();
@@ -16,15 +14,12 @@ function subscribe(listener: () => void) {
   };
 }
 
-/** Returns the empty values of a store's set-up that a user of this device has confirmed. */
-export function useConfirmed(storeId: string): ReadonlySet<Confirmable> {
-  const text = useSyncExternalStore(subscribe, () => localStorage.getItem(key(storeId)) ?? "");
-  return new Set(text.split(" ").filter((one): one is Confirmable => one === "hours" || one === "tax"));
-}
+/** Returns whether a user of this device has confirmed that a store charges no tax. */
+export const useNoTax = (storeId: string) =>
+  useSyncExternalStore(subscribe, () => localStorage.getItem(key(storeId))?.includes("tax") ?? false);
 
-/** Confirms that an empty value is intended. */
-export function confirmEmpty(storeId: string, of: Confirmable) {
-  const text = localStorage.getItem(key(storeId)) ?? "";
-  localStorage.setItem(key(storeId), `${text} ${of}`.trim());
+/** Confirms that a store charges no tax. */
+export function confirmNoTax(storeId: string) {
+  localStorage.setItem(key(storeId), "tax");
   for (const listener of listeners) listener();
 }

@@ -1,19 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CircleCheck, CircleDashed } from "lucide-react";
 
 import { api, data } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Card, Failure } from "@/ui/page";
+import { useToast } from "@/ui/toast";
 
-import { confirmEmpty, useConfirmed } from "./confirmed";
-import { type Parts, type Step, stepsOf } from "./setup";
+import { confirmNoTax, useNoTax } from "./confirmed";
+import { type Step, alwaysOpen, stepsOf } from "./setup";
 
 const one = { params: { query: { limit: 1 } } };
 
 /** Loads the parts of the active store, for an ADMIN or an OWNER. */
-async function partsOf(views: number, owner: boolean): Promise<Parts> {
+async function partsOf(views: number, owner: boolean) {
   const two = { params: { query: { limit: 2 } } };
   const [settings, products, webhooks, orders, users, invitations, apiKeys] = await Promise.all([
     data(api.GET("/settings")),
@@ -25,6 +27,7 @@ async function partsOf(views: number, owner: boolean): Promise<Parts> {
     owner ? data(api.GET("/api-keys", one)) : undefined,
   ]);
   return {
+    settingsVersion: settings.version,
     views,
     openSpans: Object.values(settings.openingHours ?? {}).flatMap((week) => Object.values(week).flat()).length,
     products: products.length,
@@ -47,8 +50,8 @@ export function useSetup(enabled: boolean) {
     queryFn: () => partsOf(views, owner),
     enabled,
   });
-  const confirmed = useConfirmed(storeId);
-  const steps = parts.data && stepsOf(parts.data, confirmed);
+  const noTax = useNoTax(storeId);
+  const steps = parts.data && stepsOf({ ...parts.data, noTax });
   return { parts, steps, complete: steps?.every(({ done }) => done) };
 }
 
@@ -61,7 +64,7 @@ export function SetupCard({ setup: { parts, steps, complete } }: { setup: Return
         <Failure error={parts.error} retry={() => void parts.refetch()} />
       </Card>
     );
-  if (!steps || complete) return null;
+  if (!parts.data || !steps || complete) return null;
   const done = steps.filter((step) => step.done).length;
   return (
     <Card
@@ -74,7 +77,7 @@ export function SetupCard({ setup: { parts, steps, complete } }: { setup: Return
       </p>
       <ol aria-label="Set-up" className="grid gap-3">
         {steps.map((step) => (
-          <StepRow key={step.title} step={step} />
+          <StepRow key={step.title} step={step} version={parts.data.settingsVersion} />
         ))}
       </ol>
     </Card>
@@ -83,8 +86,7 @@ export function SetupCard({ setup: { parts, steps, complete } }: { setup: Return
 
 const link = "text-primary underline-offset-4 hover:underline";
 
-function StepRow({ step: { title, about, done, label, to, confirm } }: { step: Step }) {
-  const { storeId } = useSession();
+function StepRow({ step: { title, about, done, label, to, confirm }, version }: { step: Step; version: number }) {
   return (
     <li className="flex items-start gap-3 text-sm">
       {done ? (
@@ -104,15 +106,43 @@ function StepRow({ step: { title, about, done, label, to, confirm } }: { step: S
               <Link to={to} className={link}>
                 {label}
               </Link>
-              {confirm && (
-                <Button variant="link" size="small" className="px-0" onClick={() => confirmEmpty(storeId, confirm.of)}>
-                  {confirm.label}
-                </Button>
-              )}
+              {confirm && <Confirm {...confirm} version={version} />}
             </p>
           </>
         )}
       </div>
     </li>
+  );
+}
+
+/** Confirms that an empty value is intended. A store that is always open gets hours around the clock. */
+function Confirm({ of, label, note, version }: NonNullable<Step["confirm"]> & { version: number }) {
+  const { storeId } = useSession();
+  const queries = useQueryClient();
+  const toast = useToast();
+  const open = useMutation({
+    mutationFn: () =>
+      data(
+        api.PATCH("/settings", {
+          body: { openingHours: alwaysOpen },
+          params: { header: { "If-Match": `"${version}"` } },
+        }),
+      ),
+    onError: (error) => toast(errorMessage(error), { error: true }),
+    onSettled: () => queries.invalidateQueries(),
+  });
+  return (
+    <>
+      <Button
+        variant="link"
+        size="small"
+        className="px-0"
+        busy={open.isPending}
+        onClick={() => (of === "hours" ? open.mutate() : confirmNoTax(storeId))}
+      >
+        {label}
+      </Button>
+      {note && <span className="text-xs text-muted-foreground">{note}</span>}
+    </>
   );
 }

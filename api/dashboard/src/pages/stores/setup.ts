@@ -1,3 +1,6 @@
+import { types } from "../settings/change";
+import { days } from "../settings/hours";
+
 /** The parts of a store that the set-up needs. A part is undefined if the user's role cannot read it. */
 export type Parts = {
   views: number;
@@ -7,6 +10,8 @@ export type Parts = {
   taxRatePpm: number;
   /** Products with a tax rate of their own, among the first of the menu. */
   taxedProducts: number;
+  /** Whether the user has confirmed on this device that the store charges no tax. */
+  noTax: boolean;
   /** Users and pending invitations. */
   users: number | undefined;
   webhooks: number;
@@ -17,6 +22,11 @@ export type Parts = {
 /** The steps whose empty value may be intended, which the user then confirms. */
 export type Confirmable = "hours" | "tax";
 
+/** Opening hours that tell a store that is always open from one whose hours are not yet set. */
+export const alwaysOpen = Object.fromEntries(
+  types.map((type) => [type, Object.fromEntries(days.map((day) => [day, [{ from: "00:00", to: "24:00" }]]))]),
+);
+
 export type Step = {
   title: string;
   about: string;
@@ -25,11 +35,11 @@ export type Step = {
   label: string;
   to: "/store" | "/settings" | "/products" | "/team" | "/webhooks" | "/orders/new";
   /** The confirmation that the empty value is intended. */
-  confirm?: { of: Confirmable; label: string };
+  confirm?: { of: Confirmable; label: string; note?: string };
 };
 
 /** Returns the steps that set up a store, in their order. */
-export function stepsOf(parts: Parts, confirmed: ReadonlySet<Confirmable> = new Set()): Step[] {
+export function stepsOf(parts: Parts): Step[] {
   const steps: (Step | false)[] = [
     {
       title: "Name and views",
@@ -41,7 +51,7 @@ export function stepsOf(parts: Parts, confirmed: ReadonlySet<Confirmable> = new 
     {
       title: "Opening hours",
       about: "Without opening hours, the store accepts orders at any time.",
-      done: parts.openSpans > 0 || confirmed.has("hours"),
+      done: parts.openSpans > 0,
       label: "Set the opening hours",
       to: "/settings",
       confirm: { of: "hours", label: "The store is always open" },
@@ -56,10 +66,10 @@ export function stepsOf(parts: Parts, confirmed: ReadonlySet<Confirmable> = new 
     {
       title: "Tax",
       about: "The tax rate of products without their own rate. Orders state their tax.",
-      done: parts.taxRatePpm > 0 || parts.taxedProducts > 0 || confirmed.has("tax"),
+      done: parts.taxRatePpm > 0 || parts.taxedProducts > 0 || parts.noTax,
       label: "Set the tax rate",
       to: "/settings",
-      confirm: { of: "tax", label: "The store charges no tax" },
+      confirm: { of: "tax", label: "The store charges no tax", note: "Remembered on this device only." },
     },
     parts.users !== undefined && {
       title: "Team",
