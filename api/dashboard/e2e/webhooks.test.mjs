@@ -152,6 +152,7 @@ describe("a webhook", () => {
       await deliver("dead_letter", 3);
       await page.reload();
       await page.getByRole("alert").getByText("The receiver has been failing since").waitFor();
+      await page.getByRole("alert").getByText("This is day 1 of 7.").waitFor();
       await visit(page, "Dead letters");
       await page.getByRole("region", { name: "Dead letters by webhook and reason" }).getByText("/503").waitFor();
       await page.goto(path);

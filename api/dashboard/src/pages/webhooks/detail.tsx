@@ -16,7 +16,7 @@ import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
 import { DeleteDialog, EditDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
 import { type Webhook, spans, useEventTypes, useStats, useWebhook, useWebhooks } from "./data";
-import { healthOf } from "./health";
+import { failingDay, healthOf } from "./health";
 import { ReplayDialog, Replays } from "./replay";
 import { useWebhookSearch } from "./use-webhook-search";
 import { Snippets } from "./snippets";
@@ -105,7 +105,8 @@ function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
       >
         <p>
           This webhook is turned off. New events are not delivered to it.
-          {webhook.failureCount > 0 &&
+          {webhook.failureCount === 1 && " Its last attempt failed. Fix the receiver first."}
+          {webhook.failureCount > 1 &&
             ` Its last ${webhook.failureCount.toLocaleString()} attempts failed. Fix the receiver first.`}
         </p>
         <Button
@@ -131,7 +132,8 @@ function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
     <div role="alert" className="rounded-md border border-warning/50 p-3 text-sm">
       The receiver has been failing since <Time at={webhook.failingSince} />.
       {days > 0 &&
-        ` After ${days} days with failures and no success, it is turned off (${webhook.failingDays} so far).`}
+        ` After ${days} days with failures and no success, Comanda turns the webhook off. ` +
+          `This is day ${failingDay(webhook, days)} of ${days}.`}
     </div>
   );
 }

@@ -4,19 +4,22 @@ import type { Webhook } from "./data";
 
 export type Health = { tone: Tone; label: string; detail?: string };
 
-/** Returns the health of a webhook from its recent failures, with the watchdog's progress. */
+/** Returns the current day of a failing webhook, of the days after which it is turned off. */
+export const failingDay = ({ failingDays }: Webhook, watchdogDays: number) => Math.min(failingDays + 1, watchdogDays);
+
+/** Returns the health of a webhook from its recent failures, with the days until it is turned off. */
 export function healthOf(webhook: Webhook, watchdogDays: number): Health {
   const failures =
     webhook.failureCount === 1 ? "1 failure" : `${webhook.failureCount.toLocaleString()} consecutive failures`;
   if (!webhook.isActive)
     return { tone: "neutral", label: "turned off", detail: webhook.failureCount > 0 ? failures : undefined };
   if (webhook.failureCount > 0) {
-    const day = Math.min(webhook.failingDays + 1, watchdogDays); // the current day
+    const day = failingDay(webhook, watchdogDays);
     const late = watchdogDays - webhook.failingDays <= 2;
     return {
       tone: late ? "bad" : "warn",
       label: "failing",
-      detail: watchdogDays > 0 ? `${failures} · watchdog day ${day} of ${watchdogDays}` : failures,
+      detail: watchdogDays > 0 ? `${failures} · day ${day} of ${watchdogDays} until it is turned off` : failures,
     };
   }
   return webhook.lastDeliveryAt ? { tone: "good", label: "healthy" } : { tone: "neutral", label: "no deliveries yet" };

@@ -23,7 +23,7 @@ const webhook: Webhook = {
   version: 1,
 };
 
-test("healthOf shows failures and the watchdog's progress", () => {
+test("healthOf shows failures and the days until it is turned off", () => {
   const at = "2026-03-14T12:00:00.000Z";
   const failing = { ...webhook, lastDeliveryAt: at, failureCount: 1234, failingSince: at };
   expect(healthOf(webhook, 7).label).toBe("no deliveries yet");
@@ -31,17 +31,17 @@ test("healthOf shows failures and the watchdog's progress", () => {
   expect(healthOf({ ...failing, failureCount: 1 }, 7)).toEqual({
     tone: "warn",
     label: "failing",
-    detail: "1 failure · watchdog day 1 of 7",
+    detail: "1 failure · day 1 of 7 until it is turned off",
   });
   expect(healthOf({ ...failing, failingDays: 4 }, 7)).toMatchObject({
     tone: "warn",
-    detail: "1,234 consecutive failures · watchdog day 5 of 7",
+    detail: "1,234 consecutive failures · day 5 of 7 until it is turned off",
   });
   expect(healthOf({ ...failing, failingDays: 5 }, 7)).toMatchObject({
     tone: "bad",
-    detail: "1,234 consecutive failures · watchdog day 6 of 7",
+    detail: "1,234 consecutive failures · day 6 of 7 until it is turned off",
   });
-  expect(healthOf({ ...failing, failingDays: 7 }, 7).detail).toMatch(/day 7 of 7$/);
+  expect(healthOf({ ...failing, failingDays: 7 }, 7).detail).toMatch(/day 7 of 7 until/);
   expect(healthOf({ ...failing, isActive: false }, 7)).toEqual({
     tone: "neutral",
     label: "turned off",
