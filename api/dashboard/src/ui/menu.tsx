@@ -25,7 +25,7 @@ export const Menu = ({ trigger, label, onOpen, children }: Props) => (
 export const MenuItem = ({ className, ...props }: ComponentProps<typeof DropdownMenu.Item>) => (
   <DropdownMenu.Item
     className={cn(
-      "flex min-h-11 cursor-default items-center gap-2 rounded px-3 text-sm outline-none sm:min-h-9",
+      "flex min-h-9 cursor-default items-center gap-2 rounded px-3 text-sm outline-none pointer-coarse:min-h-11",
       "data-[highlighted]:bg-muted data-[disabled]:opacity-50",
       className,
     )}

@@ -34,11 +34,11 @@ export function Plan({ day, reservations }: { day: string; reservations: Reserva
         <div className="min-w-3xl">
           <div className="relative ml-28 h-5 text-xs text-muted-foreground" aria-hidden>
             {hours
-              .filter((_, i) => i % Math.ceil(hours.length / 14) === 0)
+              .filter((_, i) => i % Math.ceil(hours.length / 12) === 0)
               .map((at) => (
                 <span
                   key={at}
-                  className="absolute -translate-x-1/2 tabular-nums first:translate-x-0"
+                  className="absolute -translate-x-1/2 whitespace-nowrap tabular-nums"
                   style={{ left: percent(barOf(period, { from: at, to: at }).left) }}
                 >
                   {hour.format(at)}
