@@ -10,15 +10,15 @@ import (
 )
 
 // TestClockStepsOfTheDatabase steps the clock of PostgreSQL forward and back by a minute while many orders are
-// delivered. Each attempt is made once. It needs libfaketime.
+// delivered. Each attempt is made once. Without libfaketime, the test is skipped, but in CI it fails.
 func TestClockStepsOfTheDatabase(t *testing.T) {
-	if !*long {
-		t.Skip("needs libfaketime: -long")
-	}
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	must(t, err)
 	if len(libraries) == 0 {
-		t.Fatal("libfaketime is missing: apt-get install libfaketime")
+		if os.Getenv("CI") == "true" {
+			t.Fatal("libfaketime is not installed")
+		}
+		t.Skip("libfaketime is not installed")
 	}
 	needPrograms(t) // without the settings below
 	for _, bursts := range []string{"always", "off"} {
