@@ -115,9 +115,16 @@ func cases() []benchCase {
 			run: loadedLatency, after: []string{"bursts"},
 			figures: append(latencyFigures(goal{}, atMost(500)), figure{key: keyRate, title: "events/s"}),
 		}, {
-			name: "low-rate", title: "cost at a low rate, idle load subtracted", run: lowRate,
+			name: "bare-low-rate", title: "bare workflows at a low rate, idle load subtracted",
+			shared: true, run: bareLowRate,
+			figures: []figure{
+				{key: keyCPU, title: "CPU ms each", over: bareName}, {key: keyIdle, title: "idle CPU ms/s"},
+			},
+		}, {
+			name: "low-rate", title: "deliveries at a low rate, idle load subtracted", run: lowRate,
 			figures: []figure{
 				{key: keyCPU, title: "CPU ms each", over: "strict", goal: atMost(1.2)},
+				{key: keyCPU, title: "the same, beside bare workflows", over: "bare-low-rate"},
 				{key: keyIdle, title: "idle CPU ms/s"},
 			},
 		}, {

@@ -131,37 +131,50 @@ func lowRate(ctx context.Context, b *bench, p program) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	quiet, err := processes.clocks()
+	result, err := processes.beyondIdle(ctx, b.pace, func() (int, error) {
+		events := s.emit(ctx, float64(b.rate), s.tenants)
+		defer events.cancel()
+		if err := pause(ctx, b.pace); err != nil {
+			return 0, err
+		}
+		all, err := events.stop()
+		if err != nil {
+			return 0, err
+		}
+		_, err = s.arrivals.await(ctx, worker, deliveriesIn(all))
+		return deliveriesIn(all), err
+	})
+	if err != nil {
+		return sample{}, err
+	}
+	return result, stopWorker(ctx, worker)
+}
+
+// beyondIdle measures the CPU time of each unit of work, without the CPU time of the idle processes, which it measures
+// before for the given duration. work returns the number of units.
+func (p processes) beyondIdle(ctx context.Context, d time.Duration, work func() (int, error)) (sample, error) {
+	quiet, err := p.clocks()
 	if err != nil {
 		return sample{}, err
 	}
 	began := time.Now()
-	if err := pause(ctx, b.pace); err != nil {
+	if err := pause(ctx, d); err != nil {
 		return sample{}, err
 	}
-	before, err := processes.clocks()
+	before, err := p.clocks()
 	if err != nil {
 		return sample{}, err
 	}
 	idle := before.since(quiet).times(1 / time.Since(began).Seconds())
 	began = time.Now()
-	events := s.emit(ctx, float64(b.rate), s.tenants)
-	defer events.cancel()
-	if err := pause(ctx, b.pace); err != nil {
-		return sample{}, err
-	}
-	all, err := events.stop()
+	n, err := work()
 	if err != nil {
 		return sample{}, err
 	}
-	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(all)); err != nil {
-		return sample{}, err
-	}
-	after, err := settle(ctx, processes)
+	after, err := settle(ctx, p)
 	if err != nil {
 		return sample{}, err
 	}
-	each := after.since(before).plus(idle, -time.Since(began).Seconds()).times(1 / float64(deliveriesIn(all)))
-	values := map[string]float64{keyCPU: each.sum(), keyIdle: idle.sum()}
-	return sample{values: values, cpu: &each}, stopWorker(ctx, worker)
+	each := after.since(before).plus(idle, -time.Since(began).Seconds()).times(1 / float64(n))
+	return sample{values: map[string]float64{keyCPU: each.sum(), keyIdle: idle.sum()}, cpu: &each}, nil
 }
