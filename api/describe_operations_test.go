@@ -88,9 +88,11 @@ var notes = map[string]string{
 	"eraseCustomer": "Replaces the personal data in the profile, orders, reservations and payments, and ends " +
 		"all sessions. Amounts and counts stay. Bodies of events are erased once their deliveries have ended; " +
 		"they can no longer be replayed. An open order or reservation is refused.",
-	"eraseReservation": "Replaces the personal data of a reservation that has ended, for a guest who is not a customer. " +
-		"The reservation remains. Bodies of events are erased once their deliveries have ended; they can no longer be " +
+	"eraseReservation": "Replaces the personal data in a reservation, also if the guest is not a customer. The " +
+		"reservation remains. Bodies of events are erased once their deliveries have ended; they can no longer be " +
 		"replayed. A reservation that is PENDING or CONFIRMED is refused.",
+	"importProducts": "Creates and changes products by SKU, all or none. Line breaks within CSV cells are stored as " +
+		"line feeds.",
 	"exportCustomer": "Returns everything that is kept about the customer, at most 10,000 activities of the " +
 		"account.",
 	"updateReservation": "Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A change that needs " +

@@ -114,7 +114,7 @@ func TestSetUpOTP(t *testing.T) {
 			w.do("POST", "/auth/otp/recovery-codes", u.token, object{"password": password}).refused(app.CodeConflict)
 			off := w.do("DELETE", "/auth/otp", u.token, object{"password": password}).refused(app.CodeNotFound)
 			if got := off.body.Error.Message; got != "one-time passwords are not on" {
-				t.Errorf("switch off what is off: got the message %q, want the reason", got)
+				t.Errorf("turn off one-time passwords that are not on: got the message %q, want the reason", got)
 			}
 			w.do("POST", "/auth/otp", u.token, object{"password": "wrong"}).refused(app.CodeInvalidCredentials)
 			w.do("POST", "/auth/otp", u.token, object{}).refused(app.CodeValidationFailed, "password")

@@ -52,6 +52,23 @@ func actions(result app.ProductImport) (text []string) {
 	return text
 }
 
+// The first import of a text with another line break changes it; a repeated import changes nothing.
+func TestImportCSVNormalizesLineBreaks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := "/products/" + string(w.stores["own"].product.ID)
+	w.do("PATCH", path, w.tokens["OWNER"], object{"description": "one\r\ntwo"}).ok(200, nil)
+	for _, want := range []string{"P1 UPDATE description", "P1 NONE"} {
+		result := w.importCSV("sku,description\r\nP1,\"one\r\ntwo\"\r\n")
+		if diff := cmp.Diff([]string{want}, actions(result)); diff != "" {
+			t.Errorf("import (-want +got): %s", diff)
+		}
+		if got := w.bySKU()["P1"].Description; got != "one\ntwo" {
+			t.Errorf("description: got %q, want a line feed", got)
+		}
+	}
+}
+
 func TestImportCSV(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

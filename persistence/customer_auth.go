@@ -127,9 +127,9 @@ func beginCustomerSession(
 		string(session.ID), nil)
 }
 
-// CustomerLoginFailed records a failed login of a customer and its reason in the store's audit trail.
-// For an unknown customer ("") it records nothing. The login of a customer who is erased meanwhile has the customer's
-// id instead of the client's address.
+// CustomerLoginFailed records a failed login of a customer and its reason in the store's audit trail. It records
+// nothing for an unknown customer (""). If the customer has been erased since the login began, the entry contains the
+// customer's id instead of the client's address.
 func (db *DB) CustomerLoginFailed(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, customer app.CustomerID,
 	reason app.LoginFault,

@@ -1777,6 +1777,8 @@ type ImportProductsParams struct {
 
 // ImportProducts sends POST /products/import: import products as JSON or CSV.
 //
+// Creates and changes products by SKU, all or none. Line breaks within CSV cells are stored as line feeds.
+//
 // For members with the role MANAGER or higher and API keys with the scope write:products.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
@@ -2023,9 +2025,9 @@ func (c *Client) GetSeats(ctx context.Context, params GetSeatsParams, options ..
 
 // EraseReservation sends DELETE /reservations/{id}: erase a reservation's personal data.
 //
-// Replaces the personal data of a reservation that has ended, for a guest who is not a customer. The reservation
-// remains. Bodies of events are erased once their deliveries have ended; they can no longer be replayed. A
-// reservation that is PENDING or CONFIRMED is refused.
+// Replaces the personal data in a reservation, also if the guest is not a customer. The reservation remains. Bodies
+// of events are erased once their deliveries have ended; they can no longer be replayed. A reservation that is
+// PENDING or CONFIRMED is refused.
 //
 // For members with the role ADMIN or higher.
 //

@@ -2505,7 +2505,9 @@ export interface paths {
         put?: never;
         /**
          * Import products as JSON or CSV
-         * @description For members with the role MANAGER or higher and API keys with the scope write:products.
+         * @description Creates and changes products by SKU, all or none. Line breaks within CSV cells are stored as line feeds.
+         *
+         *     For members with the role MANAGER or higher and API keys with the scope write:products.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2719,7 +2721,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a reservation's personal data
-         * @description Replaces the personal data of a reservation that has ended, for a guest who is not a customer. The reservation remains. Bodies of events are erased once their deliveries have ended; they can no longer be replayed. A reservation that is PENDING or CONFIRMED is refused.
+         * @description Replaces the personal data in a reservation, also if the guest is not a customer. The reservation remains. Bodies of events are erased once their deliveries have ended; they can no longer be replayed. A reservation that is PENDING or CONFIRMED is refused.
          *
          *     For members with the role ADMIN or higher.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -5461,6 +5463,7 @@ export interface components {
         };
         /** @description CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first. */
         CustomerExport: {
+            account: components["schemas"]["ExportedAccount"];
             /** @description of the account, from the audit trail */
             activities: components["schemas"]["ExportedActivity"][];
             /** @description The addresses of the customer. */
@@ -5475,12 +5478,16 @@ export interface components {
             loyaltyEntries: components["schemas"]["LoyaltyEntry"][];
             /** @description The orders of the customer. */
             orders: components["schemas"]["OrderData"][];
+            /** @description links to reset the password that are not used */
+            passwordResets: components["schemas"]["ExportedReset"][];
             /** @description with their refunds */
             payments: components["schemas"]["Payment"][];
             /** @description The reservations of the customer. */
             reservations: components["schemas"]["ReservationData"][];
             /** @description The sessions of the customer. */
             sessions: components["schemas"]["ExportedSession"][];
+            /** @description of the orders */
+            statusChanges: components["schemas"]["ExportedStatusChange"][];
         };
         CustomerExportResponse: {
             /** @description The result. */
@@ -5977,12 +5984,24 @@ export interface components {
              */
             success: true;
         };
+        /** @description ExportedAccount is the state of a customer's login in an export. */
+        ExportedAccount: {
+            /**
+             * Format: date-time
+             * @description absent if the account can be used; customers do not see it
+             */
+            disabledAt?: string;
+            /** @description the customer has proven to own the email */
+            emailProven: boolean;
+            /** @description false for guests and for accounts with social logins only */
+            hasPassword: boolean;
+        };
         /** @description ExportedActivity is an audit entry in an export. */
         ExportedActivity: {
             /** @description The action. */
             action: components["schemas"]["AuditAction"];
             /**
-             * @description IP address of the client
+             * @description IP address of the customer's client; empty for other callers
              * @example 203.0.113.7
              */
             address: string;
@@ -5991,6 +6010,8 @@ export interface components {
              * @description The time of the entry.
              */
             at: string;
+            /** @description of the caller; absent for actions of the service itself */
+            realm?: components["schemas"]["Realm"];
         };
         /** @description ExportedIdentity is a social identity in an export. */
         ExportedIdentity: {
@@ -6006,6 +6027,19 @@ export interface components {
              * @example 110169484474386276334
              */
             subject: string;
+        };
+        /** @description ExportedReset is a link to reset the customer's password in an export. */
+        ExportedReset: {
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description The time of expiry.
+             */
+            expiresAt: string;
         };
         /** @description ExportedSession is a login in an export. */
         ExportedSession: {
@@ -6026,6 +6060,11 @@ export interface components {
             endedAt: string | null;
             /**
              * Format: date-time
+             * @description The time of expiry.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
              * @description login or last refresh
              */
             lastUsedAt: string;
@@ -6034,6 +6073,30 @@ export interface components {
              * @example Mozilla/5.0
              */
             userAgent: string;
+        };
+        /** @description ExportedStatusChange is a status change of an order in an export. It does not identify the author. */
+        ExportedStatusChange: {
+            /**
+             * Format: date-time
+             * @description The time of the entry.
+             */
+            at: string;
+            /** @description null for the creation of the order */
+            from: null | components["schemas"]["OrderStatus"];
+            /**
+             * @description human-readable order number
+             * @example 1042
+             */
+            orderId: string;
+            /** @description of the author; absent for changes by the service itself */
+            realm?: components["schemas"]["Realm"];
+            /**
+             * @description only for a cancellation
+             * @example The dessert was missing.
+             */
+            reason?: string;
+            /** @description The end. */
+            to: components["schemas"]["OrderStatus"];
         };
         Failure: {
             /** @description The error. */
