@@ -94,11 +94,15 @@ func benchOptions() []app.OptionGroup {
 }
 
 // BenchmarkMenu measures a page of 100 of a menu of 1,000 products with options against its bare query, whose rows are
-// read but not decoded.
+// read but not decoded. The default view has the products' own texts and prices; the other view has translations and
+// another currency.
 func BenchmarkMenu(b *testing.B) {
 	const products, limit = 1000, 100
 	workers := 2 * runtime.GOMAXPROCS(0)
 	server, db, user, stores := benchServer(b, 1)
+	other, err := db.AddView(b.Context(), noon, stores[0], app.Actor{},
+		app.StoreView{Code: "en_gb", Locale: "en-GB", Currency: "USD"}, nil)
+	must(err)
 	for i := range products {
 		_, err := db.CreateProduct(b.Context(), noon, stores[0], app.Product{
 			Name: fmt.Sprint("Dish ", i), Description: "Tomatoes, mozzarella, basil", Category: fmt.Sprint("Course ", i%10),
@@ -108,22 +112,32 @@ func BenchmarkMenu(b *testing.B) {
 		}, nil)
 		must(err)
 	}
-	page := requester(b, server, workers, "GET", fmt.Sprint("/products?sort=position&limit=", limit),
-		benchToken(b, server, user), "")
-	var shown struct{ Data []app.Product }
-	must(json.Unmarshal([]byte(page()), &shown))
-	if len(shown.Data) != limit || len(shown.Data[0].OptionGroups) != 2 {
-		b.Fatalf("got %d products, want %d with two groups each", len(shown.Data), limit)
-	}
 	conns := make(chan *pgx.Conn, workers)
 	for range workers {
 		conns <- benchConn(b, db)
 	}
-	against(b, workers, 100, "pages", forget(page), func() {
-		conn := <-conns
-		defer func() { conns <- conn }()
-		must(barePage(b.Context(), conn, stores[0], limit))
-	})
+	token := benchToken(b, server, user)
+	for _, view := range []struct {
+		name, query string
+		price       int64
+	}{{"default", "", 950}, {"other", fmt.Sprint("&storeViewId=", other.ID), 1100}} {
+		b.Run(view.name, func(b *testing.B) {
+			page := requester(b, server, workers, "GET",
+				fmt.Sprint("/products?sort=position&limit=", limit, view.query), token, "")
+			var shown struct{ Data []app.Product }
+			must(json.Unmarshal([]byte(page()), &shown))
+			if first := shown.Data[0]; len(shown.Data) != limit || len(first.OptionGroups) != 2 ||
+				first.PriceMinor != view.price {
+				b.Fatalf("got %d products, the first %+v, want %d with two groups and the price %d", len(shown.Data),
+					first, limit, view.price)
+			}
+			against(b, workers, 100, "pages", forget(page), func() {
+				conn := <-conns
+				defer func() { conns <- conn }()
+				must(barePage(b.Context(), conn, stores[0], limit))
+			})
+		})
+	}
 }
 
 func barePage(ctx context.Context, conn *pgx.Conn, store app.StoreID, limit int) error {

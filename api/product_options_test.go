@@ -161,7 +161,29 @@ func TestListedProducts(t *testing.T) {
 		code := strings.ToLower(strings.ReplaceAll(view.Locale, "-", "_") + "_" + string(view.Currency))
 		body := object{"code": code, "locale": view.Locale, "currency": view.Currency}
 		w.do("POST", "/store/views", w.tokens["ADMIN"], body).ok(201, &view)
-		check(code, "storeViewId="+string(view.ID), func(p app.Product) app.Product { return p.In(view) })
+		shown := func(p app.Product) app.Product { return p.In(view) }
+		check(code, "storeViewId="+string(view.ID), shown)
+		check(code+" again", "storeViewId="+string(view.ID), shown)
+		var changed app.Product
+		w.do("PATCH", "/products/"+string(unpriced.ID), w.tokens["OWNER"], object{
+			"description": code, "prices": object{"USD": len(code)}, "translations": object{"en": object{"name": code}},
+			"optionGroups": []any{altered(extras(), object{"name": code, "translations": object{}})},
+		}).ok(200, &changed)
+		want[changed.ID] = changed
+		check(code+" after a change", "storeViewId="+string(view.ID), shown)
+	}
+}
+
+func TestProductViewsAreLimited(t *testing.T) {
+	t.Parallel()
+	var views productViews
+	large := viewedProduct{optionGroups: make([]byte, maxViewed/4)}
+	for version := range int64(10) {
+		views.add(viewedKey{version: version}, large)
+		if _, ok := views.viewed[viewedKey{version: version}]; !ok || len(views.viewed) > 3 || views.size > maxViewed {
+			t.Errorf("after %d products: got %d with %d bytes, newest %t; want the newest of at most %d bytes",
+				version+1, len(views.viewed), views.size, ok, maxViewed)
+		}
 	}
 }
 

@@ -55,8 +55,8 @@ func (in productsIn) check() []app.Detail {
 }
 
 // products lists products in the language and the currency of a store view.
-func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[any, cursorMeta], error) {
-	none := list[any, cursorMeta]{}
+func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app.ListedProduct, cursorMeta], error) {
+	none := list[app.ListedProduct, cursorMeta]{}
 	position, err := s.cursors.open(c.list(), in.Cursor)
 	if err != nil {
 		return none, err
@@ -83,23 +83,14 @@ func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[any
 		return none, err
 	}
 	page := paged(s, c, found, in.Limit, next)
-	products := make([]any, len(page.items))
 	for i, product := range page.items {
-		if products[i], err = listed(product, in.Own, view); err != nil {
-			return none, err
+		if !in.Own && !product.SameIn(view) {
+			if page.items[i], err = s.views.in(product, view); err != nil {
+				return none, err
+			}
 		}
 	}
-	return list[any, cursorMeta]{products, page.meta}, nil
-}
-
-// listed returns a product with its own texts and prices, or with those of a view. It decodes a product whose texts or
-// prices may differ in the view.
-func listed(p app.ListedProduct, own bool, view app.StoreView) (any, error) {
-	if own || p.SameIn(view) {
-		return p, nil
-	}
-	product, err := decoded(p)
-	return product.In(view), err
+	return page, nil
 }
 
 func decoded(p app.ListedProduct) (app.Product, error) {

@@ -86,6 +86,7 @@ type Server struct {
 	stopping  <-chan struct{}
 	watched   *orderFeed
 	events    *eventFeed
+	views     productViews
 	heartbeat time.Duration   // of streams
 	patience  time.Duration   // streamPatience
 	words     map[string]bool // the segments of all paths, for the access log
