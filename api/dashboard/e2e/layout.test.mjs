@@ -95,5 +95,6 @@ describe("the layout", () => {
       const products = await open(page, 390, "/products", "Products", "Products");
       await products.locator("td").getByText("Stock", { exact: true }).first().waitFor();
     });
+    await api("DELETE", `/products/${product.id}`); // other tests expect an empty menu
   });
 });
