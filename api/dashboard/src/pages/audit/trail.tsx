@@ -76,7 +76,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
       <td>
         <Time at={entry.at} seconds />
       </td>
-      <td className="max-w-60">
+      <td className="max-w-60 xl:min-w-52">
         {entry.actor.id ? (
           <button
             type="button"
@@ -119,7 +119,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
       <td className="text-xs">
         {entry.address && <span className="block tabular-nums">{entry.address}</span>}
         {entry.requestId && (
-          <code className="block max-w-40 truncate text-muted-foreground" title={`Request ${entry.requestId}`}>
+          <code className="block max-w-36 truncate text-muted-foreground" title={`Request ${entry.requestId}`}>
             {entry.requestId}
           </code>
         )}
