@@ -102,6 +102,39 @@ describe("a secret that is shown once", () => {
   });
 });
 
+describe("the fields of a form", () => {
+  it("have the decimal sign of the browser's language, as prices have", async () => {
+    const product = await api("POST", "/products", {
+      name: `Tea of ${process.pid}`,
+      priceMinor: 1250,
+      currency: "EUR",
+      taxRatePpm: 81_000,
+      optionGroups: [{ name: "Milk", options: [{ name: "Oat", priceMinor: 50 }] }],
+    });
+    const work = async (page) => {
+      await page.goto(`/dashboard/products?q=${encodeURIComponent(product.name)}`);
+      const row = page.getByRole("row", { name: product.name });
+      await row.getByText("12,50").waitFor();
+      await row.getByRole("button", { name: "Edit" }).click();
+      const dialog = page.getByRole("dialog");
+      assert.equal(await dialog.getByLabel("EUR", { exact: true }).inputValue(), "12,50");
+      assert.equal(await dialog.getByLabel("Tax rate in %").inputValue(), "8,1");
+      await dialog.getByLabel("EUR", { exact: true }).fill("13,40");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await row.getByText("13,40").waitFor();
+    };
+    await as(browser, userOf("MANAGER"), work, { locale: "de-DE" });
+    const saved = await api("GET", `/products/${product.id}`);
+    assert.deepEqual(
+      [saved.priceMinor, saved.taxRatePpm, saved.optionGroups[0].options[0].priceMinor],
+      [1340, 81_000, 50],
+    );
+    await (
+      await client(userOf("ADMIN"))
+    )("DELETE", `/products/${product.id}`);
+  });
+});
+
 describe("orders", () => {
   it("are exported as CSV without formulas", async () => {
     const order = await place("=HYPERLINK(1)");

@@ -1,3 +1,4 @@
+import { localDecimals } from "./format";
 import { useNow } from "./now";
 
 /** Formats a duration in milliseconds with its two largest units, for example "2 h 5 min"; "0 s" below a second. */
@@ -19,8 +20,11 @@ export function formatDuration(ms: number): string {
 }
 
 /** Formats a response time in milliseconds, for example "12 ms" or "1.20 s"; "–" for null. */
-export const formatMs = (ms: number | null | undefined) =>
-  ms == null ? "–" : ms < 1000 ? `${ms}\u00a0ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)}\u00a0s`;
+export function formatMs(ms: number | null | undefined) {
+  if (ms == null) return "–";
+  if (ms < 1000) return `${ms}\u00a0ms`;
+  return `${localDecimals((ms / 1000).toFixed(ms < 10_000 ? 2 : 1))}\u00a0s`;
+}
 
 /** The remaining time until an instant. */
 export function Countdown({ to }: { to: string }) {

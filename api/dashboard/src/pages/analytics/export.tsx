@@ -8,7 +8,7 @@ import type { MenuNames } from "@/pages/products/names";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { plainMoney } from "@/ui/format";
+import { unitsOf } from "@/ui/format";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 
@@ -20,13 +20,10 @@ type OptionSales = components["schemas"]["OptionSales"];
 
 type Columns<T> = [string, (row: T) => string | number | undefined][];
 
-/** An amount as a number, which a spreadsheet can sum. */
-const amount = (minor: number, currency: string) => Number(plainMoney(minor, currency));
-
 const money =
   <Member extends string>(member: Member) =>
   (row: Record<Member, number> & { currency: string }) =>
-    amount(row[member], row.currency);
+    unitsOf(row[member], row.currency);
 
 const salesColumns: Columns<SalesBucket> = [
   ["period", (row) => row.bucket],

@@ -7,7 +7,7 @@ import { errorMessage } from "@/api/error-message";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { plainMoney } from "@/ui/format";
+import { unitsOf } from "@/ui/format";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 
@@ -27,11 +27,11 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
   ["fulfillment", (order) => order.fulfillmentType],
   ["source", (order) => order.source],
   ["currency", (order) => order.currency],
-  ["subtotal", (order) => Number(plainMoney(order.subtotalMinor, order.currency))],
-  ["discount", (order) => Number(plainMoney(order.discountMinor, order.currency))],
-  ["deliveryFee", (order) => Number(plainMoney(order.deliveryFeeMinor, order.currency))],
-  ["tax", (order) => Number(plainMoney(order.taxMinor, order.currency))],
-  ["total", (order) => Number(plainMoney(order.totalMinor, order.currency))],
+  ["subtotal", (order) => unitsOf(order.subtotalMinor, order.currency)],
+  ["discount", (order) => unitsOf(order.discountMinor, order.currency)],
+  ["deliveryFee", (order) => unitsOf(order.deliveryFeeMinor, order.currency)],
+  ["tax", (order) => unitsOf(order.taxMinor, order.currency)],
+  ["total", (order) => unitsOf(order.totalMinor, order.currency)],
   ["paymentStatus", (order) => order.paymentStatus],
 ];
 

@@ -9,7 +9,7 @@ import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { Field, SelectField, TextField, Textarea } from "@/ui/field";
-import { formatMoney, parseMoney } from "@/ui/format";
+import { formatMoney, localDecimals, parseMoney } from "@/ui/format";
 import { Card, Failure, PageHeader } from "@/ui/page";
 import { useSettled } from "@/ui/search";
 import { useToast } from "@/ui/toast";
@@ -225,7 +225,11 @@ export function NewOrderPage() {
                   placeholder="0"
                   value={draft.discount}
                   onChange={(event) => set({ discount: event.target.value })}
-                  error={invalidDiscount ? "Enter an amount, such as 1.50" : fieldErrors(refusal)("discountMinor")}
+                  error={
+                    invalidDiscount
+                      ? `Enter an amount, such as ${localDecimals("1.50")}`
+                      : fieldErrors(refusal)("discountMinor")
+                  }
                 />
               )}
               <SelectField

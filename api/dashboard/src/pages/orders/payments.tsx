@@ -8,7 +8,7 @@ import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
-import { Money, Time, formatMoney, parseMoney, plainMoney } from "@/ui/format";
+import { Money, Time, formatMoney, localDecimals, parseMoney, plainMoney } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
@@ -142,7 +142,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
         required
         value={amount}
         onChange={(event) => setAmount(event.target.value)}
-        error={amount && !minor ? "Enter an amount, such as 12.50" : fieldError("amountMinor")}
+        error={amount && !minor ? `Enter an amount, such as ${localDecimals("12.50")}` : fieldError("amountMinor")}
       />
       <SelectField
         label="Payment method"
@@ -233,7 +233,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
           tooMuch
             ? "The amount exceeds the refundable amount"
             : amount && !minor
-              ? "Enter an amount, such as 12.50"
+              ? `Enter an amount, such as ${localDecimals("12.50")}`
               : fieldError("amountMinor")
         }
       />

@@ -1,6 +1,7 @@
 import type { components } from "@comanda/client";
 
-import { parseMoney, plainMoney } from "@/ui/format";
+import { parsePercent, plainPercent } from "@/pages/settings/percent";
+import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
 
 import { type GroupDraft, type Views, groupDrafts, groupErrors, groupsRequest } from "./groups";
 import { shownKey } from "./names";
@@ -38,7 +39,7 @@ export function draftOf(product: Product | undefined, views: Views): Draft {
     category: product?.category ?? "",
     sku: product?.sku ?? "",
     imageUrl: product?.imageUrl ?? "",
-    tax: product?.taxRatePpm === undefined ? "" : String(product.taxRatePpm / 10_000),
+    tax: product?.taxRatePpm === undefined ? "" : plainPercent(product.taxRatePpm),
     stock: product?.stockQuantity === undefined ? "" : String(product.stockQuantity),
     isAvailable: product?.isAvailable ?? true,
     currency: own,
@@ -76,22 +77,15 @@ export function draftErrors(draft: Draft): Record<string, string> {
   const errors: Record<string, string> = {};
   for (const [currency, text] of Object.entries(draft.prices)) {
     if (text.trim() ? parseMoney(text, currency) === null : currency === draft.currency)
-      errors[`prices.${currency}`] = "Enter an amount, such as 12.50";
+      errors[`prices.${currency}`] = `Enter an amount, such as ${localDecimals("12.50")}`;
   }
-  if (draft.tax.trim() && taxOf(draft.tax) === null) errors.taxRatePpm = "Enter a rate from 0 to 100";
+  if (draft.tax.trim() && parsePercent(draft.tax) === null) errors.taxRatePpm = "Enter a rate from 0 to 100";
   if (draft.stock.trim() && !/^\d{1,9}$/.test(draft.stock.trim())) errors.stockQuantity = "Enter a whole number";
   for (const [locale, text] of Object.entries(draft.texts)) {
     if (!text.name.trim() && (text.description.trim() || locale === draft.shown))
       errors[`translations.${locale}.name`] = "Enter a name for this description";
   }
   return { ...errors, ...groupErrors(draft.groups, draft.currency) };
-}
-
-function taxOf(text: string): number | null {
-  const match = /^(\d{1,3})(?:[.,](\d{1,4}))?$/.exec(text.trim());
-  if (!match) return null;
-  const ppm = Number(match[1]) * 10_000 + Number((match[2] ?? "").padEnd(4, "0"));
-  return ppm <= 1_000_000 ? ppm : null;
 }
 
 const orUndefined = (text: string) => text.trim() || undefined;
@@ -112,7 +106,7 @@ export function createRequest(draft: Draft): Create {
     translations: Object.fromEntries(
       texts.map(([locale, text]) => [locale, { name: text.name.trim(), description: text.description.trim() }]),
     ),
-    taxRatePpm: draft.tax.trim() ? taxOf(draft.tax)! : undefined,
+    taxRatePpm: draft.tax.trim() ? parsePercent(draft.tax)! : undefined,
     stockQuantity: draft.stock.trim() ? Number(draft.stock) : undefined,
     isAvailable: draft.isAvailable,
     optionGroups: groupsRequest(draft.groups, draft.currency),

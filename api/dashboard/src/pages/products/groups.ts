@@ -1,6 +1,6 @@
 import { type components, ComandaError } from "@comanda/client";
 
-import { parseMoney, plainMoney } from "@/ui/format";
+import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
 
 import { shownKey } from "./names";
 
@@ -151,7 +151,7 @@ export function groupErrors(groups: GroupDraft[], own: string): GroupErrors {
       if (wholeOf(option.max, 1, 999) === null) errors[`${option.key}.max`] = "Enter a number from 1 to 999";
       for (const [currency, text] of Object.entries(option.prices))
         if (text.trim() ? parseMoney(text, currency) === null : currency === own)
-          errors[`${option.key}.prices.${currency}`] = "Enter an amount, such as 1.50";
+          errors[`${option.key}.prices.${currency}`] = `Enter an amount, such as ${localDecimals("1.50")}`;
     }
     const [min, max] = [wholeOf(group.min, 0, 999), wholeOf(group.max, 1, 999)];
     const offered = group.options.reduce((sum, option) => sum + (wholeOf(option.max, 1, 999) ?? 0), 0);

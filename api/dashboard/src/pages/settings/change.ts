@@ -1,7 +1,7 @@
 import type { components } from "@comanda/client";
 
 import { AcceptanceRequest, ChangeSettingsRequest, PrepMinutesRequest } from "@/api/limits";
-import { parseMoney, plainMoney } from "@/ui/format";
+import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
 
 import { type Day, type Span, days, shown, stored, weekErrors } from "./hours";
 import { parsePercent, plainPercent } from "./percent";
@@ -112,7 +112,7 @@ export function changeOf(before: Fields, after: Fields, locale: string) {
     const currency = name.slice("deliveryFees.".length);
     const entered = text(after, name).trim();
     const fee = entered === "" ? null : parseMoney(entered, currency);
-    if (entered !== "" && fee === null) errors[name] = "must be an amount, such as 2.50";
+    if (entered !== "" && fee === null) errors[name] = `must be an amount, such as ${localDecimals("2.50")}`;
     else if (changed.has(name)) set(name, fee);
   }
   hoursOf(after, changed, change, errors, locale);

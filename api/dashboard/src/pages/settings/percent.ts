@@ -1,5 +1,7 @@
+import { localDecimals } from "@/ui/format";
+
 /** Formats a rate in parts per million as a percentage for a text field. */
-export const plainPercent = (ppm: number) => String(ppm / 10_000);
+export const plainPercent = (ppm: number) => localDecimals(String(ppm / 10_000));
 
 /** Parses a percentage from 0 to 100 with at most four decimals into parts per million; null if it is invalid. */
 export function parsePercent(text: string): number | null {
