@@ -37,7 +37,9 @@ describe("roles", () => {
           } else {
             await page.goto(`/dashboard${path}`);
             await heading(page, name).waitFor();
-            await page.getByText(`Your role, ${role}, cannot open this page`).waitFor();
+            await page
+              .getByText(`Your role, ${role[0]}${role.slice(1).toLowerCase()}, cannot open this page`, { exact: true })
+              .waitFor();
           }
         }
       });

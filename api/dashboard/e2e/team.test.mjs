@@ -37,7 +37,7 @@ describe("the team", () => {
 
         await page.reload();
         const row = page.getByRole("row", { name: /Dorothy Vaughan/ });
-        await row.getByRole("button", { name: "Role of Dorothy Vaughan: STAFF" }).focus();
+        await row.getByRole("button", { name: "Role of Dorothy Vaughan: Staff", exact: true }).focus();
         await page.keyboard.press("Enter");
         await page.keyboard.press("ArrowDown");
         assert.equal(
@@ -46,7 +46,7 @@ describe("the team", () => {
         );
         await page.getByRole("menuitem", { name: "Manager" }).click();
         await dialog.getByRole("button", { name: "Change role" }).click();
-        await page.getByText("Role of Dorothy Vaughan changed to MANAGER").first().waitFor();
+        await page.getByText("Role of Dorothy Vaughan changed to Manager", { exact: true }).first().waitFor();
         await guest.reload();
         await menu(guest).getByRole("link", { name: "Customers" }).waitFor();
         assert.deepEqual(await menu(guest).getByRole("link").allInnerTexts(), sectionsOf("MANAGER"));
@@ -97,7 +97,7 @@ describe("the team", () => {
     const owner = world.users.find((user) => user.role === "OWNER" && user.storeIds.includes(world.busy.storeId));
     await as(browser, owner, async (page) => {
       await visit(page, "Team");
-      await page.getByRole("button", { name: "Role of Kai Owner: OWNER" }).click();
+      await page.getByRole("button", { name: "Role of Kai Owner: Owner" }).click();
       await page.getByRole("menuitem", { name: "Staff" }).click();
       await page.getByRole("button", { name: "Change role" }).click();
       await page
@@ -105,7 +105,7 @@ describe("the team", () => {
         .first()
         .waitFor();
       await page.reload();
-      await page.getByRole("button", { name: "Role of Kai Owner: OWNER" }).waitFor();
+      await page.getByRole("button", { name: "Role of Kai Owner: Owner" }).waitFor();
     });
   });
 });

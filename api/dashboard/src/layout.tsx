@@ -8,6 +8,7 @@ import { LiveOrders } from "@/pages/orders/live";
 import { PauseBanner } from "@/pages/orders/pause";
 import { PrintProvider } from "@/pages/orders/print";
 import { StepsProvider } from "@/pages/orders/steps";
+import { roles } from "@/pages/team/roles";
 import { useDeadLetters } from "@/pages/webhooks/data";
 import { platformSections, sections } from "@/sections";
 import { useSession } from "@/session/session";
@@ -26,7 +27,7 @@ export function Layout() {
           <NewOrderAlarm />
           <Frame
             name={storeName}
-            position={role}
+            position={roles[role].name}
             sections={sections
               .filter((section) => atLeast(section.role))
               .map((section) => ({ ...section, badge: section.to === "/dead-letters" ? count : 0 }))}
@@ -73,9 +74,9 @@ function Page() {
   }
   if (!section || atLeast(section.role)) return <Outlet />;
   return (
-    <Refusal title={section.label} reason={`Your role, ${role}, cannot open this page`}>
-      This page requires the role {section.role}
-      {section.role === "OWNER" ? "" : " or higher"}. Ask an OWNER of this store to change your role.
+    <Refusal title={section.label} reason={`Your role, ${roles[role].name}, cannot open this page`}>
+      This page requires the role {roles[section.role].name}
+      {section.role === "OWNER" ? "" : " or higher"}. Ask an owner of this store to change your role.
     </Refusal>
   );
 }

@@ -21,7 +21,7 @@ export function RoleMenu({ member }: { member: Member }) {
   const change = useMutation({
     mutationFn: (role: Role) => data(api.PATCH("/users/{id}", { params: { path: { id: member.id } }, body: { role } })),
     onSuccess: (changed) => {
-      toast(`Role of ${changed.name} changed to ${changed.role}`);
+      toast(`Role of ${changed.name} changed to ${roles[changed.role as Role].name}`);
       setConfirming(null);
     },
     onSettled: () =>
@@ -37,7 +37,11 @@ export function RoleMenu({ member }: { member: Member }) {
       <Menu
         label={`Role of ${member.name}`}
         trigger={
-          <Button variant="outline" className="w-32 justify-between" aria-label={`Role of ${member.name}: ${role}`}>
+          <Button
+            variant="outline"
+            className="w-32 justify-between"
+            aria-label={`Role of ${member.name}: ${roles[role].name}`}
+          >
             {roles[role].name} <ChevronDown aria-hidden />
           </Button>
         }
