@@ -198,6 +198,9 @@ describe("a new order", () => {
     const order = await place("Grace Hopper", {
       items: [{ productId: dish.id, quantity: 2, options: [{ optionId: options[0].id }], note: "Well done" }],
       note: "No onions",
+      fulfillmentType: "DELIVERY",
+      deliveryAddress: { line1: "Hauptstr. 1", city: "Berlin", country: "DE", notes: "Ring twice" },
+      customer: { name: "Grace Hopper", phone: "+491512345678" },
     });
     await as(browser, userOf("STAFF"), async (page) => {
       await page.addInitScript(() => {
@@ -221,8 +224,11 @@ describe("a new order", () => {
       await slip.getByText("2×").waitFor();
       await slip.getByText("+ Double cheese").waitFor();
       await slip.getByText("Well done").waitFor();
+      await slip.getByText(/^Ready at \d/).waitFor();
       const receipt = page.getByTestId("receipt");
       await receipt.getByText("Total", { exact: true }).waitFor();
+      for (const text of ["+491512345678", "Hauptstr. 1, Berlin, Germany", "Ring twice", "No onions"])
+        await receipt.getByText(text, { exact: true }).waitFor();
       assert.equal(await receipt.getByText(/^(Including tax|Tax) [\d.]+% on /).count(), order.taxes.length);
       assert.equal(await page.getByRole("main").isVisible(), false);
       const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useSession } from "@/session/session";
+import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
@@ -152,6 +153,7 @@ function Orders({ customer }: { customer: string }) {
 }
 
 function Addresses({ customer }: { customer: string }) {
+  const { locale } = useSession();
   const addresses = useQuery({
     queryKey: ["customers", "addresses", customer],
     queryFn: () => data(api.GET("/customers/{id}/addresses", { params: { path: { id: customer } } })),
@@ -168,9 +170,7 @@ function Addresses({ customer }: { customer: string }) {
             <span className="flex items-center gap-2 font-medium">
               {one.label} {one.isDefault && <Badge tone="accent">default</Badge>}
             </span>
-            {[one.line1, one.line2, `${one.postalCode ?? ""} ${one.city}`.trim(), one.region, one.country]
-              .filter(Boolean)
-              .join(", ")}
+            {addressLines(one, locale).join(", ")}
             {one.notes && <span className="block text-xs text-muted-foreground">{one.notes}</span>}
           </address>
         ))}

@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { useSession } from "@/session/session";
+import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
 import { ClockTime, Money, Time } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
@@ -197,7 +198,7 @@ function Items({ order }: { order: Order }) {
 }
 
 function Guest({ order }: { order: Order }) {
-  const { atLeast } = useSession();
+  const { atLeast, locale } = useSession();
   const { customer, deliveryAddress: to } = order;
   return (
     <Card title="Guest">
@@ -227,13 +228,11 @@ function Guest({ order }: { order: Order }) {
         </div>
         {to && (
           <address className="not-italic">
-            {[to.line1, to.line2, `${to.postalCode ?? ""} ${to.city}`.trim(), to.region, to.country]
-              .filter(Boolean)
-              .map((line, i) => (
-                <span key={i} className="block">
-                  {line}
-                </span>
-              ))}
+            {addressLines(to, locale).map((line, i) => (
+              <span key={i} className="block">
+                {line}
+              </span>
+            ))}
             {to.notes && <span className="mt-1 block text-muted-foreground">{to.notes}</span>}
           </address>
         )}

@@ -2,8 +2,9 @@ import { type ReactNode, createContext, use, useCallback, useEffect, useState } 
 import { createPortal } from "react-dom";
 
 import { useSession } from "@/session/session";
+import { addressLines } from "@/ui/address";
 import { cn } from "@/ui/cn";
-import { Money, ShortTime, Time } from "@/ui/format";
+import { ClockTime, Money, ShortTime, Time } from "@/ui/format";
 
 import { erasedName } from "../customers/name";
 import { claimPrint, deviceSettings, useDeviceSettings } from "./device";
@@ -90,6 +91,11 @@ function Slip({ order }: { order: Order }) {
           For <ShortTime at={order.requestedFor} />
         </p>
       )}
+      {order.promisedAt && order.promisedAt !== order.requestedFor && (
+        <p className="font-bold">
+          Ready at <ClockTime at={order.promisedAt} />
+        </p>
+      )}
       <ul className="my-2 border-y py-2 text-lg">
         {order.items.map((item, i) => (
           <li key={i} className="flex gap-2">
@@ -106,21 +112,28 @@ function Slip({ order }: { order: Order }) {
   );
 }
 
+/** What the guest receives, and what a driver needs: prices, and for a delivery the address, phone and notes. */
 function Receipt({ order }: { order: Order }) {
-  const { storeName } = useSession();
+  const { storeName, locale } = useSession();
   const { deliveryAddress: to } = order;
   return (
     <>
       <p className="text-lg font-bold">{storeName}</p>
       <p>
         Order {order.orderId} · {fulfillments[order.fulfillmentType]}
+        {order.tableLabel && ` · Table ${order.tableLabel}`}
       </p>
       <p>
         <Time at={order.createdAt} />
       </p>
       <p>{order.customer.name || erasedName}</p>
       {to && (
-        <p>{[to.line1, to.line2, `${to.postalCode ?? ""} ${to.city}`.trim(), to.country].filter(Boolean).join(", ")}</p>
+        <>
+          <p>{order.customer.phone}</p>
+          <p>{addressLines(to, locale).join(", ")}</p>
+          <p className="font-semibold break-words whitespace-pre-wrap">{to.notes}</p>
+          <p className="break-words whitespace-pre-wrap">{order.note}</p>
+        </>
       )}
       <ul className="my-2 border-y py-2">
         {order.items.map((item, i) => (
