@@ -341,6 +341,9 @@ describe("the board in a rush", () => {
           for (const article of await page.getByRole("article").all()) {
             const [outer, inner] = [await article.boundingBox(), await article.locator("[data-step]").boundingBox()];
             assert.ok(inner.x + inner.width <= outer.x + outer.width, `a button leaves its card of ${outer.width}`);
+            const print = await article.getByRole("button", { name: /^Print/ }).boundingBox();
+            const gap = inner.x + inner.width - print.x - print.width;
+            assert.ok(gap >= 0 && gap <= 1, `the print button is ${gap} pixels from the right edge of its card`);
           }
           for (const button of await page.getByRole("main").getByRole("button").all()) {
             const { height, width } = await button.boundingBox();

@@ -83,21 +83,25 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
         <Badge>{fulfillments[order.fulfillmentType]}</Badge>
         <Badge tone={payment.tone}>{payment.label}</Badge>
         <ReachMark orderId={order.id} />
-        <span className="ml-auto font-medium">
-          <Money minor={order.totalMinor} currency={order.currency} />
+        <span className="ml-auto flex flex-wrap items-center justify-end">
+          <span className="font-medium">
+            <Money minor={order.totalMinor} currency={order.currency} />
+          </span>
+          <span className="flex">
+            {waiting && next === "CONFIRMED" && (
+              <PromiseMenu order={order} onChoose={(promisedAt) => onStep(order, { to: next, promisedAt })} />
+            )}
+            <Button
+              variant="ghost"
+              size="icon"
+              className="size-8"
+              aria-label={`Print the kitchen slip of order ${order.orderId}`}
+              onClick={() => onPrint(order)}
+            >
+              <Printer />
+            </Button>
+          </span>
         </span>
-        {waiting && next === "CONFIRMED" && (
-          <PromiseMenu order={order} onChoose={(promisedAt) => onStep(order, { to: next, promisedAt })} />
-        )}
-        <Button
-          variant="ghost"
-          size="icon"
-          className="size-8"
-          aria-label={`Print the kitchen slip of order ${order.orderId}`}
-          onClick={() => onPrint(order)}
-        >
-          <Printer />
-        </Button>
       </div>
       {next && (
         <Button
