@@ -601,6 +601,7 @@ describe("an import", () => {
         `${product.sku};'=After;;${product.category};1000;EUR`,
       );
       const preview = dialog.getByRole("region", { name: "Preview" });
+      await preview.getByRole("columnheader", { name: "Change", exact: true }).waitFor();
       await preview.getByRole("row", { name: `${sku} New` }).waitFor();
       await preview.getByRole("row", { name: `${product.sku} Changed Name` }).waitFor();
       assert.equal((await own(product)).name, "Before");

@@ -159,7 +159,7 @@ function Preview({ result }: { result: Result }) {
         />
       </div>
       <Table label={dryRun ? "Preview" : "Result"}>
-        <Columns names={["SKU", "Product", "Changed fields"]} />
+        <Columns names={["SKU", "Change", "Changed fields"]} />
         <tbody>
           {rows.slice(0, shown).map(({ row, sku, action, changedFields }) => (
             <tr key={row}>
