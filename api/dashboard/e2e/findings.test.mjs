@@ -58,6 +58,10 @@ describe("a payment", () => {
       await dialog.getByLabel("Payment method").selectOption("card");
       await dialog.getByRole("button", { name: "Record", exact: true }).click();
       await dialog.waitFor({ state: "detached" });
+      await page.getByText("Card terminal · card").waitFor();
+      const toast = await page.locator("li[data-state=open]").first().boundingBox();
+      const main = await page.getByRole("main").boundingBox();
+      assert.ok(toast.x + toast.width <= main.x, "the message covers the page");
     });
     const [payment] = await api("GET", `/orders/${order.id}/payments`);
     assert.deepEqual([payment.provider, payment.paymentMethod], ["CARD_TERMINAL", "card"]);

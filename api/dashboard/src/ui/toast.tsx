@@ -34,7 +34,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
         <Toast.Viewport
           className={cn(
             "fixed inset-x-2 top-2 z-60 grid gap-2 sm:left-auto sm:w-80",
-            "lg:top-auto lg:right-auto lg:bottom-4 lg:left-4",
+            "lg:top-auto lg:right-auto lg:bottom-4 lg:left-4 lg:w-52",
           )}
         />
       </Toast.Provider>

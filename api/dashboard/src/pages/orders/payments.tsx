@@ -53,7 +53,7 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
                 {payment.status === "SUCCEEDED" ? "Succeeded" : "Failed"}
               </Badge>
               <span className="text-muted-foreground">
-                {payment.provider} · {payment.paymentMethod}
+                {Object.values(originOf(payment)).join(" · ")}
                 {payment.cardLast4 && ` ···· ${payment.cardLast4}`}
               </span>
               {atLeast("MANAGER") && refundable(payment) > 0 && (
@@ -85,6 +85,14 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
 /** Returns the amount of a payment that can still be refunded. */
 export const refundable = (payment: Payment) =>
   payment.status === "SUCCEEDED" ? payment.amountMinor - payment.refundedMinor : 0;
+
+const providerNames: Record<string, string> = { CASH: "Cash", CARD_TERMINAL: "Card terminal", VOUCHER: "Voucher" };
+
+/** Returns the name of a payment's provider, and its method if the name does not state it. */
+export function originOf({ provider, paymentMethod }: Pick<Payment, "provider" | "paymentMethod">) {
+  const name = providerNames[provider] ?? provider;
+  return name.toLowerCase() === paymentMethod.toLowerCase() ? { name } : { name, method: paymentMethod };
+}
 
 /** The provider of each payment method that is recorded without an integration. */
 const providers = { cash: "CASH", card: "CARD_TERMINAL", voucher: "VOUCHER" };
@@ -209,13 +217,16 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
       providerRefundId: String(form.get("providerRefundId")),
     });
   }
+  const provider = originOf(payment).name;
   const fieldError = fieldErrors(refund.error);
   return (
     <FormDialog
       onClose={onClose}
       title="Record refund"
       description={
-        `First refund the money with ${payment.provider}, then record the refund here. ` +
+        (payment.provider === providers.cash
+          ? "First return the money to the guest, then record the refund here. "
+          : `First refund the money with ${provider}, then record the refund here. `) +
         `The refundable amount is ${formatMoney(refundable(payment), payment.currency, locale)}.`
       }
       mutation={refund}
@@ -249,7 +260,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
         name="providerRefundId"
         defaultValue={number}
         {...limits.RefundPaymentRequest.providerRefundId}
-        hint={`The number given by ${payment.provider}.`}
+        hint={payment.provider === providers.cash ? "A number of your choice." : `The number given by ${provider}.`}
         error={fieldError("providerRefundId")}
       />
     </FormDialog>

@@ -13,7 +13,7 @@ import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page"
 import { SearchField } from "@/ui/search";
 import { addDays, startOfDay } from "@/ui/zone";
 
-import { RefundDialog, refundable } from "../orders/payments";
+import { RefundDialog, originOf, refundable } from "../orders/payments";
 import { type PaymentsSearch, orderNumberOf, providerOf, statuses } from "./search";
 
 type Payment = components["schemas"]["Payment"];
@@ -87,6 +87,7 @@ export function PaymentsPage() {
 
 function Row({ payment, onRefund }: { payment: Payment; onRefund: () => void }) {
   const { atLeast } = useSession();
+  const origin = originOf(payment);
   return (
     <tr className="hover:bg-muted/50">
       <td>
@@ -118,9 +119,9 @@ function Row({ payment, onRefund }: { payment: Payment; onRefund: () => void }) 
         )}
       </td>
       <td className="max-w-48">
-        <span className="break-words">{payment.provider}</span>
+        <span className="break-words">{origin.name}</span>
         <span className="block text-xs break-words text-muted-foreground">
-          {payment.paymentMethod}
+          {origin.method}
           {payment.cardLast4 && ` ···· ${payment.cardLast4}`}
         </span>
       </td>
@@ -159,7 +160,7 @@ function Filters({ filters }: { filters: PaymentsSearch }) {
         <SearchField
           label="Name of the provider"
           value={filters.provider ?? ""}
-          onSearch={(text) => set({ provider: providerOf(text.trim()) })}
+          onSearch={(text) => set({ provider: providerOf(text.trim().replaceAll(" ", "_")) })}
         />
       </Labelled>
       <Labelled label="Status">
