@@ -192,6 +192,8 @@ describe("the board", () => {
       await card(page, order).waitFor();
       await context.setOffline(true);
       await page.getByText("No connection.", { exact: true }).waitFor();
+      await page.getByText("No updates").waitFor();
+      assert.equal(await page.getByText("Live updates").count(), 0);
       await card(page, order)
         .getByRole("button", { name: `Confirm order ${order.orderId}` })
         .click();

@@ -1,6 +1,7 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
-import { Plus, Radio, RefreshCw } from "lucide-react";
+import { Plus, Radio, RefreshCw, WifiOff } from "lucide-react";
 
+import { useConnected } from "@/api/connection";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { PageHeader } from "@/ui/page";
@@ -18,18 +19,21 @@ export function OrdersPage() {
   const { view = "board" } = route.useSearch();
   const navigate = useNavigate();
   const { live, refetchInterval } = useLiveOrders();
+  const connected = useConnected();
   return (
     <>
       <PageHeader
         title="Orders"
         about={
           <span role="status" className="inline-flex items-center gap-1.5">
-            {live ? (
+            {!connected ? (
+              <WifiOff className="size-4" aria-hidden />
+            ) : live ? (
               <Radio className="size-4 text-success" aria-hidden />
             ) : (
               <RefreshCw className="size-4" aria-hidden />
             )}
-            {live ? "Live updates" : "Updates every 10 seconds"}
+            {!connected ? "No updates" : live ? "Live updates" : "Updates every 10 seconds"}
           </span>
         }
         actions={
