@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 
-import { as, client, heading, launch, narrow, settled, userOf, visit, world } from "./world.mjs";
+import { as, client, heading, launch, narrow, newUser, settled, userOf, visit, world } from "./world.mjs";
 
 let browser, api, product;
 before(async () => {
@@ -66,6 +66,26 @@ describe("a payment", () => {
     const [payment] = await api("GET", `/orders/${order.id}/payments`);
     assert.deepEqual([payment.provider, payment.paymentMethod], ["CARD_TERMINAL", "card"]);
     await complete(order);
+  });
+});
+
+describe("the audit trail", () => {
+  it("shows opening hours and roles in words", async () => {
+    const admin = await client(userOf("ADMIN"));
+    const { openingHours } = await admin("GET", "/settings");
+    const span = [{ from: "18:00", to: "02:00" }];
+    await admin("PATCH", "/settings", { openingHours: { DELIVERY: { sat: span, fri: span } } });
+    await admin("PATCH", "/settings", { openingHours: { DELIVERY: openingHours.DELIVERY ?? null } });
+    await as(browser, userOf("OWNER"), async (page) => {
+      await page.goto("/dashboard/audit?action=settings.changed");
+      await page
+        .getByText(/Delivery Fri 18:00–02:00, Sat 18:00–02:00/)
+        .first()
+        .waitFor();
+      await newUser("MANAGER");
+      await page.goto("/dashboard/audit?action=user.invited");
+      await page.getByText("Manager", { exact: true }).first().waitFor();
+    });
   });
 });
 

@@ -8,6 +8,7 @@ const formats = {
   money: (minor: number, currency: string) => formatMoney(minor, currency, "en-US"),
   time: (at: string) => `at ${at.slice(11, 16)}`,
   rate: (ppm: number) => formatRate(ppm, "en-US"),
+  weekday: (day: string) => day.toUpperCase(),
 };
 
 const entry = (part: Partial<Entry>): Entry => ({
@@ -43,7 +44,7 @@ describe("an audit entry", () => {
       { label: "Events", text: "a → a, b" },
     ]);
     expect(detailsOf(entry({ details: { from: "STARTER", to: "GROW" } }), formats)).toEqual([
-      { label: "Change", text: "STARTER → GROW" },
+      { label: "Change", text: "Starter → Grow" },
     ]);
     expect(detailsOf(entry({}), formats)).toEqual([]);
   });
@@ -59,6 +60,18 @@ describe("an audit entry", () => {
       { label: "Price", text: "¥900 → ¥1,200" },
       { label: "Tax rate", text: "7% → 19%" },
       { label: "Until", text: "at 12:30" },
+    ]);
+  });
+
+  it("shows opening hours in the order of the week, and closed days", () => {
+    const span = { from: "11:00", to: "02:00" };
+    const details = {
+      openingHours: { from: {}, to: { DINE_IN: { fri: [span], mon: [span, span] } } },
+      closures: { from: [], to: [{ from: "2026-12-24", to: "2026-12-26" }] },
+    };
+    expect(detailsOf(entry({ details }), formats)).toEqual([
+      { label: "Opening hours", text: "none → Dine in MON 11:00–02:00, 11:00–02:00, FRI 11:00–02:00" },
+      { label: "Closures", text: "none → 2026-12-24–2026-12-26" },
     ]);
   });
 
@@ -79,7 +92,7 @@ describe("an audit entry", () => {
     const details = { orderId: "1001", previousStatus: "RECEIVED", totalMinor: 1234, currency: "EUR" };
     expect(detailsOf(entry({ action: "order.cancelled", details }), formats)).toEqual([
       { label: "Order id", text: "1001" },
-      { label: "Previous status", text: "RECEIVED" },
+      { label: "Previous status", text: "Received" },
       { label: "Total", text: "€12.34" },
     ]);
   });

@@ -1,5 +1,10 @@
 import type { components } from "@comanda/client";
 
+import { fulfillments, statuses } from "@/pages/orders/status";
+import { planName, plans } from "@/pages/plan-name";
+import { days } from "@/pages/settings/hours";
+import { roles } from "@/pages/team/roles";
+
 export type Entry = components["schemas"]["AuditEntry"];
 export type Action = Entry["action"];
 
@@ -94,7 +99,19 @@ export type Formats = {
   money: (minor: number, currency: string) => string;
   time: (at: string) => string;
   rate: (ppm: number) => string;
+  weekday: (day: (typeof days)[number]) => string;
 };
+
+/** The words for constants of the API. */
+const words: Record<string, string> = {
+  ...fulfillments,
+  ...statuses,
+  ...Object.fromEntries(plans.map((plan) => [plan, planName(plan)])),
+  ...Object.fromEntries(Object.entries(roles).map(([role, { name }]) => [role, name])),
+};
+
+/** The members whose values are constants; "" is a change without a member. */
+const constants = new Set(["", "role", "plan", "previousStatus", "types"]);
 
 /** Returns the details of an entry. A change is shown as "old → new", and money with its currency. */
 export function detailsOf({ details = {} }: Entry, formats: Formats): { label: string; text: string }[] {
@@ -119,27 +136,41 @@ function labelOf(name: string) {
 const isChange = (value: unknown): value is { from: unknown; to: unknown } =>
   typeof value === "object" && value !== null && Object.keys(value).sort().join() === "from,to";
 
+/** Reports whether a pair is a span of opening hours or of closed days, which is not a change. */
+const isSpan = ({ from, to }: { from: unknown; to: unknown }) =>
+  [from, to].every((end) => typeof end === "string" && /^(\d\d:\d\d|\d{4}-\d\d-\d\d)$/.test(end));
+
+const isDay = (member: string) => days.some((day) => day === member);
+
 const isTime = (value: unknown): value is string =>
   typeof value === "string" && /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value);
 
 const isCurrency = (name: string) => /^[A-Z]{3}$/.test(name);
 
 /** Returns a function that formats the value of a member. */
-function valueFormat({ money, time, rate }: Formats, currency: string | undefined) {
+function valueFormat({ money, time, rate, weekday }: Formats, currency: string | undefined) {
   const format = (name: string, value: unknown): string => {
     if (value === null || value === undefined || value === "") return "none";
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (Array.isArray(value)) return value.length > 0 ? value.map((one) => format(name, one)).join(", ") : "none";
-    if (isChange(value)) return `${format(name, value.from)} → ${format(name, value.to)}`;
+    if (isChange(value)) {
+      if (isSpan(value)) return `${value.from}–${value.to}`;
+      return `${format(name, value.from)} → ${format(name, value.to)}`;
+    }
     if (typeof value === "object") {
-      const members = Object.entries(value);
+      const members: [string, unknown][] = Object.keys(value).every(isDay)
+        ? days.flatMap((day) => (day in value ? [[weekday(day), value[day as keyof typeof value]]] : []))
+        : Object.entries(value);
       if (members.length === 0) return "none";
       return members
         .map(([member, one]) =>
-          isCurrency(member) && typeof one === "number" ? money(one, member) : `${member} ${format(member, one)}`,
+          isCurrency(member) && typeof one === "number"
+            ? money(one, member)
+            : `${words[member] ?? member} ${format(member, one)}`,
         )
         .join(", ");
     }
+    if (typeof value === "string" && constants.has(name)) return words[value] ?? value;
     if (typeof value === "number" && name.endsWith("Ppm")) return rate(value);
     if (typeof value === "number" && name.endsWith("Minor") && currency) return money(value, currency);
     return isTime(value) ? time(value) : String(value);

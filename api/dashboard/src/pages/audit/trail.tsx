@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 
+import { dayName } from "@/pages/settings/hours";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
 import { Time, formatMoney, formatRate, useClockTime } from "@/ui/format";
@@ -70,6 +71,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
     money: (minor, currency) => formatMoney(minor, currency, locale),
     time: clock,
     rate: (ppm) => formatRate(ppm, locale),
+    weekday: (day) => dayName(day, locale, "short"),
   });
   return (
     <tr>
