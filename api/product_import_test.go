@@ -323,6 +323,28 @@ func TestBadImports(t *testing.T) {
 		refused(app.CodeValidationFailed, "dryRun")
 }
 
+// An import that looks for its products just before another request creates one of them can be repeated.
+func TestImportWhileAProductAppears(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var other app.Product
+	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{"sku": nil})).ok(201, &other)
+	body := []any{
+		object{"sku": "P1", "position": 7},
+		object{"sku": "NEW", "externalId": "POS-9", "name": "Calzone", "priceMinor": 950, "currency": "EUR"},
+	}
+	request := func() *answer { return w.do("POST", "/products/import", w.tokens["MANAGER"], body) }
+	w.meanwhile(request, `UPDATE products SET version = version + 1,
+			sku = CASE id WHEN $1 THEN 'NEW' ELSE sku END,
+			external_id = CASE id WHEN $1 THEN 'POS-9' ELSE external_id END
+		WHERE store_id = $2`, other.ID, other.StoreID).refused(app.CodeConflict)
+	var repeated app.ProductImport
+	request().ok(200, &repeated)
+	if repeated.Updated != 2 {
+		t.Errorf("repeated: got %v, want two updates", actions(repeated))
+	}
+}
+
 // An export prepends an apostrophe to formulas, and to formulas with apostrophes, which the import removes again.
 func TestImportDisarmedFormulas(t *testing.T) {
 	t.Parallel()

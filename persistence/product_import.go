@@ -59,10 +59,14 @@ func (db *DB) ImportProducts(
 		return result, saveImport(ctx, tx, now, store, by, planned)
 	})
 	if pg.IsDuplicateIn(err, "products_by_sku") || pg.IsDuplicateIn(err, "products_by_external_id") {
-		err = app.Errorf(app.CodeConflict,
-			"another request was using a SKU or an externalId of this import; send the request again")
+		err = importRaced()
 	}
 	return done, err
+}
+
+func importRaced() error {
+	return app.Errorf(app.CodeConflict,
+		"another request was using a SKU or an externalId of this import; send the request again")
 }
 
 // planImport locks the products of an import, by id as orders do, and applies the rows to them.
@@ -128,7 +132,8 @@ func (p plannedProduct) finish(now time.Time, store app.StoreID) plannedProduct 
 	return p
 }
 
-// takenExternalIDs returns the faults of rows whose externalId belongs to another product after the import.
+// takenExternalIDs returns the faults of rows whose externalId belongs to another product after the import. It returns
+// CONFLICT if that product has the SKU of the row: another request has created it since the import looked for it.
 func takenExternalIDs(
 	ctx context.Context, tx bun.Tx, store app.StoreID, planned []plannedProduct,
 ) ([]app.Detail, error) {
@@ -149,13 +154,17 @@ func takenExternalIDs(
 	}
 	slices.Sort(wanted)
 	var owners []productRow
-	err := tx.NewSelect().Model(&owners).Column("id", "external_id").
+	err := tx.NewSelect().Model(&owners).Column("id", "sku", "external_id").
 		Where("p.store_id = ? AND p.deleted_at IS NULL AND p.external_id <> ''", store).
 		Where("p.external_id IN (?)", bun.List(wanted)).OrderExpr("p.external_id").Scan(ctx)
 	var faults []app.Detail
 	for _, owner := range owners {
-		if kept, ok := after[owner.ID]; ok && kept != owner.ExternalID {
+		kept, imported := after[owner.ID]
+		switch {
+		case imported && kept != owner.ExternalID:
 			continue // the import frees it
+		case !imported && owner.SKU == planned[rowOf[owner.ExternalID]].after.SKU:
+			return nil, importRaced()
 		}
 		fault := app.Detail{Path: "externalId", Message: "belongs to " + string(owner.ID)}
 		faults = append(faults, inRow(rowOf[owner.ExternalID], fault))
