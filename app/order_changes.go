@@ -50,7 +50,7 @@ func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
 	if promises {
 		o = o.promised(*change.Promised, change.Prep)
 	}
-	o.Version, o.UpdatedAt = o.Version+1, now
+	o.Version, o.UpdatedAt = o.Version+1, o.UpdatedAt.OrLater(now)
 	if change.To == o.Status {
 		return o, nil
 	}

@@ -111,13 +111,9 @@ func (p Product) OrderableAt(now time.Time) bool {
 	return p.OnSaleAt(now) && (p.StockQuantity == nil || *p.StockQuantity > 0)
 }
 
-// Revised returns the product in its next version, changed at a time. A request that has waited for another one keeps
-// the later updatedAt, so that updatedAt never decreases.
+// Revised returns the product in its next version, changed at a time.
 func (p Product) Revised(now time.Time) Product {
-	p.Version++
-	if changed := At(now); changed.After(p.UpdatedAt.Time) {
-		p.UpdatedAt = changed
-	}
+	p.Version, p.UpdatedAt = p.Version+1, p.UpdatedAt.OrLater(At(now))
 	return p
 }
 

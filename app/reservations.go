@@ -110,7 +110,7 @@ func (r Reservation) Moved(change ReservationStatusChange, now Time) (Reservatio
 	if allowed := r.Status.Transitions(); !slices.Contains(allowed, change.To) {
 		return r, InvalidTransition(r.Status, change.To, allowed)
 	}
-	r.Status, r.Version, r.UpdatedAt = change.To, r.Version+1, now
+	r.Status, r.Version, r.UpdatedAt = change.To, r.Version+1, r.UpdatedAt.OrLater(now)
 	switch change.To {
 	case ReservationConfirmed:
 		r.ConfirmedBy, r.ConfirmedAt = &ReservationActor{change.By.Realm, change.By.ID}, &now

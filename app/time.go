@@ -17,6 +17,15 @@ func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 // String formats the time as [TimeFormat].
 func (t Time) String() string { return t.UTC().Format(TimeFormat) }
 
+// OrLater returns the later of t, the updatedAt of an object, and the time of a change. A request that has waited for
+// another one keeps the later updatedAt, so that updatedAt never decreases and lists of changes are complete.
+func (t Time) OrLater(change Time) Time {
+	if change.After(t.Time) {
+		return change
+	}
+	return t
+}
+
 // MarshalJSON encodes the time as [TimeFormat].
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
 

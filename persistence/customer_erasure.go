@@ -62,7 +62,7 @@ var erasures = []string{
 			metadata = '{}', cancellation_reason = '',
 			delivery_address = CASE WHEN delivery_address IS NOT NULL THEN jsonb_build_object(
 				'line1', 'erased', 'city', 'erased', 'country', delivery_address -> 'country') END,
-			version = version + 1, updated_at = $3
+			version = version + 1, updated_at = greatest(updated_at, $3)
 		WHERE store_id = $1 AND customer_id = $2`,
 	`UPDATE reservations SET ` + erasedReservation + ` WHERE store_id = $1 AND customer_id = $2`,
 	`UPDATE customers SET email = '', first_name = '', last_name = '', phone = '', password_hash = '',

@@ -133,7 +133,7 @@ func (db *DB) ChangeCustomer(
 			if err := switchCustomer(ctx, tx, now, by, changed); err != nil {
 				return err
 			}
-			changed.Version, changed.UpdatedAt = before.Version+1, app.At(now)
+			changed.Version, changed.UpdatedAt = before.Version+1, before.UpdatedAt.OrLater(app.At(now))
 		}
 		if len(fields) == 0 {
 			return nil
@@ -168,7 +168,8 @@ func switchCustomer(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor,
 			return err
 		}
 	}
-	_, err := tx.NewRaw(`UPDATE customers SET disabled_at = ?, version = version + 1, updated_at = ?
+	_, err := tx.NewRaw(`UPDATE customers SET disabled_at = ?, version = version + 1,
+			updated_at = greatest(updated_at, ?)
 		WHERE store_id = ? AND id = ?`, at, now, c.StoreID, c.ID).Exec(ctx)
 	if err != nil {
 		return err
@@ -201,9 +202,9 @@ func lockCustomerFor(
 func emitCustomerUpdated(
 	ctx context.Context, tx bun.Tx, now time.Time, c app.Customer, fields []string,
 ) (app.Customer, error) {
-	c.Version, c.UpdatedAt = c.Version+1, app.At(now)
+	c.Version, c.UpdatedAt = c.Version+1, c.UpdatedAt.OrLater(app.At(now))
 	_, err := tx.NewRaw("UPDATE customers SET version = ?, updated_at = ? WHERE store_id = ? AND id = ?",
-		c.Version, now, c.StoreID, c.ID).Exec(ctx)
+		c.Version, c.UpdatedAt.Time, c.StoreID, c.ID).Exec(ctx)
 	if err != nil {
 		return c, err
 	}

@@ -265,7 +265,8 @@ func lockPayment(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Payme
 func saveMoney(
 	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
-	_, err := tx.NewRaw(`UPDATE orders SET paid_minor = ?, refunded_minor = ?, version = version + 1, updated_at = ?
+	_, err := tx.NewRaw(`UPDATE orders SET paid_minor = ?, refunded_minor = ?, version = version + 1,
+			updated_at = greatest(updated_at, ?)
 		WHERE store_id = ? AND id = ?`,
 		order.PaidMinor, order.RefundedMinor, now, order.StoreID, order.ID).Exec(ctx)
 	if err != nil {

@@ -52,11 +52,11 @@ func (db *DB) ChangeReservation(
 				return err
 			}
 		}
-		changed.Version, changed.UpdatedAt = row.Version+1, app.At(now)
+		changed.Version, changed.UpdatedAt = row.Version+1, before.UpdatedAt.OrLater(app.At(now))
 		_, err = tx.Tx.ExecContext(ctx, `UPDATE reservations SET party_size = $3, start_at = $4, end_at = $5, notes = $6,
 				table_label = $7, version = $8, updated_at = $9, external_id = $10, metadata = $11
 			WHERE store_id = $1 AND id = $2`, store, id, changed.PartySize, row.StartAt, row.EndAt, changed.Notes,
-			changed.TableLabel, changed.Version, now, changed.ExternalID, changed.Metadata)
+			changed.TableLabel, changed.Version, changed.UpdatedAt.Time, changed.ExternalID, changed.Metadata)
 		return err
 	})
 	return changed, db.externalIDTaken(ctx, store, Reservations, changed.ExternalID, err)

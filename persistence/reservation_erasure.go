@@ -13,7 +13,8 @@ import (
 
 // erasedReservation are the columns of a reservation after its erasure at $3.
 const erasedReservation = `metadata = '{}', customer_name = '', customer_email = '', customer_phone = '', notes = '',
-		table_label = '', cancellation_reason = '', version = version + 1, updated_at = $3, erased_at = $3`
+		table_label = '', cancellation_reason = '', version = version + 1,
+		updated_at = greatest(updated_at, $3), erased_at = $3`
 
 // reservationErasures replace or delete the personal data of reservation $2 of store $1. $3 is the time.
 var reservationErasures = []string{

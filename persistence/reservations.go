@@ -290,7 +290,7 @@ func (db *DB) ChangeReservationStatus(
 		if err != nil || moved.Status == row.Status {
 			return err
 		}
-		row.Status, row.Version, row.UpdatedAt = moved.Status, moved.Version, now
+		row.Status, row.Version, row.UpdatedAt = moved.Status, moved.Version, moved.UpdatedAt.Time
 		switch moved.Status {
 		case app.ReservationConfirmed:
 			row.ConfirmedRealm, row.ConfirmedBy, row.ConfirmedAt = &moved.ConfirmedBy.Realm, &moved.ConfirmedBy.ID, &now
