@@ -78,7 +78,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
       <td>
         <Time at={entry.at} seconds />
       </td>
-      <td className="max-w-60 xl:min-w-52">
+      <td className="max-w-60 xl:min-w-60">
         {entry.actor.id ? (
           <button
             type="button"
@@ -110,7 +110,7 @@ function Line({ entry, onFilter }: { entry: Entry; onFilter: (next: AuditSearch)
         {entry.target && (
           <button
             type="button"
-            className="block max-w-44 truncate underline-offset-4 hover:underline"
+            className="block max-w-36 truncate underline-offset-4 hover:underline"
             title={`Show only actions on ${entry.target}`}
             onClick={() => onFilter({ target: entry.target })}
           >
