@@ -87,6 +87,36 @@ describe("the audit trail", () => {
       await page.getByText("Manager", { exact: true }).first().waitFor();
     });
   });
+
+  it("shows changed prices and cancelled orders with their currency", async () => {
+    const dish = await api("POST", "/products", { name: `Cake ${process.pid}`, priceMinor: 400, currency: "EUR" });
+    await api("PATCH", `/products/${dish.id}`, { priceMinor: 450 });
+    const order = await place("Ada", { items: [{ productId: dish.id, quantity: 2 }] });
+    await api("PATCH", `/orders/${order.id}/status`, { status: "CANCELLED", cancellationReason: "A test" });
+    await (
+      await client(userOf("ADMIN"))
+    )("DELETE", `/products/${dish.id}`);
+    await as(browser, userOf("OWNER"), async (page) => {
+      await page.goto(`/dashboard/audit?action=product.prices_changed&target=${dish.id}`);
+      await page.getByText("€4.00 → €4.50").waitFor();
+      await page.goto(`/dashboard/audit?action=order.cancelled&target=${order.id}`);
+      await page.getByText("€9.00").waitFor();
+    });
+  });
+});
+
+describe("the events of a webhook", () => {
+  it("have examples of their payloads", async () => {
+    await as(browser, userOf("ADMIN"), async (page) => {
+      await visit(page, "Webhooks");
+      await page.getByRole("button", { name: "Create webhook" }).first().click();
+      const dialog = page.getByRole("dialog");
+      const example = dialog.locator("details").first();
+      assert.equal(await example.locator("pre").isVisible(), false);
+      await example.locator("summary").click();
+      await example.getByText(/"type": "order.created"/).waitFor();
+    });
+  });
 });
 
 describe("a new order", () => {

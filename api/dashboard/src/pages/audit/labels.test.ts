@@ -46,6 +46,10 @@ describe("an audit entry", () => {
     expect(detailsOf(entry({ details: { from: "STARTER", to: "GROW" } }), formats)).toEqual([
       { label: "Change", text: "Starter → Grow" },
     ]);
+    expect(detailsOf(entry({ details: { role: "STAFF", name: "READY" } }), formats)).toEqual([
+      { label: "Role", text: "Staff" },
+      { label: "Name", text: "READY" },
+    ]);
     expect(detailsOf(entry({}), formats)).toEqual([]);
   });
 
