@@ -1,1 +1,0 @@
-var e=[`STARTER`,`GROW`,`PROFESSIONAL`,`ENTERPRISE`],t=e=>e.charAt(0)+e.slice(1).toLowerCase();export{e as n,t};
