@@ -130,6 +130,33 @@ describe("the board", () => {
     await complete(order);
   });
 
+  it("takes back a step that the API refuses, and says why", async () => {
+    const order = await place("Ada");
+    await as(browser, userOf("STAFF"), async (page) => {
+      await openBoard(page);
+      await page.route(`**/orders/${order.id}/status`, (route) =>
+        route.fulfill({
+          status: 503,
+          json: { success: false, error: { code: "SERVICE_UNAVAILABLE", message: "The database does not respond." } },
+        }),
+      );
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .click();
+      await column(page, "Confirmed")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+      await page
+        .getByText(`Order ${order.orderId} was not changed. The service could not process the request.`)
+        .first()
+        .waitFor();
+      await column(page, "Received")
+        .getByRole("article", { name: `Order ${order.orderId}` })
+        .waitFor();
+    });
+    await complete(order);
+  });
+
   it("sends a step before the user logs out", async () => {
     const order = await place("Ada");
     await as(browser, userOf("STAFF"), async (page) => {
