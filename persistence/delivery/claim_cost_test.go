@@ -82,8 +82,8 @@ func TestMarkCostIsBounded(t *testing.T) {
 		name string
 		mark func() error
 	}{
-		{"unclaim", func() error { return db.Queue.Unclaim(t.Context(), noon, claims) }},
-		{"mark", func() error { return db.Queue.MarkStarted(t.Context(), noon, claims) }},
+		{"unclaim", func() error { return db.Unclaim(t.Context(), noon, claims) }},
+		{"mark", func() error { return db.MarkStarted(t.Context(), noon, claims) }},
 	} {
 		must(t, db.FlushReads(t.Context()))
 		before := reads(t, owner)
