@@ -34,7 +34,7 @@ func TestSelectCases(t *testing.T) {
 	for only, want := range map[string]string{
 		"bare":                   "bare",
 		"strict":                 "bare,strict",
-		"low-rate":               "bare,strict,low-rate",
+		"low-rate":               "bare,strict,bare-low-rate,low-rate",
 		"loaded-latency, remote": "bare,bursts,remote,loaded-latency",
 		"crash":                  "crash",
 	} {
