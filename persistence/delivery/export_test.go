@@ -144,12 +144,6 @@ func (q *Queue) FlushReads(ctx context.Context) error {
 	return nil
 }
 
-// RecordWith records attempts with another statement that has only the first of the parameters.
-func (q *Queue) RecordWith(ctx context.Context, statement string, params int, records ...app.MadeAttempt) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, statement, columnsOf(records).args(q.policy)[:params]...)
-	return err
-}
-
 // ExplainEvents returns the plan of a page of events.
 func (q *Queue) ExplainEvents(
 	ctx context.Context, store app.StoreID, filter app.EventFilter, up bool, limit int,

@@ -225,18 +225,3 @@ func TestStuckDeliveriesAreFound(t *testing.T) {
 		t.Errorf("overdue after the next attempt is late: got %d, want 8", len(got.Claims))
 	}
 }
-
-// The previous release does not write the time of the next check.
-func TestOverdueDeliveriesOfPreviousRelease(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
-	for _, c := range claimOnce(t, db.Queue, noon, all) {
-		previous(t, db, "mark", noon, []app.DeliveryID{c.ID})
-	}
-	if got := overdue(t, db, noon.Add(late), 10); len(got.Claims) != 2 {
-		t.Errorf("overdue deliveries: got %d, want 2", len(got.Claims))
-	}
-}
