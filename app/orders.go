@@ -1,7 +1,6 @@
 package app
 
-// OrderStatus is the status of an order. The spec defines RECEIVED, CONFIRMED, COMPLETED and CANCELLED; contract §5
-// adds the others.
+// OrderStatus is the status of an order.
 type OrderStatus string
 
 const (

@@ -2170,8 +2170,7 @@ const (
 	OrderSourceAPI    OrderSource = "API"
 )
 
-// OrderStatus is the status of an order. The spec defines RECEIVED, CONFIRMED, COMPLETED and CANCELLED; contract
-// §5 adds the others.
+// OrderStatus is the status of an order.
 type OrderStatus string
 
 // Values of [OrderStatus]. Later releases can add values.

@@ -7756,7 +7756,7 @@ export interface components {
          */
         OrderSource: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
         /**
-         * @description OrderStatus is the status of an order. The spec defines RECEIVED, CONFIRMED, COMPLETED and CANCELLED; contract §5 adds the others.
+         * @description OrderStatus is the status of an order.
          * @enum {string}
          */
         OrderStatus: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
