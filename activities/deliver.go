@@ -20,7 +20,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// UserAgent is the value of the header User-Agent in requests to receivers (spec, Delivery request).
+// UserAgent is the value of the header User-Agent in requests to receivers.
 const UserAgent = "Comanda-Webhooks/1.0"
 
 // Store contains deliveries and attempts.
@@ -305,8 +305,8 @@ func (d *Deliveries) Cancel(ctx context.Context, in CancelInput) error {
 	return d.store.EndDelivery(ctx, d.now(), in.DeliveryID, app.DeliveryCancelled, app.ReasonCancelled)
 }
 
-// Headers returns the headers of an attempt that begins at at: those of the spec (Delivery request), those of Standard
-// Webhooks and the webhook's own (contract §4), which cannot replace others.
+// Headers returns the headers of an attempt that begins at at: Comanda's, those of Standard Webhooks
+// (docs/behaviour.md#signatures) and the webhook's own, which cannot replace others.
 func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 	seconds := app.SignatureTime(outgoing.EventAt, at).Unix()
 	timestamp := strconv.FormatInt(seconds, 10)

@@ -42,9 +42,9 @@ type EgressConfig struct {
 	resolver *net.Resolver // nil = the system's resolver
 }
 
-// Egress is the HTTP client for receivers (contract §4, Egress). It verifies certificates and connects only to public
-// addresses. It uses no proxy, follows no redirect and decompresses nothing. It checks the address when it dials, after
-// name resolution, so that DNS rebinding has no effect.
+// Egress is the HTTP client for receivers (docs/behaviour.md#egress). It verifies certificates and connects only to
+// public addresses. It uses no proxy, follows no redirect and decompresses nothing. It checks the address when it
+// dials, after name resolution, so that DNS rebinding has no effect.
 type Egress struct {
 	client  *http.Client
 	timeout time.Duration

@@ -36,7 +36,7 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 		return err
 	}
 	if strings.HasPrefix(raw, "svc_") { // an API key; tokens do not begin with this prefix
-		if !c.route.accepts(app.RealmTenant) { // API keys are for tenant endpoints only (spec, Realms)
+		if !c.route.accepts(app.RealmTenant) { // API keys are for tenant endpoints only
 			return app.TokenInvalid()
 		}
 		key := app.NewSecret(raw)

@@ -57,7 +57,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("store (-want +got): %s; views %+v, want 2, the default first", diff, want.StoreViews)
 	}
 
-	// Cookie and claims exactly as the spec has them.
+	// The attributes of the cookie, and the claims.
 	cookie := a.Header().Get("Set-Cookie")
 	value, attributes, _ := strings.Cut(cookie, ";")
 	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" ||

@@ -86,7 +86,7 @@ func TestBilling(t *testing.T) {
 	see(w.tokens["OWNER"], "after a change in the sandbox", want)
 }
 
-// GET and PATCH /billing return the limits of the spec.
+// GET and PATCH /billing return the limits of the plans (docs/behaviour.md#plan-rate).
 func TestPlanLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

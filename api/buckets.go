@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Defaults of COMANDA_API_RATE and COMANDA_API_BURST (contract §3, Rate limit).
+// Defaults of COMANDA_API_RATE and COMANDA_API_BURST (docs/behaviour.md#rate-limits).
 const (
 	defaultAPIRate  = 50 // requests a second
 	defaultAPIBurst = 100

@@ -153,7 +153,7 @@ func TestBulkReplayLists(t *testing.T) {
 	}
 }
 
-// A bulk replay is refused with the errors of contract §1, in its order, and then writes nothing.
+// A bulk replay is refused in the documented order (docs/behaviour.md#order-of-refusal), and then writes nothing.
 func TestBulkReplayRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

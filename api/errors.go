@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// statuses are the HTTP statuses of error codes (spec, Errors; contract §1).
+// statuses are the HTTP statuses of error codes (docs/behaviour.md#error-codes).
 var statuses = map[app.Code]int{
 	app.CodeTokenExpired:      http.StatusUnauthorized,
 	app.CodeTokenInvalid:      http.StatusUnauthorized,

@@ -24,8 +24,7 @@ const (
 	exampleCustomer = app.CustomerID("cus_019ced78263a7e66a3d4e5f60718293a")
 )
 
-// eventRows is the catalogue: the spec's table (Events) with the data of contract §5, in the
-// order of [app.EventTypes].
+// eventRows is the catalogue of events with examples of their data, in the order of [app.EventTypes].
 func eventRows() []eventRow {
 	after := func(minutes int) time.Time { return exampleDay.Add(time.Duration(minutes) * time.Minute) }
 	order := exampleOrder()

@@ -227,7 +227,7 @@ func TestTheCatalogueIsExact(t *testing.T) {
 	}
 }
 
-// TestTheExamplesAddUp checks the sums of the example orders (contract §5, Money), and that the other examples are
+// TestTheExamplesAddUp checks the sums of the example orders (docs/behaviour.md#money), and that the other examples are
 // consistent with the order.
 func TestTheExamplesAddUp(t *testing.T) {
 	t.Parallel()
@@ -276,7 +276,7 @@ func TestTheExamplesAddUp(t *testing.T) {
 	}
 }
 
-// Each operation emits the event types of the table in the spec, and together they emit all types. checkEvents checks
+// Each operation emits the event types that the test lists, and together they emit all types. checkEvents checks
 // the bodies at the end of each world.
 func TestEveryTypeIsEmitted(t *testing.T) {
 	t.Parallel()

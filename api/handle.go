@@ -33,8 +33,8 @@ type call struct {
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
 }
 
-// steps are the checks of a call in the fixed order of refusal (contract §1), up to role and scope. The
-// endpoint binds and validates the call and checks the store; the handler checks existence and business
+// steps are the checks of a call in the fixed order of refusal (docs/behaviour.md#order-of-refusal), up to role and
+// scope. The endpoint binds and validates the call and checks the store; the handler checks existence and business
 // rules.
 var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).checkOrigin,
@@ -226,7 +226,8 @@ func userAgent(header http.Header) string {
 	return string(text[:min(len(text), app.MaxUserAgent)])
 }
 
-// checkOrigin refuses requests of other sites' pages to routes that use cookies (contract §3, CSRF).
+// checkOrigin refuses requests of other sites' pages to routes that use cookies
+// (docs/behaviour.md#cross-origin-requests).
 func (s *Server) checkOrigin(_ context.Context, c *call) error {
 	if c.route.guarded() && c.exchange.website == "" && s.origins.Check(c.request) != nil {
 		return crossOrigin()

@@ -80,14 +80,14 @@ const (
 	booleanCell          // null if the cell is empty
 )
 
-// csvColumns are the columns of an import (contract §5).
+// csvColumns are the columns of an import (docs/behaviour.md#product-imports).
 var csvColumns = map[string]cellKind{
 	"sku": textCell, "name": textCell, "description": clearedCell, "category": clearedCell, "priceMinor": integerCell,
 	"currency": textCell, "taxRatePpm": integerCell, "isAvailable": booleanCell, "stockQuantity": integerCell,
 	"position": integerCell, "externalId": clearedCell,
 }
 
-// columnNames are the columns in the order of the contract, for messages.
+// columnNames are the columns in the documented order, for messages.
 const columnNames = "sku, name, description, category, priceMinor, currency, taxRatePpm, isAvailable, " +
 	"stockQuantity, position, externalId"
 

@@ -10,7 +10,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// budgets repeats, by hand, the budgets of contract §3 that do not belong to the caller.
+// The test repeats, by hand, the budgets that do not belong to the caller (docs/behaviour.md#rate-limits).
 func TestQuotasOfRoutes(t *testing.T) {
 	t.Parallel()
 	type budget struct {

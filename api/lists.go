@@ -34,7 +34,7 @@ type totalMeta struct {
 	RequestID app.RequestID `json:"requestId"`
 }
 
-// pageMeta is the meta of a list with page numbers (spec, GET /webhooks/:id/deliveries).
+// pageMeta is the meta of a list with page numbers.
 type pageMeta struct {
 	Total      int           `json:"total"`
 	Page       int           `json:"page"` // from 1

@@ -9,8 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// scoped lists, by hand, the scopes with which an API key may call each operation: the spec's table of scopes with the
-// additions of contract §3; write:x implies read:x. API keys may not call the other operations.
+// scoped lists, by hand, the scope with which an API key may call each operation (docs/behaviour.md#api-keys); write:x
+// implies read:x. API keys may not call the other operations.
 var scoped = map[string]string{
 	"POST /webhooks":                "webhooks:manage",
 	"GET /webhooks":                 "webhooks:manage",

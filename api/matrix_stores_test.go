@@ -8,8 +8,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// The response about a resource of a store to which the caller could switch is STORE_MISMATCH. That about a resource
-// of any other store is the response about an unknown id (contract §2).
+// The response about a resource of a store to which the caller could switch is STORE_MISMATCH. That about a resource of
+// any other store is the response about an unknown id (docs/behaviour.md#resources-of-another-store).
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// permitted lists, by hand, the callers of each route: the spec's permission table with the additions of contract §3.
+// permitted lists, by hand, the callers of each route (docs/behaviour.md#roles-and-permissions).
 var permitted = map[string]string{
 	"POST /auth/login":           "everybody",
 	"POST /auth/refresh":         "refresh cookie",

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// encrypted reports whether the client used HTTPS. X-Forwarded-Proto of a trusted proxy takes precedence
-// over the connection; other peers' is ignored (contract §1, HTTPS only).
+// encrypted reports whether the client used HTTPS. X-Forwarded-Proto of a trusted proxy takes precedence over the
+// connection; other peers' is ignored (docs/behaviour.md#https-only).
 func (s *Server) encrypted(r *http.Request) bool {
 	if protocols := r.Header.Values("X-Forwarded-Proto"); len(protocols) > 0 && s.trusted(peer(r)) {
 		return len(protocols) == 1 && strings.EqualFold(protocols[0], "https")

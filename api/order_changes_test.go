@@ -35,7 +35,7 @@ func statusBody(status app.OrderStatus) object {
 	return body
 }
 
-// orderSteps repeats, by hand, the status machine of contract §5: the next statuses of an order. D marks steps of
+// orderSteps repeats, by hand, the next statuses of an order (docs/behaviour.md#order-status). D marks steps of
 // deliveries only, M steps by managers and API keys only.
 var orderSteps = map[app.OrderStatus]string{
 	"RECEIVED":         "CONFIRMED PREPARING READY OUT_FOR_DELIVERY/D COMPLETED CANCELLED/M",

@@ -96,7 +96,7 @@ func TestOrderDeliveries(t *testing.T) {
 			switch member {
 			case "eventId", "eventType", "webhook", "status", "deliveredAt", "nextRetryAt", "attempts":
 			default:
-				t.Errorf("got the member %s, want only those of the contract", member)
+				t.Errorf("got the member %s, want only those for staff", member)
 			}
 		}
 	}

@@ -21,7 +21,7 @@ var (
 		app.CodeInvalidCredentials)
 )
 
-// hashing are the parameters of new password hashes (contract §3). Existing hashes contain their own.
+// hashing are the parameters of new password hashes (docs/behaviour.md#passwords). Existing hashes contain their own.
 var hashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// limit names the budgets that a request of a route counts against (contract §3, Rate limit). Without a budget of the
-// session, each request with an access token or an API key also takes a token from the bucket of its credential.
+// limit names the budgets that a request of a route counts against (docs/behaviour.md#rate-limits). Without a budget of
+// the session, each request with an access token or an API key also takes a token from the bucket of its credential.
 type limit struct {
 	address    bool     // of the client address; one budget for all routes of both realms
 	cookieless bool     // the address's budget is only for requests without the refresh cookie

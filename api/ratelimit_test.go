@@ -16,7 +16,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// strict returns another server with the limit of the contract. Its window is an hour, longer than any test runs.
+// strict returns another server with the default limit. Its window is an hour, longer than any test runs.
 func (w *world) strict() *Server {
 	return w.serverOn(w.db.DB, func(c *Config) { c.RateLimit, c.RateWindow = 10, time.Hour })
 }
@@ -71,7 +71,7 @@ func (a *answer) retryAfter() time.Duration {
 func TestLoginRoutesAreLimited(t *testing.T) {
 	t.Parallel()
 	for _, rt := range routes() {
-		lists := strings.HasSuffix(rt.Path, "/sessions") // counted, contract §3
+		lists := strings.HasSuffix(rt.Path, "/sessions") // a read that is counted
 		if want := rt.guarded() && (rt.Method != http.MethodGet || lists); rt.Limit.any() != want {
 			t.Errorf("%s %s: got limit %+v, want one: %t", rt.Method, rt.Path, rt.Limit, want)
 		}

@@ -20,7 +20,8 @@ import (
 
 func plain80(r *http.Request) { r.TLS = nil }
 
-// A request with all faults is refused for them one after the other, in the order of contract §1.
+// A request with all faults is refused for them one after the other, in the documented order
+// (docs/behaviour.md#order-of-refusal).
 func TestOrderOfRefusal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -40,7 +40,7 @@ func (rt *route) requiresOTP() bool { return !strings.HasPrefix(rt.Path, "/auth/
 // accepts reports whether a route is for tokens of a realm.
 func (rt *route) accepts(realm app.Realm) bool { return slices.Contains(rt.Realms, realm) }
 
-// guarded reports whether the cross-origin protection applies to a route (contract §3, CSRF).
+// guarded reports whether the cross-origin protection applies to a route (docs/behaviour.md#cross-origin-requests).
 func (rt *route) guarded() bool {
 	return strings.HasPrefix(rt.Path, "/auth/") || strings.HasPrefix(rt.Path, "/customer-auth/")
 }

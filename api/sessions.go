@@ -31,7 +31,7 @@ const (
 	customerCookie = "customerRefreshToken"
 )
 
-// setRefreshToken sets the route's refresh cookie with the attributes of the spec.
+// setRefreshToken sets the route's refresh cookie (docs/behaviour.md#refresh-tokens).
 func (c *call) setRefreshToken(token string, ttl time.Duration) {
 	c.setRefreshCookie(token, int(ttl/time.Second))
 }

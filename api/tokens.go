@@ -16,7 +16,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// claims are the claims of an access token (spec, Access token claims; contract §0, 6).
+// claims are the claims of an access token (docs/behaviour.md#tokens).
 type claims struct {
 	Subject   string        `json:"sub"` // a UserID, in the customer realm a CustomerID
 	Email     string        `json:"email"`

@@ -177,7 +177,7 @@ func (in openWebsiteIn) check() (faults []app.Detail) {
 	return faults
 }
 
-// code returns the code of a view in the style of the spec: "de_de" for de-DE.
+// code returns the code of a view as language_country: "de_de" for de-DE.
 func (v newViewIn) code() string { return strings.ToLower(strings.ReplaceAll(v.Locale, "-", "_")) }
 
 type openWebsiteOut struct {

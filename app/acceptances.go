@@ -2,8 +2,8 @@ package app
 
 import "time"
 
-// JobAcceptance is the kind of a job that watches an order of an API key until it leaves RECEIVED (contract §5,
-// Acceptance). Its subject is the order's id.
+// JobAcceptance is the kind of a job that watches an order of an API key until it leaves RECEIVED
+// (docs/behaviour.md#acceptance). Its subject is the order's id.
 const JobAcceptance JobKind = "acceptance"
 
 // ReasonNotAccepted is the reason of a cancellation by the service.

@@ -52,8 +52,8 @@ const (
 	Monthly Interval = "month"
 )
 
-// Sales is the sales of a store in one currency (contract §5). Cancelled orders count in cancelledOrders only. Amounts
-// are in minor units.
+// Sales is the sales of a store in one currency (docs/behaviour.md#analytics). Cancelled orders count in
+// cancelledOrders only. Amounts are in minor units.
 type Sales struct {
 	Currency          Currency `json:"currency"`
 	Orders            int64    `json:"orders"` // without cancelled orders

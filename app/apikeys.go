@@ -15,7 +15,7 @@ const (
 	KeyTest KeyMode = "test"
 )
 
-// Prefix returns the prefix of every key of the mode, "svc_live_sk_" or "svc_test_sk_" (spec, API key).
+// Prefix returns the prefix of every key of the mode, "svc_live_sk_" or "svc_test_sk_".
 func (m KeyMode) Prefix() string { return "svc_" + string(m) + "_sk_" }
 
 // APIKey is an API key without the key itself, which is shown only once, when it is created.

@@ -2,7 +2,7 @@ package app
 
 import "time"
 
-// AttemptStatus is the outcome of one POST (spec, Webhook delivery attempt).
+// AttemptStatus is the outcome of one POST.
 type AttemptStatus string
 
 const (

@@ -33,7 +33,7 @@ func (a Actor) Unknown(realm Realm) Actor {
 	return a
 }
 
-// AuditAction is the type of an entry in the audit trail (contract §3, Audit).
+// AuditAction is the type of an entry in the audit trail (docs/behaviour.md#audit-trails).
 type AuditAction string
 
 // Actions in the audit trail. The comments name the target, whose id is [AuditEntry.Target].

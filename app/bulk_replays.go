@@ -31,8 +31,8 @@ const (
 // ReplayedStatuses lists all statuses that a bulk replay can select.
 var ReplayedStatuses = [...]ReplayedStatus{ReplayDeadLetters, ReplayDelivered, ReplayCalledOff, ReplayMissed}
 
-// BulkReplay replays the deliveries that had ended and matched its filter when it was requested (contract §4, Dead
-// letter).
+// BulkReplay replays the deliveries that had ended and matched its filter when it was requested
+// (docs/behaviour.md#dead-letters-and-replays).
 type BulkReplay struct {
 	ID             ReplayID       `json:"id,omitempty"`        // absent for a dry run
 	SubscriptionID SubscriptionID `json:"webhookId,omitempty"` // absent = all webhooks of the store

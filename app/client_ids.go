@@ -1,6 +1,6 @@
 package app
 
-// MaxClientIDs is the maximum number of client ids of a website per provider (contract §3, Social).
+// MaxClientIDs is the maximum number of client ids of a website per provider (docs/behaviour.md#social-login).
 const MaxClientIDs = 10
 
 // ClientIDs lists the client ids of a website at each provider of social logins. An ID token is valid for the website's

@@ -12,7 +12,7 @@ const EmailChangeTTL = time.Hour
 // address of the customer's choice.
 const EmailChangesPerHour = 5
 
-// Kinds of mails about a change of a customer's email (contract §5, Customers).
+// Kinds of mails about a change of a customer's email (docs/behaviour.md#change-of-a-customers-email).
 const (
 	MailCustomerEmailChange MailKind = "customer_email_change" // to the new address, with the link
 	MailCustomerEmailNotice MailKind = "customer_email_notice" // to the former address

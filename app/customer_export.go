@@ -2,7 +2,7 @@ package app
 
 import "slices"
 
-// CustomerExport contains all stored data about a customer (contract §5). Lists are ordered by time, oldest first.
+// CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first.
 type CustomerExport struct {
 	Customer       Customer               `json:"customer"`
 	Account        ExportedAccount        `json:"account"`

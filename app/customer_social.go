@@ -15,7 +15,7 @@ const (
 	ProviderFacebook Provider = "facebook"
 )
 
-// Providers lists the providers (spec, POST /customer-auth/social).
+// Providers lists the providers.
 var Providers = [...]Provider{ProviderGoogle, ProviderApple, ProviderFacebook}
 
 // SocialIdentity is the content of a verified ID token. Provider and Subject identify the person; the other fields are
@@ -30,7 +30,7 @@ type SocialIdentity struct {
 	Token     IDToken
 }
 
-// IDToken identifies the ID token of a social login, which is used up by a success (contract §3, Social).
+// IDToken identifies the ID token of a social login, which is used up by a success (docs/behaviour.md#social-login).
 type IDToken struct {
 	Hash      [sha256.Size]byte // of the signed claims: the encoding of a token can be changed without its provider
 	ExpiresAt time.Time

@@ -1,7 +1,7 @@
 package app
 
 // Customer is a customer of one store: a registered account (password or social login) or a guest remembered from a
-// checkout. A guest and an account with the same email are separate customers (contract §5).
+// checkout. A guest and an account with the same email are separate customers (docs/behaviour.md#customers).
 type Customer struct {
 	ID            CustomerID   `json:"id"`
 	Email         string       `json:"email"`
@@ -43,7 +43,7 @@ func (c Customer) Changes(other Customer) []string {
 	return changedMembers(c, other)
 }
 
-// CustomerUpdated is the data of customer.updated (contract §5).
+// CustomerUpdated is the data of customer.updated (docs/behaviour.md#customers).
 type CustomerUpdated struct {
 	Customer
 	UpdatedFields []string `json:"updatedFields"` // names of the changed members; "addresses" if an address changed

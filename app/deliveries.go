@@ -1,6 +1,6 @@
 package app
 
-// DeliveryStatus is the status of a delivery (contract §4).
+// DeliveryStatus is the status of a delivery (docs/behaviour.md#deliveries).
 type DeliveryStatus string
 
 const (

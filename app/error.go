@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Code identifies an error in responses. The first eight codes are the spec's (Errors), the others are defined in
-// contract §1.
+// Code identifies an error in responses (docs/behaviour.md#error-codes).
 type Code string
 
 const (
@@ -121,7 +120,7 @@ func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
 }
 
 // NotFound returns the NOT_FOUND error for a row that does not exist or that the caller cannot access. Both cases have
-// the same bytes (contract §2).
+// the same bytes (docs/behaviour.md#resources-of-another-store).
 func NotFound() *Error {
 	return &Error{Code: CodeNotFound, Message: "resource not found"}
 }
@@ -142,7 +141,8 @@ func OTPSetupRequired() *Error {
 	return Errorf(CodeOTPSetupRequired, "this store requires one-time passwords; switch them on with POST /auth/otp")
 }
 
-// WebsiteSuspended returns the WEBSITE_SUSPENDED error for a valid credential of a suspended website (contract §2).
+// WebsiteSuspended returns the WEBSITE_SUSPENDED error for a valid credential of a suspended website
+// (docs/behaviour.md#suspended-websites).
 func WebsiteSuspended() *Error {
 	return &Error{
 		Code: CodeWebsiteSuspended, Message: "the website is suspended; contact the operator of this service",

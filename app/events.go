@@ -27,7 +27,7 @@ const (
 	EventTestPing             EventType = "test.ping" // sent on request; subscriptions cannot select it
 )
 
-// EventTypes lists the types that a subscription can select (spec, Events).
+// EventTypes lists the types that a subscription can select.
 var EventTypes = [...]EventType{
 	EventOrderCreated, EventOrderStatusUpdated, EventOrderCompleted, EventOrderCancelled,
 	EventPaymentSucceeded, EventPaymentFailed, EventPaymentRefunded,
@@ -75,7 +75,7 @@ func FirstPosition(at time.Time) int64 {
 	return min(max(at.UnixMilli(), 0), 1<<42-1) << positionBits
 }
 
-// Envelope is the body of every delivery (spec, Event envelope).
+// Envelope is the body of every delivery.
 type Envelope struct {
 	ID        EventID   `json:"id"`
 	Type      EventType `json:"type"`

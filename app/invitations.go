@@ -1,7 +1,7 @@
 package app
 
-// InvitationsPerHour is the maximum number of invitations of a store per hour (contract §3, Rate limit). It limits the
-// mails to addresses that the inviters choose.
+// InvitationsPerHour is the maximum number of invitations of a store per hour (docs/behaviour.md#rate-limits). It
+// limits the mails to addresses that the inviters choose.
 const InvitationsPerHour = 20
 
 // Invitation is an invitation to join stores of one website with one role.
@@ -24,5 +24,5 @@ type Inviter struct {
 }
 
 // MaxInvitationFailures is the number of wrong passwords and one-time passwords that end an invitation of an existing
-// user (contract §3, Users).
+// user (docs/behaviour.md#users-and-invitations).
 const MaxInvitationFailures = 10

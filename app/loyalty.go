@@ -22,8 +22,8 @@ type LoyaltyEntry struct {
 }
 
 // LoyaltyPoints returns the points that the customer has for the order now: one per 100 minor units of the subtotal
-// minus the discount, once the order is completed (contract §5). A refund reverses points in proportion to the refunded
-// part of the total, rounded down. A refund of an overpayment reverses none.
+// minus the discount, once the order is completed (docs/behaviour.md#loyalty-points). A refund reverses points in
+// proportion to the refunded part of the total, rounded down. A refund of an overpayment reverses none.
 func (o Order) LoyaltyPoints() int64 {
 	if o.Status != OrderCompleted {
 		return 0

@@ -11,11 +11,11 @@ type MailKind string
 const (
 	MailInvitation         MailKind = "invitation"
 	MailPasswordReset      MailKind = "password_reset"
-	MailWebhookWarning     MailKind = "webhook_warning"     // deliveries to a webhook fail (contract §4, Watchdog)
+	MailWebhookWarning     MailKind = "webhook_warning"     // deliveries to a webhook fail (docs/behaviour.md#watchdog)
 	MailWebhookDeactivated MailKind = "webhook_deactivated" // a webhook was deactivated after too many failed days
 )
 
-// Kinds of mails to every MANAGER, ADMIN and OWNER of a store (contract §5, Acceptance).
+// Kinds of mails to every MANAGER, ADMIN and OWNER of a store (docs/behaviour.md#acceptance).
 const (
 	MailOrderReminder  MailKind = "order_reminder"  // an order was not accepted
 	MailOrderCancelled MailKind = "order_cancelled" // an order was cancelled because it was not accepted in time

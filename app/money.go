@@ -99,8 +99,8 @@ type Totals struct {
 	TotalMinor          int64       `json:"totalMinor"`
 }
 
-// Price computes the price of an order (contract §5, Money). It returns VALIDATION_FAILED if the discount exceeds the
-// subtotal, and AMOUNT_TOO_LARGE if an amount exceeds MaxAmountMinor.
+// Price computes the price of an order (docs/behaviour.md#money). It returns VALIDATION_FAILED if the discount exceeds
+// the subtotal, and AMOUNT_TOO_LARGE if an amount exceeds MaxAmountMinor.
 func Price(lines []PricedLine, rules PriceRules) (Totals, error) {
 	t := Totals{
 		Lines:         make([]LineTotal, len(lines)),

@@ -17,8 +17,9 @@ type Weekday string
 // Weekdays lists the days of a week, in the order of [time.Weekday].
 var Weekdays = [...]Weekday{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
-// OpeningHours are the weekly opening hours of a store by fulfillment type, in the store's time zone (contract §5). A
-// type without any span is always open. Otherwise, a weekday without spans is closed.
+// OpeningHours are the weekly opening hours of a store by fulfillment type, in the store's time zone
+// (docs/behaviour.md#opening-hours). A type without any span is always open. Otherwise, a weekday without spans is
+// closed.
 type OpeningHours map[FulfillmentType]WeekHours
 
 // WeekHours are the spans of one fulfillment type by weekday.
@@ -117,7 +118,7 @@ func (o OpeningHours) check() (faults []Detail) {
 	return faults
 }
 
-// maxOpeningSearch is the period in which the next opening is searched (contract §5, nextOpenAt).
+// maxOpeningSearch is the period in which the next opening is searched.
 const maxOpeningSearch = 366 * 24 * time.Hour
 
 // OpenState reports whether a store takes orders.

@@ -62,7 +62,7 @@ func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
 	return o, nil
 }
 
-// OrderStatusUpdated is the data of order.status_updated (spec, Events). The order contains the previous status.
+// OrderStatusUpdated is the data of order.status_updated. The order contains the previous status.
 type OrderStatusUpdated struct {
 	Order
 	NewStatus OrderStatus `json:"newStatus"`

@@ -1,7 +1,7 @@
 package app
 
-// OrderDelivery is the delivery of an order's event to one webhook, as staff sees it (contract §5): without the URL,
-// headers and bodies.
+// OrderDelivery is the delivery of an order's event to one webhook, as staff sees it
+// (docs/behaviour.md#deliveries-of-an-order): without the URL, headers and bodies.
 type OrderDelivery struct {
 	ID          DeliveryID           `json:"-"`
 	EventID     EventID              `json:"eventId"`

@@ -4,7 +4,8 @@ import (
 	"time"
 )
 
-// OrderRules determine when a store takes orders, and the times for which it takes them (contract §5, Opening hours).
+// OrderRules determine when a store takes orders, and the times for which it takes them
+// (docs/behaviour.md#opening-hours).
 type OrderRules struct {
 	Hours
 	PrepMinutes map[FulfillmentType]int

@@ -33,8 +33,7 @@ const (
 	SourceAPI    OrderSource = "API"
 )
 
-// Order is an order as seen by clients and subscribers (spec, Order data; contract §5). Names and prices are snapshots
-// taken when the order was placed.
+// Order is an order as seen by clients and subscribers. Names and prices are snapshots taken when the order was placed.
 type Order struct {
 	ID                 OrderID          `json:"id"`
 	Number             string           `json:"orderId"` // human-readable number, consecutive per store
@@ -138,7 +137,7 @@ type NewOrderItem struct {
 	Note      string
 }
 
-// OrderQuote is the price of an order at the current prices (contract §5).
+// OrderQuote is the price of an order at the current prices.
 type OrderQuote struct {
 	StoreID          StoreID         `json:"storeId"`
 	StoreViewID      StoreViewID     `json:"storeViewId"`

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// PasswordResetTTL is the time for which a link that resets a password is valid (contract §3, Passwords).
+// PasswordResetTTL is the time for which a link that resets a password is valid (docs/behaviour.md#password-resets).
 const PasswordResetTTL = time.Hour
 
-// PasswordResetsPerHour is the number of mails with such links for one account (contract §3, Passwords).
+// PasswordResetsPerHour is the number of mails with such links for one account (docs/behaviour.md#password-resets).
 const PasswordResetsPerHour = 5
 
 // Prefixes of the tokens in links to /account, by which the page of the service finds the operation. They are no

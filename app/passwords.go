@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of passwords (contract §3, Passwords).
+// Limits of passwords (docs/behaviour.md#passwords).
 const (
 	MinPassword = 8    // characters, of new passwords
 	MaxPassword = 1024 // bytes

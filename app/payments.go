@@ -10,7 +10,7 @@ const (
 	PaymentFailed    PaymentResult = "FAILED" // does not count as paid
 )
 
-// Payment is a payment for an order, as reported by the payment provider (contract §5).
+// Payment is a payment for an order, as reported by the payment provider (docs/behaviour.md#payments).
 type Payment struct {
 	ID            PaymentID     `json:"id"`
 	StoreID       StoreID       `json:"storeId"`
@@ -98,7 +98,7 @@ func (r Refund) Recorded() NewRefund {
 	return NewRefund{AmountMinor: r.AmountMinor, Reason: r.Reason, ProviderRefundID: r.ProviderRefundID}
 }
 
-// PaymentSucceededData is the data of payment.succeeded (spec, Payment data).
+// PaymentSucceededData is the data of payment.succeeded.
 type PaymentSucceededData struct {
 	OrderNumber   string   `json:"orderId"`
 	AmountMinor   int64    `json:"amountMinor"`
@@ -112,7 +112,7 @@ type PaymentSucceededData struct {
 	Order     PaidOrder `json:"order"`
 }
 
-// PaymentFailedData is the data of payment.failed (contract §5).
+// PaymentFailedData is the data of payment.failed (docs/behaviour.md#payments).
 type PaymentFailedData struct {
 	OrderNumber   string    `json:"orderId"`
 	ErrorCode     string    `json:"errorCode"`
@@ -130,7 +130,7 @@ const (
 	RefundPartial RefundType = "PARTIAL"
 )
 
-// PaymentRefundedData is the data of payment.refunded (contract §5).
+// PaymentRefundedData is the data of payment.refunded (docs/behaviour.md#payments).
 type PaymentRefundedData struct {
 	OrderNumber        string     `json:"orderId"`
 	AmountMinor        int64      `json:"amountMinor"`

@@ -2,9 +2,9 @@ package app
 
 import "time"
 
-// Plan limits how many first attempts of a website start in one window, which is a clock hour (spec, Limits; contract
-// §4, Plan rate). A delivery counts in the window in which it is claimed, and a replay counts as a first attempt.
-// Deliveries beyond the limit stay queued for later windows. Retries do not count.
+// Plan limits how many first attempts of a website start in one window, which is a clock hour
+// (docs/behaviour.md#plan-rate). A delivery counts in the window in which it is claimed, and a replay counts as a first
+// attempt. Deliveries beyond the limit stay queued for later windows. Retries do not count.
 type Plan string
 
 const (
@@ -49,7 +49,7 @@ func PlanWindow(at time.Time, length time.Duration) time.Time {
 }
 
 // PlanUsage is the usage of a website's plan in the current window. A sandbox has its own plan and usage
-// (contract §4, Plan rate).
+// (docs/behaviour.md#plan-rate).
 type PlanUsage struct {
 	Plan             Plan  `json:"plan"` // STARTER for a sandbox
 	WindowStart      Time  `json:"windowStart"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Realm is an isolated area of authentication. A credential of one realm is invalid in all others (spec, Realms).
+// Realm is an isolated area of authentication. A credential of one realm is invalid in all others.
 type Realm string
 
 const (
@@ -53,7 +53,7 @@ const (
 	ScopeManageWebhooks    Scope = "webhooks:manage"
 )
 
-// Scopes lists all scopes (spec, API keys).
+// Scopes lists all scopes.
 var Scopes = [...]Scope{
 	ScopeReadOrders, ScopeWriteOrders, ScopeReadProducts, ScopeWriteProducts, ScopeReadCustomers,
 	ScopeReadAnalytics, ScopeReadReservations, ScopeWriteReservations, ScopeManageWebhooks,
@@ -68,7 +68,7 @@ func (s Scope) Implies(other Scope) bool {
 	return len(s) > len(write) && s[:len(write)] == write && other == read+s[len(write):]
 }
 
-// Permission is the permission that a route requires: a row of the spec's permission table or of contract §§2, 3 and 5.
+// Permission is the permission that a route requires (docs/behaviour.md#roles-and-permissions).
 type Permission string
 
 const (
@@ -86,29 +86,29 @@ const (
 	ManageUsers        Permission = "Manage users and roles"
 	ManageAPIKeys      Permission = "Manage API keys"
 	ManageBilling      Permission = "Billing and subscription"
-	ManageWebhooks     Permission = "Manage webhooks"              // contract §3
-	ViewReservations   Permission = "View reservations"            // contract §3
-	WriteReservations  Permission = "Create/update reservations"   // contract §3
-	DiscountOrders     Permission = "Discount orders"              // contract §5
+	ManageWebhooks     Permission = "Manage webhooks"
+	ViewReservations   Permission = "View reservations"
+	WriteReservations  Permission = "Create/update reservations"
+	DiscountOrders     Permission = "Discount orders"
 	ViewOwnTenantLogin Permission = "View one's own tenant login"  // GET /auth/me
 	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
 	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
 	OwnTenantAccount   Permission = "Keep one's own user account"  // password, OTP and sessions, /auth/*
 	OwnCustomerAccount Permission = "Keep one's own account"       // the same, /customer-auth/*
 	SwitchStore        Permission = "Switch to another store"      // POST /auth/switch-store
-	ManageWebsites     Permission = "Manage websites"              // contract §2
-	ViewOwnWebsite     Permission = "View the own website"         // contract §3, Social
-	ChangeOwnWebsite   Permission = "Update the own website"       // contract §3, Social
-	ViewStore          Permission = "View the store"               // contract §2
-	AddStores          Permission = "Add stores"                   // contract §2
-	PauseOrdering      Permission = "Pause ordering"               // contract §5
-	ViewAuditTrail     Permission = "View audit trail"             // contract §3
-	ViewPlatformAudit  Permission = "View the platform's audit"    // contract §3
-	RefundPayments     Permission = "Refund payments"              // contract §3
-	WriteCustomers     Permission = "Update customers"             // contract §5
-	EraseCustomers     Permission = "Export and erase customers"   // contract §5
+	ManageWebsites     Permission = "Manage websites"
+	ViewOwnWebsite     Permission = "View the own website"
+	ChangeOwnWebsite   Permission = "Update the own website"
+	ViewStore          Permission = "View the store"
+	AddStores          Permission = "Add stores"
+	PauseOrdering      Permission = "Pause ordering"
+	ViewAuditTrail     Permission = "View audit trail"
+	ViewPlatformAudit  Permission = "View the platform's audit"
+	RefundPayments     Permission = "Refund payments"
+	WriteCustomers     Permission = "Update customers"
+	EraseCustomers     Permission = "Export and erase customers"
 	EraseReservations  Permission = "Erase reservations"
-	WriteAddresses     Permission = "Keep one's own addresses" // contract §5
+	WriteAddresses     Permission = "Keep one's own addresses"
 )
 
 // Grant lists the principals that have a permission. The zero value grants it to nobody.
@@ -120,8 +120,8 @@ type Grant struct {
 	Platform bool  // platform administrators have the permission
 }
 
-// Permissions maps each permission to its grant. The first group is the spec's table (Roles and permissions, API keys);
-// the second group is defined in contract §§2, 3 and 5.
+// Permissions maps each permission to its grant. The first group is the required table of permissions; the second group
+// contains those of further operations.
 var Permissions = map[Permission]Grant{
 	ViewOrders:     {Role: RoleStaff, Scope: ScopeReadOrders, Own: true},
 	WriteOrders:    {Role: RoleStaff, Scope: ScopeWriteOrders},

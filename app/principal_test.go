@@ -7,7 +7,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// permissionTable repeats the spec's table Roles and permissions by hand. A row has the first letters of the roles, the
+// permissionTable repeats the required table of permissions by hand. A row has the first letters of the roles, the
 // scope of API keys and the column Customer.
 var permissionTable = map[app.Permission]struct {
 	roles    string

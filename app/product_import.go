@@ -15,7 +15,7 @@ const MaxImportFaults = 100
 // ImportActions lists all actions.
 var ImportActions = [...]ImportAction{ImportCreate, ImportUpdate, ImportNone}
 
-// ProductImport is the result of an import of products, or of its dry run (contract §5).
+// ProductImport is the result of an import of products, or of its dry run (docs/behaviour.md#product-imports).
 type ProductImport struct {
 	DryRun    bool          `json:"dryRun"` // nothing was written
 	Created   int           `json:"created"`

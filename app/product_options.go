@@ -6,7 +6,7 @@ import (
 )
 
 // OptionGroup is a group of options from which a customer chooses for one unit of a product, for example its sizes
-// (contract §5). The bounds count quantities: two portions of one option are two selections.
+// (docs/behaviour.md#product-options). The bounds count quantities: two portions of one option are two selections.
 type OptionGroup struct {
 	ID            OptionGroupID         `json:"id"`
 	Name          string                `json:"name"`

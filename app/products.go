@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Product is an item on a store's menu (contract §5). Name, description, price and currency are the product's
-// defaults, or those of the store view in which it is requested. The members translations and prices contain the values
-// for other locales and currencies.
+// Product is an item on a store's menu (docs/behaviour.md#products). Name, description, price and currency are the
+// product's defaults, or those of the store view in which it is requested. The members translations and prices contain
+// the values for other locales and currencies.
 type Product struct {
 	ID            ProductID              `json:"id"`
 	StoreID       StoreID                `json:"storeId"`
@@ -117,7 +117,7 @@ func (p Product) Revised(now time.Time) Product {
 	return p
 }
 
-// ProductUpdated is the data of product.updated (contract §5).
+// ProductUpdated is the data of product.updated (docs/behaviour.md#products).
 type ProductUpdated struct {
 	Product
 	ChangedFields []string `json:"changedFields"` // names of the changed members; "deletedAt" after deletion

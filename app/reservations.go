@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ReservationStatus is the status of a reservation (contract §5).
+// ReservationStatus is the status of a reservation (docs/behaviour.md#reservations).
 type ReservationStatus string
 
 const (
@@ -36,7 +36,7 @@ const (
 	MaxReservationMinutes = 24 * 60
 )
 
-// Reservation is a table reservation as seen by clients and subscribers (contract §5).
+// Reservation is a table reservation as seen by clients and subscribers (docs/behaviour.md#reservations).
 type Reservation struct {
 	ID          ReservationID       `json:"id"`
 	StoreID     StoreID             `json:"storeId"`

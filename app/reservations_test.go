@@ -16,7 +16,7 @@ var reservationStatuses = []app.ReservationStatus{
 	app.ReservationNoShow,
 }
 
-// The test repeats the transitions of contract §5 by hand.
+// The test repeats the transitions by hand (docs/behaviour.md#reservations).
 func TestReservationTransitions(t *testing.T) {
 	t.Parallel()
 	allowed := map[app.ReservationStatus]map[app.ReservationStatus]bool{

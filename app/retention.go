@@ -2,8 +2,7 @@ package app
 
 import "time"
 
-// Retention is the retention of deliveries and their content (contract §4, Erasure), and of audit trails (contract §3,
-// Audit).
+// Retention is the retention of deliveries and their content, and of audit trails (docs/behaviour.md#retention).
 type Retention struct {
 	Bodies time.Duration // of event bodies and receivers' responses, after the last delivery of the event ended
 	Log    time.Duration // of ended deliveries with their attempts, and of other obsolete rows
@@ -14,7 +13,7 @@ type Retention struct {
 // younger, so that the roles of the service cannot erase recent traces.
 const MinAuditRetention = 30 * 24 * time.Hour
 
-// IdempotencyRetention is the time for which an Idempotency-Key is stored (contract §1).
+// IdempotencyRetention is the time for which an Idempotency-Key is stored.
 const IdempotencyRetention = 24 * time.Hour
 
 // IDTokenRetention is the time for which a used ID token is stored after its expiry. It tolerates differences between

@@ -72,7 +72,7 @@ const (
 
 // DecideRefresh returns the result of presenting a refresh token with the counter presented. A superseded token ends
 // all sessions only if its own session is still alive. Otherwise, a token stolen once could log its owner out forever
-// (contract §0, 8).
+// (docs/behaviour.md#refresh-tokens).
 func DecideRefresh(s SessionState, presented int64, now time.Time, rules RefreshRules) RefreshDecision {
 	inLeeway := rules.Leeway > 0 && presented == s.Counter-1 && now.Before(s.RotatedAt.Add(rules.Leeway))
 	switch {

@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// Settings is the configuration of a store (contract §5). A change does not affect dates and prices that were recorded
-// before it.
+// Settings is the configuration of a store (docs/behaviour.md#settings). A change does not affect dates and prices that
+// were recorded before it.
 type Settings struct {
 	Timezone string `json:"timezone"` // IANA name
 	// hour at which a business day begins, 0 to 23; orders before this hour count toward the previous business day
@@ -31,7 +31,8 @@ type Settings struct {
 	Version          int64                   `json:"version"`
 }
 
-// Acceptance holds the deadlines for accepting an order that an API key placed (contract §5, Acceptance); 0 = none.
+// Acceptance holds the deadlines for accepting an order that an API key placed (docs/behaviour.md#acceptance); 0 =
+// none.
 type Acceptance struct {
 	RemindAfterMinutes int `json:"remindAfterMinutes"` // the store is reminded of an order in RECEIVED
 	CancelAfterMinutes int `json:"cancelAfterMinutes"` // an order in RECEIVED is cancelled

@@ -10,14 +10,14 @@ import (
 )
 
 // Sign returns the value of X-Webhook-Signature: the hex HMAC-SHA256 of "{timestamp}.{body}", keyed with the
-// subscription's secret (spec, Signing and verification). The timestamp is in Unix seconds.
+// subscription's secret (docs/behaviour.md#signatures). The timestamp is in Unix seconds.
 func Sign(secret Secret, timestamp int64, body []byte) string {
 	return hex.EncodeToString(digest(secret, strconv.FormatInt(timestamp, 10), body))
 }
 
 // SignStandard returns one signature for the header webhook-signature of Standard Webhooks: "v1," and the base64
-// HMAC-SHA256 of "{id}.{timestamp}.{body}", keyed with the bytes of the secret (contract §4). The timestamp is in Unix
-// seconds.
+// HMAC-SHA256 of "{id}.{timestamp}.{body}", keyed with the bytes of the secret (docs/behaviour.md#signatures). The
+// timestamp is in Unix seconds.
 func SignStandard(secret Secret, id EventID, timestamp int64, body []byte) string {
 	prefix := string(id) + "." + strconv.FormatInt(timestamp, 10)
 	return "v1," + base64.StdEncoding.EncodeToString(digest(secret, prefix, body))
@@ -31,8 +31,8 @@ func digest(secret Secret, prefix string, body []byte) []byte {
 }
 
 // SignatureTime returns the timestamp with which an attempt is signed: the event's time if the attempt begins at most a
-// minute later, otherwise the attempt's own time. Receivers reject timestamps that are older than 300 s (contract §0,
-// deviation 1).
+// minute later, otherwise the attempt's own time. Receivers reject timestamps that are older than 300 s
+// (docs/behaviour.md#timestamp-of-retries).
 func SignatureTime(event, attempt time.Time) time.Time {
 	if attempt.Sub(event) <= time.Minute {
 		return event

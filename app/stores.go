@@ -11,7 +11,7 @@ type StoreView struct {
 	IsDefault bool        `json:"isDefault"`
 }
 
-// StoreEntry is a store of which a user is a member, as returned at login (spec, Store entry).
+// StoreEntry is a store of which a user is a member, as returned at login (docs/behaviour.md#active-store).
 type StoreEntry struct {
 	StoreID       StoreID     `json:"storeId"`
 	StoreName     string      `json:"storeName"`
@@ -24,8 +24,7 @@ type StoreEntry struct {
 	StoreViews    []StoreView `json:"storeViews"`
 }
 
-// StoreContext is the active store of a session, with its default view or the view that the session selected (spec, GET
-// /auth/me).
+// StoreContext is the active store of a session, with its default view or the view that the session selected.
 type StoreContext struct {
 	StoreID     StoreID   `json:"storeId"`
 	StoreName   string    `json:"storeName"`
@@ -37,7 +36,7 @@ type StoreContext struct {
 	Timezone    string    `json:"timezone"` // IANA name
 }
 
-// Store is the active store of a principal (contract §2, Store).
+// Store is the active store of a principal (docs/behaviour.md#active-store).
 type Store struct {
 	StoreID       StoreID     `json:"storeId"`
 	StoreName     string      `json:"storeName"`
@@ -76,7 +75,7 @@ func (s Store) Open(hours Hours, at time.Time) Store {
 	return s
 }
 
-// MaxPause is the maximum duration of a pause of ordering (contract §5).
+// MaxPause is the maximum duration of a pause of ordering.
 const MaxPause = 7 * 24 * time.Hour
 
 // CheckPause returns VALIDATION_FAILED unless ordering can be paused until a time.
@@ -110,7 +109,7 @@ type StoreViewChange struct {
 	IsDefault *bool
 }
 
-// Limits of contract §2, Store.
+// Limits of stores.
 const (
 	MaxStores     = 100 // live stores of a website
 	MaxStoreViews = 20  // of a store

@@ -5,7 +5,7 @@ import "time"
 // JobWatchdog is the kind of a job that watches a failing subscription. Its subject is the subscription's id.
 const JobWatchdog JobKind = "watchdog"
 
-// WatchdogPolicy determines when a failing subscription is deactivated (contract §4, Watchdog).
+// WatchdogPolicy determines when a failing subscription is deactivated (docs/behaviour.md#watchdog).
 type WatchdogPolicy struct {
 	Day  time.Duration `json:"day"`  // length of a day; shorter than 24 h in tests
 	Days int           `json:"days"` // number of days with failed attempts after which the subscription is deactivated

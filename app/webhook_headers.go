@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// WebhookHeaders are the further request headers of a webhook, by name (contract §4). Their values are secret.
+// WebhookHeaders are the further request headers of a webhook, by name (docs/behaviour.md#request-headers). Their
+// values are secret.
 type WebhookHeaders map[string]Secret
 
 // Bounds of [WebhookHeaders].

@@ -13,7 +13,7 @@ type TestPing struct {
 	Message        string         `json:"message"`
 }
 
-// WebhookTestResult is the result of a test (spec, POST /webhooks/:id/test).
+// WebhookTestResult is the result of a test.
 type WebhookTestResult struct {
 	Delivered      bool    `json:"delivered"`
 	StatusCode     int     `json:"statusCode"` // 0 = no response

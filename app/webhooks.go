@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Subscription is a webhook: a URL to which events of a store are delivered (spec, Webhook subscription). It never
-// contains the secret.
+// Subscription is a webhook: a URL to which events of a store are delivered. It never contains the secret.
 type Subscription struct {
 	ID             SubscriptionID `json:"id"`
 	URL            string         `json:"url"`
@@ -60,8 +59,8 @@ const JobTeardown JobKind = "teardown"
 const MaxSubscriptions = 100
 
 // CheckWebhookURL returns an error unless raw is a valid webhook URL: https, with a host, without userinfo and
-// fragment, at most 2,048 characters (spec, Limits; contract §4). The error's text continues a sentence that begins
-// with the URL: "must be an https URL".
+// fragment, at most 2,048 characters (docs/behaviour.md#subscriptions). The error's text continues a sentence that
+// begins with the URL: "must be an https URL".
 func CheckWebhookURL(raw string) error {
 	if len(raw) > 2048 {
 		return errors.New("must have at most 2048 characters")
@@ -89,7 +88,7 @@ func CheckWebhookURL(raw string) error {
 // schedule has delays.
 type RetrySchedule []time.Duration
 
-// DefaultRetrySchedule returns the spec's schedule (Retry policy).
+// DefaultRetrySchedule returns the default schedule (docs/behaviour.md#deliveries).
 func DefaultRetrySchedule() RetrySchedule {
 	return RetrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
 }

@@ -128,8 +128,8 @@ func keyStore(
 	return sandbox, app.KeyTest, err
 }
 
-// createSandbox creates a store's sandbox: a store of the same website with the same settings, views
-// and members, and without other data (contract §2).
+// createSandbox creates a store's sandbox: a store of the same website with the same settings, views and members, and
+// without other data (docs/behaviour.md#sandboxes).
 func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
 	id := app.NewID[app.StoreID](now)
 	for _, statement := range []string{

@@ -12,8 +12,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// erasures replace or delete the personal data of customer $2 of store $1 (contract §5, Customers). Amounts, counts and
-// the ids of payment providers stay, because the books need them. $3 is the time.
+// erasures replace or delete the personal data of customer $2 of store $1 (docs/behaviour.md#erasure). Amounts, counts
+// and the ids of payment providers stay, because the books need them. $3 is the time.
 var erasures = []string{
 	`DELETE FROM addresses WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
 	`DELETE FROM customer_identities WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,

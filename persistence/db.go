@@ -1,7 +1,6 @@
-// Package persistence stores the types of package app in PostgreSQL. Every exported method is one
-// transaction. A method for the data of a store takes the store as an argument. Two fences separate
-// stores: every statement compares the store in its WHERE clause, and every table of a store has
-// row-level security (contract §2).
+// Package persistence stores the types of package app in PostgreSQL. Every exported method is one transaction. A method
+// for the data of a store takes the store as an argument. Two fences separate stores: every statement compares the
+// store in its WHERE clause, and every table of a store has row-level security (docs/behaviour.md#isolation).
 package persistence
 
 import (

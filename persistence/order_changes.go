@@ -165,7 +165,7 @@ func undoOrder(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow)
 }
 
 // emitOrderStatus emits the events of an order's new status and adds the status to the order's
-// history. The ids of the events sort in the order of the spec's table.
+// history. The ids of the events sort in the order of [app.EventTypes].
 func emitOrderStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, by app.Actor) error {
 	event, err := delivery.Emitted(ctx, tx, now, order.StoreID, app.EventOrderStatusUpdated,
 		app.OrderStatusUpdated{Order: order, NewStatus: order.Status})

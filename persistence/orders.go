@@ -192,7 +192,7 @@ func (db *DB) QuoteOrder(
 }
 
 // beginOrder returns the rules and the times of a new order. It checks the view and the customer, VALIDATION_FAILED,
-// before the business rules, OUTSIDE_BOOKING_WINDOW and STORE_CLOSED (contract §1, Order of refusal).
+// before the business rules, OUTSIDE_BOOKING_WINDOW and STORE_CLOSED (docs/behaviour.md#order-of-refusal).
 func beginOrder(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in app.NewOrder,
 ) (storeRules, app.OrderTimes, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// maxResets is the number of live links of one account; a further one ends the oldest (contract §3,
-// Passwords).
+// maxResets is the number of live links of one account; a further one ends the oldest
+// (docs/behaviour.md#password-resets).
 const maxResets = 5
 
 // MailReset creates a link that resets a user's password, and enqueues its mail. It does nothing if the user is

@@ -12,8 +12,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Memberships belong to the live store and apply to its sandbox: a trigger copies every change. Every
-// operation in a sandbox acts on the live store (contract §2, Sandbox).
+// Memberships belong to the live store and apply to its sandbox: a trigger copies every change. Every operation in a
+// sandbox acts on the live store (docs/behaviour.md#sandboxes).
 
 // liveStore is the id of the live store of the store $1, which may be a sandbox.
 const liveStore = `(SELECT coalesce(sandbox_of, id) FROM stores WHERE id = $1)`

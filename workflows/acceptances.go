@@ -12,8 +12,8 @@ import (
 
 const activityTickAcceptance = "TickAcceptance"
 
-// Acceptance waits until an order, the subject of the job, leaves RECEIVED (contract §5, Acceptance). Its state is in
-// the database, whose clock alone measures the deadlines: a tick that comes early returns the remaining time. Each
+// Acceptance waits until an order, the subject of the job, leaves RECEIVED (docs/behaviour.md#acceptance). Its state is
+// in the database, whose clock alone measures the deadlines: a tick that comes early returns the remaining time. Each
 // start of the job sends signalWatch, which makes the workflow evaluate the order again. The transaction in which the
 // order leaves RECEIVED starts the job, and so does the reconciler after a deadline, in case the workflow is lost.
 func Acceptance(ctx workflow.Context, in JobInput) (app.AcceptanceTick, error) {

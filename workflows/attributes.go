@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// Search attributes by which operators find deliveries (contract §4, Operators).
+// Search attributes by which operators find deliveries (docs/behaviour.md#search-attributes).
 var (
 	attributeStore        = temporal.NewSearchAttributeKeyKeyword("ComandaStoreId")
 	attributeSubscription = temporal.NewSearchAttributeKeyKeyword("ComandaSubscriptionId")
@@ -23,7 +23,7 @@ var (
 	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
 )
 
-// Search attributes by which operators find the burst of a delivery (contract §4, Bursts).
+// Search attributes by which operators find the burst of a delivery (docs/behaviour.md#bursts).
 var (
 	attributeEvents        = temporal.NewSearchAttributeKeyKeywordList("ComandaEventIds")
 	attributeSubscriptions = temporal.NewSearchAttributeKeyKeywordList("ComandaSubscriptionIds")

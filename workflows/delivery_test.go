@@ -139,7 +139,6 @@ func TestScheduleTimes(t *testing.T) {
 	s := newScript(t, refused)
 	s.run(true)
 	s.check(t, app.DeliveryDeadLetter, 6, "retrying", "retrying", "retrying", "retrying", "retrying", "dead_letter")
-	// spec, Retry policy: cumulative 30s, 5m30s, 35m30s, 2h35m30s, 8h35m30s
 	want := []string{"0s", "30s", "5m30s", "35m30s", "2h35m30s", "8h35m30s"}
 	var got, retries []string
 	for i := range s.at {

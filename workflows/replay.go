@@ -18,8 +18,8 @@ const (
 	maxReplayPause = time.Minute
 )
 
-// Replay queues the deliveries of a bulk replay in steps (contract §4, Dead letter). Its progress is stored in the
-// database.
+// Replay queues the deliveries of a bulk replay in steps (docs/behaviour.md#dead-letters-and-replays). Its progress is
+// stored in the database.
 func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 	var step app.ReplayStep
 	if err := workflow.SetQueryHandler(

@@ -18,8 +18,8 @@ const (
 	retentionID       = "retention"
 )
 
-// Retention erases expired data, in an endless loop (contract §4, Erasure). It has no input; the worker that runs the
-// activity provides the retention.
+// Retention erases expired data, in an endless loop (docs/behaviour.md#retention). It has no input; the worker that
+// runs the activity provides the retention.
 func Retention(ctx workflow.Context) error {
 	var last activities.EraseResult
 	state := func() (activities.EraseResult, error) { return last, nil }

@@ -12,8 +12,8 @@ import (
 
 const activityEndSoldOut = "EndSoldOut"
 
-// SoldOut ends the time during which a product, the subject of the job, is sold out (contract §5, Products). The time
-// is in the database. Each start of the job sends signalWatch, which makes the workflow read the time again.
+// SoldOut ends the time during which a product, the subject of the job, is sold out (docs/behaviour.md#products). The
+// time is in the database. Each start of the job sends signalWatch, which makes the workflow read the time again.
 func SoldOut(ctx workflow.Context, in JobInput) error {
 	var state activities.SoldOutResult
 	err := workflow.SetQueryHandler(ctx, QueryState, func() (activities.SoldOutResult, error) { return state, nil })

@@ -14,8 +14,8 @@ import (
 // again: the server rejects the completion of a workflow that has not received all of its signals.
 const signalWatch = "watch"
 
-// Watchdog evaluates a failing subscription once a day, until it has recovered or is deactivated (contract §4,
-// Watchdog). Its state is in the database.
+// Watchdog evaluates a failing subscription once a day, until it has recovered or is deactivated
+// (docs/behaviour.md#watchdog). Its state is in the database.
 func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 	var tick app.Watched
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (app.Watched, error) { return tick, nil }); err != nil {

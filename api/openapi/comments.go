@@ -86,11 +86,11 @@ func (c Comments) on(t reflect.Type, field string) string {
 }
 
 var (
-	reference = regexp.MustCompile(`\s?\((spec|contract)[^)]*\)`)
+	reference = regexp.MustCompile(`\s?\(docs/[^)]*\)`)
 	link      = regexp.MustCompile(`\[(\*?[A-Z][\w.]*)\]`)
 )
 
-// plain removes from a comment the references to internal documents and the marks of links.
+// plain removes from a comment the references to documents of the repository and the marks of links.
 func plain(comment string) string {
 	text := link.ReplaceAllString(reference.ReplaceAllString(comment, ""), "$1")
 	return strings.Join(strings.Fields(text), " ")

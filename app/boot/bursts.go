@@ -13,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// burst determines when the first attempts of several deliveries share a workflow (contract §4, Bursts).
+// burst determines when the first attempts of several deliveries share a workflow (docs/behaviour.md#bursts).
 type burst string
 
 const (

@@ -63,7 +63,7 @@ const (
 // maxWatchdogDays is the maximum of WatchdogDays.
 const maxWatchdogDays = 365
 
-// Config is the validated configuration of a process, read from its environment (contract §6). See [Load].
+// Config is the validated configuration of a process, read from its environment. See [Load].
 type Config struct {
 	parts Part
 
@@ -95,11 +95,11 @@ type Config struct {
 	DeadLetterRetention time.Duration `env:"COMANDA_DEAD_LETTER_RETENTION" envDefault:"720h"`
 	PlanWindow          time.Duration `env:"COMANDA_PLAN_WINDOW" envDefault:"1h"`
 	LogRetention        time.Duration `env:"COMANDA_LOG_RETENTION" envDefault:"2160h"`
-	AuditRetention      time.Duration `env:"COMANDA_AUDIT_RETENTION" envDefault:"9600h"` // contract §3, Audit
+	AuditRetention      time.Duration `env:"COMANDA_AUDIT_RETENTION" envDefault:"9600h"`
 	WatchdogDay         time.Duration `env:"COMANDA_WATCHDOG_DAY" envDefault:"24h"`
 	WatchdogDays        int           `env:"COMANDA_WATCHDOG_DAYS" envDefault:"7"`
 	Burst               burst         `env:"COMANDA_BURST" envDefault:"auto"`
-	ReconcileAfter      time.Duration `env:"COMANDA_RECONCILE_AFTER" envDefault:"3m"` // contract §4, Delivery
+	ReconcileAfter      time.Duration `env:"COMANDA_RECONCILE_AFTER" envDefault:"3m"`
 	EgressAllow         prefixList    `env:"COMANDA_EGRESS_ALLOW"`
 	EgressCAFile        string        `env:"COMANDA_EGRESS_CA_FILE"`
 

@@ -43,6 +43,7 @@ var imports = map[string]struct{ may, because string }{
 	"app/otp":     {"app", "it computes codes with a library, and app depends on none"},
 	"app/listen":  {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},
 	"app/trigger": {"", "it is a client of the API like any other"},
+	"docs":        {"", "it tests the documents"},
 }
 
 // foreign lists prefixes of import paths that a package must not depend on, directly or indirectly.

@@ -29,7 +29,7 @@ var formerVariables = map[string]string{
 	"COMANDA_FACEBOOK_CLIENT_IDS": clientIDsInstruction("facebook"),
 }
 
-// clientIDsInstruction tells how to configure the client ids of a provider (contract §3, Social).
+// clientIDsInstruction tells how to configure the client ids of a provider (docs/behaviour.md#social-login).
 func clientIDsInstruction(provider string) string {
 	return fmt.Sprintf("is no longer supported, because client ids belong to one website; remove the variable and call "+
 		`PATCH /website as its OWNER, or PATCH /platform/websites/:id, with {"social":{"%s":["…"]}}`, provider)

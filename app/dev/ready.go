@@ -2,7 +2,7 @@ package main
 
 import "github.com/comanda-dev/comanda/app/dev/demo"
 
-// Ready describes a running stack to other programs. It is written to ready.json once all parts run (contract §6).
+// Ready describes a running stack to other programs. It is written to ready.json once all parts run.
 type Ready struct {
 	APIURL            string `json:"apiUrl"`
 	DashboardURL      string `json:"dashboardUrl"`

@@ -22,7 +22,7 @@ import (
 	"github.com/comanda-dev/comanda/app/webhook"
 )
 
-// senderTimeout is the time for which the sender waits for a response (spec, Retry policy).
+// senderTimeout is the time for which the sender waits for a response.
 const senderTimeout = 10 * time.Second
 
 // Options configures a [Handler].

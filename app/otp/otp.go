@@ -19,7 +19,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Policy of one-time passwords (contract §3).
+// Policy of one-time passwords (docs/behaviour.md#one-time-passwords).
 const (
 	// SetupTTL is the time in which the first code must confirm a setup.
 	SetupTTL = 10 * time.Minute

@@ -62,7 +62,7 @@ func (c *Client) Trigger(ctx context.Context, eventType string) (string, error) 
 	return recipe.run(ctx, c, s)
 }
 
-// livePrefix is the prefix of live keys (contract, fixed names).
+// livePrefix is the prefix of live keys.
 const livePrefix = "svc_live_sk_"
 
 // store is the part of GET /store that a recipe needs.

@@ -32,9 +32,9 @@ const claimReads = 4
 // Claim makes queued deliveries pending, within the limits. Websites take turns, and so do the
 // subscriptions of a website. It reads a bounded part of the queues, independent of their size.
 //
-// Claim is the only place that enforces plans (contract §4, Plan rate). If no queue with a limited
-// plan contains deliveries, one statement claims. Otherwise a transaction locks the limited queues
-// first and counts its claims; it skips a queue that another relay has locked.
+// Claim is the only place that enforces plans (docs/behaviour.md#plan-rate). If no queue with a limited plan contains
+// deliveries, one statement claims. Otherwise a transaction locks the limited queues first and counts its claims; it
+// skips a queue that another relay has locked.
 //
 // A claim is not flushed to disk. If the database loses it, the delivery is queued again. Starting its
 // workflow twice has no effect.

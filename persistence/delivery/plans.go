@@ -142,9 +142,9 @@ func (q *Queue) startAlone(window time.Time, limit, free, mixed, place int) time
 	return q.startOf(first, limit-limit/kindPart, limit-limit/kindPart-used%limit, place-mixed)
 }
 
-// ExpectStarts replaces the ScheduledFor of a store's queued deliveries by an estimate: the start of
-// the window of their place in the queue (contract §4, Plan rate). It keeps ScheduledFor if the plan
-// is unlimited or the window is the current one.
+// ExpectStarts replaces the ScheduledFor of a store's queued deliveries by an estimate: the start of the window of
+// their place in the queue (docs/behaviour.md#plan-rate). It keeps ScheduledFor if the plan is unlimited or the window
+// is the current one.
 func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.StoreID, deliveries []app.Delivery) error {
 	places := map[app.DeliveryID]*app.Delivery{}
 	var ids []app.DeliveryID

@@ -112,7 +112,7 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Shares of a plan's window (contract §4, Plan rate).
+// Shares of a plan's window (docs/behaviour.md#plan-rate).
 const (
 	// Replays take at most 1/replayPart of the starts of a window.
 	replayPart = 2

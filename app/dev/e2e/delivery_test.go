@@ -105,7 +105,7 @@ func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 	return events
 }
 
-// scaled is the schedule of the spec, scaled down for tests.
+// scaled is the default schedule, scaled down for tests.
 var scaled = map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,2s,2s,3s"}
 
 func TestSixAttemptsDeadLetterReplay(t *testing.T) {

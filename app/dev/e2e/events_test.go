@@ -9,7 +9,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestEventsOfOrdersAndProducts checks the data of each event of orders and products at a receiver (spec, Events).
+// TestEventsOfOrdersAndProducts checks the data of each event of orders and products at a receiver.
 func TestEventsOfOrdersAndProducts(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)

@@ -22,7 +22,7 @@ const hookSecret = "whsec_of_the_end_to_end_tests_0123456789"
 
 func slogDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// hook is a receiver that verifies requests as the spec describes, and responds as the test specifies.
+// hook is a receiver that verifies requests (docs/behaviour.md#signatures) and responds as the test specifies.
 type hook struct {
 	url    string
 	answer func(n int, w http.ResponseWriter, r *http.Request) // writes the response to request n, from 1
@@ -89,7 +89,7 @@ func (h *hook) signedWith() string {
 	return hookSecret
 }
 
-// verify implements the spec, Signing and verification, without the code under test.
+// verify checks the signature and the timestamp without the code under test.
 func verify(r *http.Request, body []byte, now time.Time, secret string) error {
 	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
 	if err != nil {

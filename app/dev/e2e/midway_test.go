@@ -16,7 +16,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// farFrom reports whether the timestamp of a request differs from a clock by more than the tolerance of the spec.
+// farFrom reports whether the timestamp of a request differs from a clock by more than the tolerance of receivers.
 func farFrom(clock time.Time, r *http.Request) bool {
 	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
 	return err != nil || math.Abs(float64(clock.Unix()-timestamp)) > 300
@@ -54,7 +54,7 @@ func TestReceiverWithWrongClock(t *testing.T) {
 }
 
 // TestLateRetryCarriesItsOwnTime checks that a retry that begins more than a minute after the event carries its own
-// time, so that a receiver with the tolerance of the spec accepts it (contract §0, 1).
+// time, so that a receiver with a tolerance of 300 s accepts it (docs/behaviour.md#timestamp-of-retries).
 func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 	if !*long {
 		t.Skip("takes a minute: -long")

@@ -7,8 +7,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestEventsOfPaymentsAndCustomers checks the data of each event of payments and customers at a receiver (spec, Events;
-// contract §5).
+// TestEventsOfPaymentsAndCustomers checks the data of each event of payments and customers at a receiver.
 func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)

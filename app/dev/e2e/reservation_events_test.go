@@ -8,7 +8,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestEventsOfReservations checks the data of each event of reservations at a receiver (spec, Events).
+// TestEventsOfReservations checks the data of each event of reservations at a receiver.
 func TestEventsOfReservations(t *testing.T) {
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
