@@ -13,7 +13,8 @@ import (
 )
 
 // writeEnv runs the command init: it generates the secrets of docker-compose.yml and writes them as environment
-// variables to a file, which must not exist, or to standard output ("-").
+// variables to a file, which must not exist. It does not write them to the standard output, because a shell that
+// redirects it empties the existing file, with the only copy of the keys, before this program starts.
 func writeEnv(args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
 	base := flags.String("base-url", "https://localhost:8443", "")
@@ -36,22 +37,27 @@ POSTGRES_PASSWORD=%s
 	if flags.NArg() == 1 {
 		path = flags.Arg(0)
 	}
-	if path == "-" {
-		_, err := io.WriteString(stdout, settings)
+	if err := writeNew(path, settings); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists; delete it only together with the databases that use its passwords", path)
+	} else if err != nil {
 		return err
 	}
+	fmt.Fprintf(stdout, "wrote %s; keep it secret and keep a copy\n", path)
+	return nil
+}
+
+// writeNew writes a file that only its owner can read. If the file exists, the error is fs.ErrExist. After any other
+// error the file does not exist.
+func writeNew(path, text string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists; delete it only together with the databases that use its passwords", path)
-	}
 	if err != nil {
 		return err
 	}
-	if _, err := file.WriteString(settings); err != nil {
-		return errors.Join(err, file.Close())
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
 	}
-	fmt.Fprintf(stdout, "wrote %s; keep it secret and keep a copy\n", path)
-	return file.Close()
+	return nil
 }
 
 // randomHex returns n random bytes in hexadecimal.

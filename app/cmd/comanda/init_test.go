@@ -58,7 +58,8 @@ func TestInitRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		"plain-http":   {[]string{"init", "--base-url", "http://localhost", "-"}, 1, "https URL"},
+		"plain-http":   {[]string{"init", "--base-url", "http://localhost", "/missing/.env"}, 1, "https URL"},
+		"no-directory": {[]string{"init", "/missing/.env"}, 1, "/missing/.env"},
 		"two-files":    {[]string{"init", "a", "b"}, 2, ""},
 		"unknown-flag": {[]string{"init", "--force"}, 2, ""},
 	} {

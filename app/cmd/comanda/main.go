@@ -28,7 +28,7 @@ const usage = `comanda: restaurant ordering with reliable webhooks
 
   comanda init [--base-url URL] [FILE]
                                     write new secrets for docker-compose.yml to .env or another file
-                                    that does not exist yet; "-" is the standard output
+                                    that does not exist yet
   comanda serve                     run the REST API and the dashboard
   comanda worker                    run the workflows and deliver events
   comanda migrate up|down|status    migrate the database schema, as its owner; down reverts the
