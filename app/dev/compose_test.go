@@ -183,7 +183,7 @@ func TestComposeBuildContext(t *testing.T) {
 }
 
 // deploy/postgres.sh prepares an empty server so that the migrations, Comanda's processes and Temporal work without a
-// superuser.
+// superuser. The health check fails before.
 func TestComposePostgres(t *testing.T) {
 	t.Parallel()
 	server := startPostgres(t)
@@ -191,15 +191,31 @@ func TestComposePostgres(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := exec.CommandContext(t.Context(), "sh", "../../deploy/postgres.sh")
 	password, _ := admin.User.Password()
-	script.Env = append(os.Environ(), "PATH="+psqlPath(t), "PGHOST="+admin.Hostname(), "PGPORT="+admin.Port(),
+	// PGHOSTADDR takes precedence over the host name of the health check.
+	environ := append(os.Environ(), "PATH="+psqlPath(t), "PGHOSTADDR="+admin.Hostname(), "PGPORT="+admin.Port(),
 		"PGPASSWORD="+password, "POSTGRES_USER="+admin.User.Username())
 	for name, value := range composeSettings() {
-		script.Env = append(script.Env, name+"="+value)
+		environ = append(environ, name+"="+value)
 	}
-	if output, err := script.CombinedOutput(); err != nil {
+	sh := func(args ...string) (string, error) {
+		command := exec.CommandContext(t.Context(), "sh", args...)
+		command.Env = environ
+		output, err := command.CombinedOutput()
+		return string(output), err
+	}
+	check := loadCompose(t).Services["postgres"].HealthCheck.Test
+	if check[0] != "CMD-SHELL" {
+		t.Fatalf("health check of postgres: %v, want a shell command", check)
+	}
+	if output, err := sh("-c", check[1]); err == nil || !strings.Contains(output, `user "comanda"`) {
+		t.Errorf("health check of an empty server: got %v, want an error that names the role: %s", err, output)
+	}
+	if output, err := sh("../../deploy/postgres.sh"); err != nil {
 		t.Fatalf("postgres.sh: %v\n%s", err, output)
+	}
+	if output, err := sh("-c", check[1]); err != nil {
+		t.Errorf("health check: %v\n%s", err, output)
 	}
 	as := func(role, password, database string) string {
 		u := *admin
