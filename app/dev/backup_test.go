@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -67,27 +69,53 @@ func (s backupServer) url(role, password string) string {
 	return u.String()
 }
 
-// The documented commands restore a database with its rows, roles, passwords and row-level security on an empty server.
+// dockerFunction runs the programs of `docker compose exec` on the server of the test. Other commands do nothing.
+const dockerFunction = `docker() { case "$*" in "compose exec -T postgres "*) shift 4; "$@";; esac; }
+`
+
+// The documented commands restore a database with its rows, roles, passwords and row-level security: with compose on a
+// server that deploy/postgres.sh has prepared, and on an empty server.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
-	script, err := os.ReadFile("../../deploy/postgres.sh")
+	postgresScript, err := os.ReadFile("../../deploy/postgres.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	original := startBackupServer(t)
-	original.run(t, dir, string(script))
-	owner := func(s backupServer) string { return s.url("comanda_owner", "owner") }
-	if err := boot.Migrate(t.Context(), owner(original), "up", io.Discard); err != nil {
-		t.Fatal(err)
+	for name, commands := range map[string]struct{ backup, restore string }{
+		"compose": {
+			backup: dockerFunction + documentedCommands(t, "backup with compose"),
+			restore: string(postgresScript) + dockerFunction +
+				strings.Repeat(documentedCommands(t, "restore with compose"), 2), // the second replaces the first
+		},
+		"empty server": {
+			backup:  documentedCommands(t, "backup"),
+			restore: documentedCommands(t, "roles") + documentedCommands(t, "restore"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			original := startBackupServer(t)
+			original.run(t, dir, string(postgresScript))
+			if err := boot.Migrate(t.Context(), original.url("comanda_owner", "owner"), "up", io.Discard); err != nil {
+				t.Fatal(err)
+			}
+			original.run(t, dir, `psql -qd comanda -c "INSERT INTO websites (id, name, domain, plan, created_at) VALUES
+				('web_1', 'Restored', '`+restoredDomain+`', 'STARTER', now())"`)
+			original.run(t, dir, commands.backup)
+			restored := startBackupServer(t)
+			restored.run(t, dir, commands.restore)
+			checkRestored(t, original, restored)
+		})
 	}
-	const domain = "restored.example"
-	original.run(t, dir, `psql -qd comanda -c "INSERT INTO websites (id, name, domain, plan, created_at) VALUES
-		('web_1', 'Restored', '`+domain+`', 'STARTER', now())"`)
-	original.run(t, dir, documentedCommands(t, "backup"))
+}
 
-	restored := startBackupServer(t)
-	restored.run(t, dir, documentedCommands(t, "restore"))
+// restoredDomain is the domain of the only website in the backup.
+const restoredDomain = "restored.example"
+
+// checkRestored compares the database of a restored server with the original, and checks that Comanda accepts it.
+func checkRestored(t *testing.T, original, restored backupServer) {
+	t.Helper()
 	db, err := persistence.Open(persistence.Config{URL: restored.url("comanda", "login")})
 	if err != nil {
 		t.Fatal(err)
@@ -96,25 +124,24 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := errors.Join(db.CheckSchema(t.Context()), db.CheckRole(t.Context())); err != nil {
 		t.Errorf("as Comanda's process: %v", err)
 	}
-	connection, err := pgx.Connect(t.Context(), owner(restored))
-	if err != nil {
-		t.Fatal(err)
+	owner := func(s backupServer) *pgx.Conn {
+		connection, err := pgx.Connect(t.Context(), s.url("comanda_owner", "owner"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { connection.Close(context.Background()) })
+		return connection
 	}
-	defer connection.Close(t.Context())
-	var got string
-	if err := connection.QueryRow(t.Context(), "SELECT domain FROM websites").Scan(&got); err != nil || got != domain {
-		t.Errorf("the restored website: got %q and %v, want %q", got, err, domain)
+	before, after := owner(original), owner(restored)
+	var domain string
+	err = after.QueryRow(t.Context(), "SELECT domain FROM websites").Scan(&domain)
+	if err != nil || domain != restoredDomain {
+		t.Errorf("the restored website: got %q and %v, want %q", domain, err, restoredDomain)
 	}
 	const policies = "SELECT count(*) FROM pg_policies"
-	var before, after int
-	source, err := pgx.Connect(t.Context(), owner(original))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer source.Close(t.Context())
-	err = errors.Join(source.QueryRow(t.Context(), policies).Scan(&before),
-		connection.QueryRow(t.Context(), policies).Scan(&after))
-	if err != nil || before == 0 || before != after {
-		t.Errorf("policies of row-level security: got %d, want %d (%v)", after, before, err)
+	var want, got int
+	err = errors.Join(before.QueryRow(t.Context(), policies).Scan(&want), after.QueryRow(t.Context(), policies).Scan(&got))
+	if err != nil || want == 0 || got != want {
+		t.Errorf("policies of row-level security: got %d, want %d (%v)", got, want, err)
 	}
 }
