@@ -10,8 +10,6 @@ import (
 // Lane is the group of worker slots in which an attempt runs.
 type Lane string
 
-// The lanes. Workflows of the previous release set no lane and cannot handle OutcomeBusy, so their attempts are neither
-// limited nor counted.
 const (
 	LaneFast Lane = "fast" // thousands of slots: first attempts and retries of quick receivers
 	LaneSlow Lane = "slow" // a few hundred slots: all other attempts
@@ -31,15 +29,12 @@ type BulkheadPolicy struct {
 	WakeEvery time.Duration
 }
 
-// places returns the maximum number of concurrent attempts of one subscription in a lane; 0 = unlimited.
+// places returns the maximum number of concurrent attempts of one subscription in a lane.
 func (p BulkheadPolicy) places(lane Lane) int {
-	switch lane {
-	case LaneFast:
+	if lane == LaneFast {
 		return p.Fast
-	case LaneSlow:
-		return p.Slow
 	}
-	return 0
+	return p.Slow
 }
 
 // occupancy is the use of one lane by one subscription.
@@ -102,9 +97,6 @@ func newBulkhead(policy BulkheadPolicy, typical time.Duration, now func() time.T
 // enter takes a place and returns the function that releases it. If no place is free, it returns nil and the time to
 // wait, which is 0 in the fast lane.
 func (b *bulkhead) enter(subscription app.SubscriptionID, lane Lane) (leave func(), wait time.Duration) {
-	if b.policy.places(lane) == 0 {
-		return func() {}, 0
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key, now := laneOf{subscription, lane}, b.now()

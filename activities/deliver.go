@@ -70,7 +70,7 @@ type DeliverInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
 	Attempt    int            `json:"attempt"` // from 1; continues across replays
 	RetryIn    time.Duration  `json:"retryIn"` // delay of the next attempt if this one fails; 0 = no next attempt
-	Lane       Lane           `json:"lane,omitempty"`
+	Lane       Lane           `json:"lane"`
 }
 
 // Outcome is the outcome of one call of [Deliveries.Deliver].

@@ -90,12 +90,8 @@ func (d *delivery) fastLane(retry *temporal.RetryPolicy) workflow.LocalActivityO
 // slowLane returns the options of an attempt in the slow lane. The fairness key (at most 64 bytes) lets a server that
 // supports fairness alternate between websites. Other servers ignore it.
 func (d *delivery) slowLane(retry *temporal.RetryPolicy) workflow.ActivityOptions {
-	queue := d.in.Queue
-	if queue == "" {
-		queue = string(d.in.StoreID)
-	}
 	return workflow.ActivityOptions{
 		TaskQueue: SlowTaskQueue, StartToCloseTimeout: d.in.Policy.AttemptLimit, RetryPolicy: retry,
-		Summary: d.nextName(), Priority: temporal.Priority{FairnessKey: queue},
+		Summary: d.nextName(), Priority: temporal.Priority{FairnessKey: d.in.Queue},
 	}
 }

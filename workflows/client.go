@@ -10,9 +10,8 @@ import (
 
 // Names used by operators and by open workflows. A name must not change while a workflow that uses it is open.
 const (
-	TaskQueue     = "deliveries"      // workflows, attempts in the fast lane, tests
-	SlowTaskQueue = "deliveries-slow" // attempts in the slow lane
-	// BurstTaskQueue is the task queue of bursts. Workers of the previous release do not poll it.
+	TaskQueue      = "deliveries"      // workflows, attempts in the fast lane, tests
+	SlowTaskQueue  = "deliveries-slow" // attempts in the slow lane
 	BurstTaskQueue = "bursts"
 	JobTaskQueue   = "jobs"  // activities of jobs, records of cancellations
 	MailTaskQueue  = "mails" // activities of mails

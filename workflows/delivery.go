@@ -26,8 +26,8 @@ type DeliveryInput struct {
 	Quick          bool               `json:"quick"`    // the first attempt of this run may use the fast lane
 	Policy         Policy             `json:"policy"`
 
-	Version int    `json:"version,omitempty"` // see deliveryVersion
-	Queue   string `json:"queue,omitempty"`   // the website or the sandbox twin; "" = the store
+	Version int    `json:"version"` // see deliveryVersion
+	Queue   string `json:"queue"`   // the website or the sandbox twin
 
 	// A run can continue a schedule: Place is the number of attempts that were already made, and NextAttempt is the
 	// time of the next one (nil = now).
@@ -37,19 +37,15 @@ type DeliveryInput struct {
 	Shown app.DeliveryStatus `json:"shown,omitempty"`
 }
 
-// deliveryVersion is the version of the commands that a run of Delivery produces:
-//
-//   - 0, the previous release: every state change upserts ComandaDeliveryState, even if the value stays the same.
-//     Retries use the slow lane.
-//   - 1: only a new value is upserted. A retry uses the fast lane if the last response was quick. A signal that names
-//     the first attempt of the run is dropped at the start.
+// deliveryVersion is the version of the commands (activities, timers, search attributes) that a run of Delivery
+// produces. The first release has version 1. A change of the commands adds a version, and Delivery branches on the
+// version of its input as long as runs of the earlier version can be open.
 //
 // A run keeps the version with which it started; continuing as new upgrades it. The version is part of the input,
-// because workflow.GetVersion would add two events (a marker and an upsert) to each run whose first attempt fails,
-// about as many as version 1 saves.
+// because workflow.GetVersion would add two events (a marker and an upsert) to each run whose first attempt fails.
 //
-// Workers of the previous release ignore the field. After one of them has handled a retry of a run of version 1, the
-// history may be impossible to replay. The reconciler restarts such a delivery (see [StandingStuck]).
+// A worker runs a later version, which a newer release started, like its own. If the commands differ, the history may
+// be impossible to replay. The reconciler restarts such a delivery (see [StandingStuck]).
 const deliveryVersion = 1
 
 // Policy holds the settings that can differ between releases and installations.
@@ -86,9 +82,7 @@ func Delivery(ctx workflow.Context, in DeliveryInput) (DeliveryState, error) {
 	if err := d.acceptRetries(ctx); err != nil {
 		return d.state, err
 	}
-	if in.Version >= 1 {
-		d.replaySignalled(ctx) // the run begins with this attempt in any case
-	}
+	d.replaySignalled(ctx) // drops a signal for the first attempt, which the run makes in any case
 	err = d.awaitFirst(ctx)
 	for err == nil {
 		d.ended = false
@@ -178,7 +172,7 @@ func (d *delivery) runSchedule(ctx workflow.Context) error {
 		}
 		d.place++
 		d.state.Attempts++
-		d.fast = d.in.Version >= 1 && result.Quick
+		d.fast = result.Quick
 		failed := name + " failed: " + result.Reason
 		delay, more := d.in.Policy.Schedule.Delay(d.place)
 		if !more {
@@ -202,15 +196,12 @@ func (d *delivery) nextName() string {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
-// enter sets the state, the details and the search attribute. A delivery whose first attempt succeeds sets no search
-// attribute.
+// enter sets the state, the details and, if its value changes, the search attribute. A delivery whose first attempt
+// succeeds sets no search attribute.
 func (d *delivery) enter(ctx workflow.Context, state app.DeliveryStatus, details string) error {
 	d.state.State = string(state)
 	workflow.SetCurrentDetails(ctx, details)
-	if state == app.DeliveryDelivered && d.shown == "" {
-		return nil
-	}
-	if d.in.Version >= 1 && state == d.shown {
+	if state == d.shown || state == app.DeliveryDelivered && d.shown == "" {
 		return nil
 	}
 	d.shown = state

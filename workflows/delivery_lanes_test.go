@@ -47,42 +47,28 @@ func (s *script) state(t *testing.T) (state DeliveryState) {
 	return state
 }
 
-// The search attribute changes once per state, regardless of the number of retries.
-func TestUpsertsOnlyNewState(t *testing.T) {
-	s := newScript(t, refused, refused, refused, refused, refused, refused, refused, refused, delivered)
-	s.input.Version = 1
-	s.signal(20*24*time.Hour, nil)
-	s.run(true)
-	s.check(t, app.DeliveryDelivered, 9, "retrying", "dead_letter", "retrying", "delivered")
-}
-
 func TestLanes(t *testing.T) {
 	const fast, slow = activities.LaneFast, activities.LaneSlow
 	for name, test := range map[string]struct {
-		version  int
 		quick    bool
 		outcomes []activities.DeliverResult
 		want     []activities.Lane
 	}{
-		"quick first attempt": {1, true, []activities.DeliverResult{delivered}, []activities.Lane{fast}},
-		"slow first attempt":  {1, false, []activities.DeliverResult{delivered}, []activities.Lane{slow}},
+		"quick first attempt": {true, []activities.DeliverResult{delivered}, []activities.Lane{fast}},
+		"slow first attempt":  {false, []activities.DeliverResult{delivered}, []activities.Lane{slow}},
 		"retry after a slow failure": {
-			1, true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow},
+			true, []activities.DeliverResult{refused, delivered}, []activities.Lane{fast, slow},
 		},
 		"retry after a quick failure": {
-			1, false, []activities.DeliverResult{refusedQuickly, refused, delivered},
+			false, []activities.DeliverResult{refusedQuickly, refused, delivered},
 			[]activities.Lane{slow, fast, slow},
 		},
-		"previous release": {
-			0, true, []activities.DeliverResult{refusedQuickly, delivered}, []activities.Lane{fast, slow},
-		},
 		"busy in the fast lane": {
-			1, true, []activities.DeliverResult{busy, refusedQuickly, delivered}, []activities.Lane{fast, slow, fast},
+			true, []activities.DeliverResult{busy, refusedQuickly, delivered}, []activities.Lane{fast, slow, fast},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, test.outcomes...)
-			s.input.Version = test.version
 			s.run(test.quick)
 			if err := s.GetWorkflowError(); err != nil {
 				t.Fatal(err)
@@ -92,20 +78,17 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// The fairness key lets websites alternate in the slow lane. Runs of the previous release have no queue.
+// The fairness key lets websites alternate in the slow lane.
 func TestFairnessKey(t *testing.T) {
-	for queue, want := range map[string]string{"": "sto_1", "web_1": "web_1"} {
-		d := newDelivery(DeliveryInput{StoreID: "sto_1", Queue: queue})
-		if got := d.slowLane(nil).Priority.FairnessKey; got != want {
-			t.Errorf("queue %q: %q, want %q", queue, got, want)
-		}
+	d := newDelivery(DeliveryInput{StoreID: "sto_1", Queue: "web_1"})
+	if got := d.slowLane(nil).Priority.FairnessKey; got != "web_1" {
+		t.Errorf("fairness key: got %q, want %q", got, "web_1")
 	}
 }
 
 // A busy webhook uses up neither attempts nor the delays between them.
 func TestBusyInSlowLane(t *testing.T) {
 	s := newScript(t, busy, busy, activities.DeliverResult{Outcome: activities.OutcomeBusy}, refused, busy, delivered)
-	s.input.Version = 1
 	s.RegisterDelayedCallback(func() {
 		if state := s.state(t); state.State != stateAttempting || state.Attempts != 0 || state.NextRetry == nil {
 			t.Errorf("state while busy: %+v, want %s with a next try", state, stateAttempting)
@@ -133,7 +116,6 @@ func TestBusyInSlowLane(t *testing.T) {
 
 func TestCancellationWhileBusy(t *testing.T) {
 	s := newScript(t, busy)
-	s.input.Version = 1
 	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
 	s.run(false)
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 1 {
@@ -145,12 +127,13 @@ func TestCancellationWhileBusy(t *testing.T) {
 // A delivery that is busy for a long time continues in a new run, at its place in the schedule.
 func TestBusyDeliveryContinuesAsNew(t *testing.T) {
 	s := newScript(t, refused, busy)
+	s.input.Version = deliveryVersion - 1
 	s.SetContinueAsNewSuggested(true)
 	s.run(true)
 	in := s.continued(t)
-	if in.Version != 1 || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil ||
+	if in.Version != deliveryVersion || in.Attempts != 1 || in.Place != 1 || in.Quick || in.NextAttempt != nil ||
 		in.Shown != app.DeliveryRetrying {
-		t.Errorf("continued with %+v, want place 1 of the schedule in version 1", in)
+		t.Errorf("continued with %+v, want place 1 of the schedule in version %d", in, deliveryVersion)
 	}
 	s = newScript(t, refused, delivered)
 	s.input = in
@@ -166,7 +149,7 @@ func TestBusyDeliveryContinuesAsNew(t *testing.T) {
 // A repaired delivery continues after the attempts already made, at the time of the next one.
 func TestStartWithinSchedule(t *testing.T) {
 	s := newScript(t, refused)
-	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 9, 3, app.DeliveryRetrying
+	s.input.Attempts, s.input.Place, s.input.Shown = 9, 3, app.DeliveryRetrying
 	s.input.NextAttempt = new(start.Add(time.Minute))
 	s.RegisterDelayedCallback(func() {
 		state := s.state(t)
@@ -194,7 +177,7 @@ func TestStartWithinSchedule(t *testing.T) {
 // A place beyond the schedule, which may have become shorter, gets one last attempt.
 func TestStartBeyondSchedule(t *testing.T) {
 	s := newScript(t, refused)
-	s.input.Version, s.input.Attempts, s.input.Place, s.input.Shown = 1, 8, 8, app.DeliveryRetrying
+	s.input.Attempts, s.input.Place, s.input.Shown = 8, 8, app.DeliveryRetrying
 	s.input.NextAttempt = new(start.Add(-time.Minute))
 	s.input.Policy.Schedule = app.RetrySchedule{time.Second}
 	s.run(false)
@@ -206,7 +189,7 @@ func TestStartBeyondSchedule(t *testing.T) {
 // A delivery that is cancelled before its first attempt makes no attempt.
 func TestCancellationBeforeFirstAttempt(t *testing.T) {
 	s := newScript(t, delivered)
-	s.input.Version, s.input.NextAttempt = 1, new(start.Add(time.Minute))
+	s.input.NextAttempt = new(start.Add(time.Minute))
 	s.RegisterDelayedCallback(s.CancelWorkflow, time.Second)
 	s.run(false)
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.cancels != 1 || len(s.made) != 0 {

@@ -96,7 +96,7 @@ func TestContinueAsNewKeepsShownState(t *testing.T) {
 // replay after that attempt.
 func TestStartSignalReplaysOnce(t *testing.T) {
 	s := newScript(t, inactive)
-	s.input.Version, s.input.Attempts = 1, 6
+	s.input.Attempts = 6
 	s.signal(0, ReplaySignal{Attempt: 7})
 	s.run(false)
 	s.check(t, app.DeliveryDeadLetter, 6, "dead_letter")
@@ -109,7 +109,7 @@ func TestStartSignalReplaysOnce(t *testing.T) {
 // The signal is kept until then.
 func TestEarlySignalIsKept(t *testing.T) {
 	s := newScript(t, delivered)
-	s.input.Version, s.input.NextAttempt = 1, new(start.Add(15*time.Second))
+	s.input.NextAttempt = new(start.Add(15 * time.Second))
 	s.signal(0, ReplaySignal{Attempt: 2})
 	s.signal(5*time.Second, ReplaySignal{})
 	s.run(false)

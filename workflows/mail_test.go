@@ -3,15 +3,12 @@ package workflows
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/app"
@@ -131,21 +128,5 @@ func TestMailCancelled(t *testing.T) {
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.gaveUp != "cancelled" || len(s.at) != 2 {
 		t.Errorf("ended with %v, given up %q, executions at %v, want a cancellation after 2",
 			s.GetWorkflowError(), s.gaveUp, s.at)
-	}
-}
-
-// Recorded histories of mails must replay, because mails can be open during an upgrade.
-func TestRecordedMailsReplay(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("testdata/mail_*.json")
-	if err != nil || len(files) < 3 {
-		t.Fatalf("%d histories, %v, want at least 3", len(files), err)
-	}
-	for _, file := range files {
-		replayer := worker.NewWorkflowReplayer()
-		replayer.RegisterWorkflowWithOptions(Mail, workflow.RegisterOptions{Name: string(app.JobMail)})
-		if err := replayer.ReplayWorkflowHistoryFromJSONFile(nil, file); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
 	}
 }

@@ -27,24 +27,21 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 }
 
 // If the first attempt succeeds, a delivery or a burst has one eager workflow task with one local activity, six events
-// and no search attributes except those of its start. In version 0 of Delivery, retries and replays use the slow lane.
-// In version 1, a retry to a quick receiver uses the fast lane.
+// and no search attributes except those of its start. A retry to a quick receiver uses the fast lane, the first attempt
+// of a replay the slow lane.
 func TestLanesInRecordedHistories(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"WORKFLOW_EXECUTION_STARTED", "WORKFLOW_TASK_SCHEDULED", "WORKFLOW_TASK_STARTED", "WORKFLOW_TASK_COMPLETED",
 		"MARKER_RECORDED", "WORKFLOW_EXECUTION_COMPLETED",
 	}
-	for _, file := range []string{
-		"delivery_delivered", "delivery_v1_delivered", "burst_delivered", "burst_failed_one",
-	} {
+	for _, file := range []string{"delivery_delivered", "burst_delivered", "burst_failed_one"} {
 		if diff := cmp.Diff(want, events(t, "testdata/"+file+".json")); diff != "" {
 			t.Errorf("events of %s (-want +got):\n%s", file, diff)
 		}
 	}
 	for file, attempts := range map[string]struct{ slow, fast int }{
-		"delivery_retried": {2, 1}, "delivery_replayed": {3, 1},
-		"delivery_v1_retried": {0, 3}, "delivery_v1_replayed": {1, 3},
+		"delivery_retried": {0, 3}, "delivery_replayed": {1, 3},
 	} {
 		all := events(t, "testdata/"+file+".json")
 		slow, fast := 0, 0

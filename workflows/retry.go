@@ -30,8 +30,7 @@ type RetryResult struct {
 // notWaiting is the type of the error that rejects a retry.
 const notWaiting = "NotWaiting"
 
-// acceptRetries registers the update "retry". Histories without this update stay the same, so no version is needed. A
-// worker of the previous release rejects the update.
+// acceptRetries registers the update "retry".
 func (d *delivery) acceptRetries(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, UpdateRetry, d.retry, workflow.UpdateHandlerOptions{
 		Validator: d.checkRetry, Description: "makes the next attempt of a retrying delivery now",

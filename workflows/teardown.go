@@ -8,7 +8,6 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -20,8 +19,7 @@ const (
 
 	// teardownLimit is the timeout of one batch: a hundred requests and their pauses.
 	teardownLimit = 5 * time.Minute
-	// teardownHeartbeat is the time after which a batch of a worker that died is repeated. Workers of the previous
-	// release send no heartbeats; their batches take a few seconds.
+	// teardownHeartbeat is the time after which a batch of a worker that died is repeated.
 	teardownHeartbeat = 20 * time.Second
 	// teardownPause is the pause after the first pass. It exceeds the duration of an attempt and of a round of the
 	// relay, so that the next pass finds deliveries that were in progress at the time of the deletion.
@@ -76,10 +74,7 @@ func (w *Workers) HandleTeardown(t *activities.Teardown) {
 	cancel := func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
 		return t.CancelBatch(ctx, in, func() { activity.RecordHeartbeat(ctx) })
 	}
-	// An earlier release has scheduled batches in the slow lane.
-	for _, queue := range []worker.Worker{w.jobs, w.slow} {
-		queue.RegisterActivityWithOptions(cancel, activity.RegisterOptions{Name: activityCancelBatch})
-	}
+	w.jobs.RegisterActivityWithOptions(cancel, activity.RegisterOptions{Name: activityCancelBatch})
 }
 
 // CancelDelivery requests the cancellation of a delivery's workflow. found is false if there is no open workflow.

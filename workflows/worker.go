@@ -64,11 +64,8 @@ func NewWorkers(
 	// Bursts are registered even if they are disabled, because other workers may have started bursts.
 	w.bursts.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
 	w.bursts.RegisterActivityWithOptions(bursts.DeliverBurst, activity.RegisterOptions{Name: activityDeliverBurst})
-	// An earlier release has scheduled mails in the slow lane.
-	for _, queue := range []worker.Worker{w.mails, w.slow} {
-		queue.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
-		queue.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
-	}
+	w.mails.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
+	w.mails.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	w.jobs.RegisterActivityWithOptions(func(ctx context.Context) (activities.EraseResult, error) {
 		return jobs.Erase(ctx, func() { activity.RecordHeartbeat(ctx) })
 	}, activity.RegisterOptions{Name: activityErase})
@@ -79,10 +76,7 @@ func NewWorkers(
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 	}
-	// The previous release has scheduled cancellations in the slow lane.
-	for _, queue := range []worker.Worker{w.jobs, w.slow} {
-		queue.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
-	}
+	w.jobs.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	return w
 }
 

@@ -82,7 +82,7 @@ func TestHistories(t *testing.T) {
 				}
 				return errNotYet
 			})
-			replay(t, "delivery_v1_"+name, events)
+			replay(t, "delivery_"+name, events)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestRetryNow(t *testing.T) {
 	}
 	_, err = r.RetryDelivery(t.Context(), d.ID)
 	wantCode(t, "retry of a delivered delivery", err, comanda.ErrorCodeConflict)
-	replay(t, "delivery_v1_retried_now", completed(t, d.WorkflowID))
+	replay(t, "delivery_retried_now", completed(t, d.WorkflowID))
 }
 
 // TestConcurrentRetries sends twenty concurrent retries, in bursts and without. They make one attempt.
