@@ -771,9 +771,6 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON plan_moves TO comanda_system;
 CREATE TABLE plan_windows (
     queue text NOT NULL,
     starts_at timestamp with time zone NOT NULL,
-    taken bigint NOT NULL,
-    replays bigint NOT NULL,
-    last_at timestamp with time zone NOT NULL,
     started bigint NOT NULL DEFAULT 0,
     replays_started bigint NOT NULL DEFAULT 0,
     CONSTRAINT plan_windows_pkey PRIMARY KEY (queue, starts_at)

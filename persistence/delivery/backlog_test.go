@@ -79,8 +79,8 @@ func TestBacklogOmitsDeliveriesDelayedByPlan(t *testing.T) {
 			seed(t, db, "DELETE FROM plan_windows")
 			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
 			seed(t, db, "UPDATE deliveries SET class = $1, scheduled_for = $2", test.class, early)
-			seed(t, db, `INSERT INTO plan_windows (queue, starts_at, taken, replays, last_at, started, replays_started)
-			VALUES ($1, $2, 0, 0, $2, $3, $4)`, r.Website, noon, test.started, test.replays)
+			seed(t, db, `INSERT INTO plan_windows (queue, starts_at, started, replays_started)
+			VALUES ($1, $2, $3, $4)`, r.Website, noon, test.started, test.replays)
 			b, err := db.Backlog(t.Context(), test.at)
 			must(t, err)
 			if diff := cmp.Diff(test.want, b.OldestDue, cmpopts.EquateApproxTime(0)); diff != "" || b.Queued != 1 {

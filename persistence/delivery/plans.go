@@ -52,10 +52,8 @@ func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, erro
 	return locked, rows.Err()
 }
 
-// countStarts counts claims in a window of their queues, which tx has locked. The previous release
-// reads the columns taken, replays and last_at; to it, each start occupies a slot. countStarts deletes
-// the windows before the previous one, because the clock of another server may still be in the
-// previous window.
+// countStarts counts claims in a window of their queues, which tx has locked. It deletes the windows
+// before the previous one, because the clock of another server may still be in the previous window.
 func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
 	if len(claims) == 0 {
 		return nil
@@ -68,13 +66,11 @@ func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, cl
 		WITH past AS (
 			DELETE FROM plan_windows WHERE queue = ANY ($2::text[]) AND starts_at < $1::timestamptz - $4::interval
 		)
-		INSERT INTO plan_windows AS w (queue, starts_at, taken, replays, started, replays_started, last_at)
-		SELECT queue, $1, count(*), count(*) FILTER (WHERE replay), count(*), count(*) FILTER (WHERE replay), $1
+		INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
+		SELECT queue, $1, count(*), count(*) FILTER (WHERE replay)
 		FROM unnest($2::text[], $3::boolean[]) AS c (queue, replay) GROUP BY queue
 		ON CONFLICT (queue, starts_at) DO UPDATE SET
-			started = w.started + excluded.started, replays_started = w.replays_started + excluded.replays_started,
-			taken = greatest(w.taken, w.started + excluded.started),
-			replays = greatest(w.replays, w.replays_started + excluded.replays_started)`,
+			started = w.started + excluded.started, replays_started = w.replays_started + excluded.replays_started`,
 		window, queues, replays, q.planWindow)
 	return err
 }

@@ -27,7 +27,7 @@ func TestRelayStatementsUseIndexes(t *testing.T) {
 			SELECT 'dlv_x' || i, $2, 'evt_x' || i, CASE WHEN i % 2 = 0 THEN $1 ELSE $1 || i % 100 END, 'order.created',
 				CASE WHEN i % 4 = 0 THEN 'queued' ELSE 'delivered' END, now() + interval '1 s' * i, now()
 				FROM generate_series(1, 50000) i`,
-		`INSERT INTO plan_windows SELECT $1 || i % 100, now() + interval '1 h' * i, 500, 0, now()
+		`INSERT INTO plan_windows SELECT $1 || i % 100, now() + interval '1 h' * i, 500, 0
 			FROM generate_series(1, 10000) i WHERE $2 <> ''`,
 	} {
 		_, err := owner.ExecContext(t.Context(), statement, s.ID, r.Stores[0])

@@ -111,8 +111,8 @@ func TestClaimsReadQueuesInTurn(t *testing.T) {
 	r := open(t, db, "one.example")
 	q := withPolicy(t, db, func(p *delivery.Policy) { p.ClaimQueues, p.ClaimSubscriptions, p.VisitQueues = 4, 8, 30 })
 	r.backlogs(t, db, "a_used_up", app.PlanStarter, 40, 1, 1)
-	seed(t, db, `INSERT INTO plan_windows (queue, starts_at, taken, replays, last_at, started)
-		SELECT id, $1::timestamptz, 500, 0, $1, 500 FROM websites WHERE id LIKE 'a_used_up%'`, noon)
+	seed(t, db, `INSERT INTO plan_windows (queue, starts_at, started, replays_started)
+		SELECT id, $1, 500, 0 FROM websites WHERE id LIKE 'a_used_up%'`, noon)
 	r.backlogs(t, db, "b_hangs", app.PlanEnterprise, 1, 30, 20)
 	few := batches(10)
 	few.Unproven, few.Quick = 1, 1

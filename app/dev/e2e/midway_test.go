@@ -145,8 +145,8 @@ func (r *restaurant) usePlanOf(window time.Duration, plan app.Plan, starts int) 
 	r.t.Helper()
 	r.changePlan(plan)
 	_, err := the.db.System().DB.ExecContext(r.t.Context(), `
-		INSERT INTO plan_windows (queue, starts_at, started, taken, replays, last_at)
-		SELECT website_id, $2, $3, $3, 0, $2 FROM stores WHERE id = $1`,
+		INSERT INTO plan_windows (queue, starts_at, started, replays_started)
+		SELECT website_id, $2, $3, 0 FROM stores WHERE id = $1`,
 		r.store, app.PlanWindow(time.Now(), window), starts)
 	must(r.t, err)
 }

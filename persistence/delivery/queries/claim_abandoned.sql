@@ -41,10 +41,9 @@ WITH lapsed AS MATERIALIZED (
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
     -- A burst contains no replays. The order prevents deadlocks.
-    INSERT INTO plan_windows AS w (queue, starts_at, taken, replays, started, replays_started, last_at)
-    SELECT queue, $4, count(*), 0, count(*), 0, $4 FROM whole WHERE passed GROUP BY queue ORDER BY queue
-    ON CONFLICT (queue, starts_at) DO UPDATE SET
-        started = w.started + excluded.started, taken = greatest(w.taken, w.started + excluded.started)
+    INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
+    SELECT queue, $4, count(*), 0 FROM whole WHERE passed GROUP BY queue ORDER BY queue
+    ON CONFLICT (queue, starts_at) DO UPDATE SET started = w.started + excluded.started
 )
 UPDATE deliveries d SET lease_until = $2, generation = d.generation + 1,
     counted_in = CASE WHEN whole.passed THEN $4::timestamptz ELSE d.counted_in END

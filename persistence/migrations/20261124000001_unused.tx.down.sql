@@ -1,0 +1,1 @@
+SELECT; -- The migrations before it drop the tables.
