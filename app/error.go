@@ -109,6 +109,11 @@ func InvalidAll(details []Detail) *Error {
 	return e
 }
 
+// MemberError returns an error with a code about one member of the request, like [Invalid].
+func MemberError(code Code, path, message string) *Error {
+	return &Error{Code: code, Message: path + " " + message, Details: []Detail{{Path: path, Message: message}}}
+}
+
 // InvalidTransition returns an INVALID_TRANSITION error about a change of status.
 func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
 	e := Errorf(CodeInvalidTransition, "cannot change status from %s to %s", from, to)

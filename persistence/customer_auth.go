@@ -77,7 +77,7 @@ func requireOpenStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 func refuseStore(err error, suspended bool) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return refuse(app.CodeNotFound, "storeId", "is not the id of a store")
+		return app.MemberError(app.CodeNotFound, "storeId", "is not the id of a store")
 	case err == nil && suspended:
 		return app.WebsiteSuspended()
 	}

@@ -99,7 +99,7 @@ func listCustomers(
 		q.Where("c.external_id = ?", filter.ExternalID)
 	}
 	if filter.Query != "" {
-		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchPeople(q, filter.Query) })
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return pg.SearchPeople(q, filter.Query) })
 	}
 	return q
 }
@@ -152,7 +152,7 @@ func (db *DB) ChangeCustomer(
 		changed, err = emitCustomerUpdated(ctx, tx, now, changed, fields)
 		return err
 	})
-	return changed, db.externalIDTaken(ctx, store, Customers, changed.ExternalID, err)
+	return changed, db.pg.ExternalIDTaken(ctx, store, "customers", changed.ExternalID, err)
 }
 
 // switchCustomer disables or enables a locked customer and records it. It is no change of the profile

@@ -107,7 +107,7 @@ func orderedItems(
 		}
 		price, ok := product.Price(rules.View.Currency)
 		if !ok {
-			return nil, nil, refuse(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
+			return nil, nil, app.MemberError(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
 		}
 		options, err := product.ChooseOptions(item.Options, rules.View, place)
 		if err != nil {
@@ -138,5 +138,5 @@ func orderedItems(
 }
 
 func unavailable(path, message string) error {
-	return refuse(app.CodeProductUnavailable, path, message)
+	return app.MemberError(app.CodeProductUnavailable, path, message)
 }

@@ -151,7 +151,7 @@ func (db *DB) PlaceOrder(
 		}
 		return order, recordStatus(ctx, tx, order, in.By, event)
 	})
-	return placed, db.externalIDTaken(ctx, store, Orders, in.ExternalID, err)
+	return placed, db.pg.ExternalIDTaken(ctx, store, "orders", in.ExternalID, err)
 }
 
 // QuoteOrder computes the amounts of an order without placing it. It returns the errors of
@@ -247,7 +247,7 @@ func priceOrder(
 		TaxIncluded: rules.TaxIncluded,
 		TotalMinor:  totals.TotalMinor, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
 		DeliveryAddress: in.DeliveryAddress, BusinessDate: day, ExternalID: in.ExternalID,
-		Metadata: metadataOf(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
+		Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
 	}, err
 }
 
@@ -385,12 +385,12 @@ func listOrders(
 // needsRefund is the condition that order o is cancelled and its payments are not fully refunded.
 const needsRefund = "o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor"
 
-// searchOrders adds conditions with OR: the conditions of searchPeople or, if text is a number, the
+// searchOrders adds conditions with OR: the conditions of pg.SearchPeople or, if text is a number, the
 // order number or a phone number with "+" before it.
 func searchOrders(q *bun.SelectQuery, text string) *bun.SelectQuery {
-	searchPeople(q, text)
+	pg.SearchPeople(q, text)
 	if number, err := strconv.ParseUint(text, 10, 63); err == nil {
-		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+lastCharacter)
+		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+pg.LastCharacter)
 		q.WhereOr("o.number = ?", number)
 	}
 	return q

@@ -75,7 +75,7 @@ func rowOfProduct(p app.Product) productRow {
 		StockQuantity: p.StockQuantity, OptionGroups: p.OptionGroups, Position: p.Position, Version: p.Version,
 		CreatedAt: p.CreatedAt.Time, UpdatedAt: p.UpdatedAt.Time,
 	}
-	row.ExternalID, row.Metadata = p.ExternalID, metadataOf(p.Metadata)
+	row.ExternalID, row.Metadata = p.ExternalID, pg.Metadata(p.Metadata)
 	if p.SoldOutUntil != nil {
 		row.SoldOutUntil = &p.SoldOutUntil.Time
 	}
@@ -197,7 +197,7 @@ func (db *DB) CreateProduct(
 		}
 		return row.product(now), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product(now))
 	})
-	return created, db.externalIDTaken(ctx, store, Products, p.ExternalID, err)
+	return created, db.pg.ExternalIDTaken(ctx, store, "products", p.ExternalID, err)
 }
 
 // ChangeProduct applies change to a product and emits product.updated. It records changed prices. It writes nothing if
@@ -243,7 +243,7 @@ func (db *DB) ChangeProduct(
 		return delivery.Emit(ctx, tx, now, store, app.EventProductUpdated,
 			app.ProductUpdated{Product: changed, ChangedFields: fields})
 	})
-	return changed, db.externalIDTaken(ctx, store, Products, changed.ExternalID, err)
+	return changed, db.pg.ExternalIDTaken(ctx, store, "products", changed.ExternalID, err)
 }
 
 // DeleteProduct deletes a product and emits product.updated with the changed field deletedAt. Orders

@@ -59,5 +59,5 @@ func (db *DB) ChangeReservation(
 			changed.TableLabel, changed.Version, changed.UpdatedAt.Time, changed.ExternalID, changed.Metadata)
 		return err
 	})
-	return changed, db.externalIDTaken(ctx, store, Reservations, changed.ExternalID, err)
+	return changed, db.pg.ExternalIDTaken(ctx, store, "reservations", changed.ExternalID, err)
 }

@@ -90,7 +90,7 @@ func (db *DB) Reserve(
 			CustomerID: customer.ID, CustomerName: customer.Name, CustomerEmail: customer.Email,
 			CustomerPhone: customer.Phone, PartySize: in.PartySize, StartAt: in.StartAt.Time,
 			EndAt: in.StartAt.Add(time.Duration(in.Minutes) * time.Minute), Notes: in.Notes, TableLabel: in.TableLabel,
-			ExternalID: in.ExternalID, Metadata: metadataOf(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
+			ExternalID: in.ExternalID, Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
 		}
 		if err := checkSeats(ctx, tx, row, settings.Seats); err != nil {
 			return app.Reservation{}, err
@@ -101,7 +101,7 @@ func (db *DB) Reserve(
 		reservation := row.reservation(settings.Timezone)
 		return reservation, delivery.Emit(ctx, tx, now, store, app.EventReservationCreated, reservation)
 	})
-	return made, db.externalIDTaken(ctx, store, Reservations, in.ExternalID, err)
+	return made, db.pg.ExternalIDTaken(ctx, store, "reservations", in.ExternalID, err)
 }
 
 // reservingCustomer returns the customer of a reservation: a customer of the store, or a guest. A guest
@@ -249,7 +249,7 @@ func listReservations(
 	}
 	if filter.Query != "" {
 		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
-			return searchPeople(q, strings.TrimSpace(filter.Query))
+			return pg.SearchPeople(q, strings.TrimSpace(filter.Query))
 		})
 	}
 	return q, nil

@@ -57,7 +57,7 @@ func unsetDefault(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 }
 
 func viewTaken(code string) error {
-	return refuse(app.CodeConflict, "code", "is the code of another view: "+code)
+	return app.MemberError(app.CodeConflict, "code", "is the code of another view: "+code)
 }
 
 // AddView adds a view to a store. A default view replaces the previous default. It returns LIMIT_REACHED if
@@ -144,7 +144,7 @@ func viewIn(views []app.StoreView, id app.StoreViewID) (app.StoreView, error) {
 // changeView applies a change to one of the views of a store.
 func changeView(view app.StoreView, views []app.StoreView, change app.StoreViewChange) (app.StoreView, error) {
 	if change.IsDefault != nil && !*change.IsDefault && view.IsDefault {
-		return view, refuse(app.CodeConflict, "isDefault",
+		return view, app.MemberError(app.CodeConflict, "isDefault",
 			"must stay true, because a store needs a default view; make another view the default instead")
 	}
 	if change.Code != nil {
