@@ -36,11 +36,11 @@ func (r addressRow) address() app.Address {
 // Addresses lists a customer's addresses, newest first. It returns NOT_FOUND if the store has no such
 // customer.
 func (db *DB) Addresses(
-	ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.Address, error) {
 	var rows []addressRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		if err := hasCustomer(ctx, tx, store, customer); err != nil {
+		if err := HasCustomer(ctx, tx, store, customer); err != nil {
 			return err
 		}
 		rows = nil
@@ -76,13 +76,13 @@ func (db *DB) CheckAddress(
 // default. It returns NOT_FOUND if the store has no such customer, TOKEN_REVOKED if the caller's session has ended,
 // LIMIT_REACHED, and the errors of [pg.RunOnce].
 func (db *DB) AddAddress(
-	ctx context.Context, now time.Time, caller app.Principal, customer app.CustomerID, in app.Address, once *Once,
+	ctx context.Context, now time.Time, caller app.Principal, customer app.CustomerID, in app.Address, once *pg.Once,
 ) (app.Address, error) {
 	now = app.At(now).Time
 	store := caller.StoreID
 	once.About(string(customer))
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Address, error) {
-		owner, err := lockCustomerFor(ctx, tx, caller, customer)
+		owner, err := LockCustomerFor(ctx, tx, caller, customer)
 		if err != nil {
 			return app.Address{}, err
 		}
@@ -187,7 +187,7 @@ func (db *DB) DeleteAddress(
 func lockAddress(
 	ctx context.Context, tx bun.Tx, caller app.Principal, customer app.CustomerID, id app.AddressID, version int64,
 ) (app.Customer, app.Address, error) {
-	owner, err := lockCustomerFor(ctx, tx, caller, customer)
+	owner, err := LockCustomerFor(ctx, tx, caller, customer)
 	if err != nil {
 		return owner, app.Address{}, err
 	}
@@ -211,6 +211,6 @@ func clearDefaultAddress(
 
 // emitAddressesUpdated increments the version of a locked customer and emits customer.updated.
 func emitAddressesUpdated(ctx context.Context, tx bun.Tx, now time.Time, owner app.Customer) error {
-	_, err := emitCustomerUpdated(ctx, tx, now, owner, []string{"addresses"})
+	_, err := EmitCustomerUpdated(ctx, tx, now, owner, []string{"addresses"})
 	return err
 }

@@ -34,11 +34,11 @@ func (c Clock) step(period app.Period) string {
 
 // clockOf returns a store's clock, NOT_FOUND if there is no such store.
 func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
-	settings, err := settingsOf(ctx, tx, store)
+	settings, err := SettingsOf(ctx, tx, store)
 	if err != nil {
 		return Clock{}, err
 	}
-	zone, err := zoneOf(settings.Timezone)
+	zone, err := ZoneOf(settings.Timezone)
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 

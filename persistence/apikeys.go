@@ -46,7 +46,7 @@ const keysOfStore = `k.store_id IN (SELECT id FROM stores WHERE id = ?0 OR sandb
 // INSUFFICIENT_ROLE if the caller is no longer an OWNER of the store, VALIDATION_FAILED for a live key of a sandbox,
 // and the errors of [pg.RunOnce].
 func (db *DB) CreateAPIKey(
-	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, in app.NewAPIKey, once *Once,
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, in app.NewAPIKey, once *pg.Once,
 ) (app.IssuedAPIKey, error) {
 	now = app.At(now).Time
 	var issued app.IssuedAPIKey
@@ -156,7 +156,7 @@ func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.Stor
 // start.
 func (db *DB) APIKeys(ctx context.Context, store app.StoreID, after app.APIKeyID, limit int) ([]app.APIKey, error) {
 	var rows []apiKeyRow
-	err := db.System().NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND (?1 = '' OR k.id < ?1)
+	err := db.pg.System().NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND (?1 = '' OR k.id < ?1)
 		ORDER BY k.id DESC LIMIT ?2`, store, after, limit).Scan(ctx, &rows)
 	keys := make([]app.APIKey, len(rows))
 	for i, row := range rows {
@@ -210,7 +210,7 @@ func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret
 	}
 	p := app.Principal{Realm: app.RealmAPIKey}
 	var revoked, suspended bool
-	err := db.System().DB.QueryRowContext(ctx, `WITH used AS (
+	err := db.pg.System().DB.QueryRowContext(ctx, `WITH used AS (
 			UPDATE api_keys SET last_used_at = $2 WHERE id = (
 				SELECT id FROM api_keys WHERE hash = $1 AND revoked_at IS NULL
 					AND (last_used_at IS NULL OR last_used_at <= $2::timestamptz - $3::interval)

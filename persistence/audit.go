@@ -44,7 +44,7 @@ func (r auditRow) entry() app.AuditEntry {
 
 // AuditTrail lists a store's audit trail, newest first. It shows the actors' current names.
 func (db *DB) AuditTrail(
-	ctx context.Context, store app.StoreID, filter AuditFilter, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, filter AuditFilter, after pg.Cursor, limit int,
 ) ([]app.AuditEntry, error) {
 	var rows []auditRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -57,7 +57,7 @@ func (db *DB) AuditTrail(
 	return db.withUserNames(ctx, rows)
 }
 
-func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after Cursor, limit int) *bun.SelectQuery {
+func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after pg.Cursor, limit int) *bun.SelectQuery {
 	q := tx.NewSelect().Model((*auditRow)(nil)).
 		ColumnExpr(`a.id, a.action, a.actor_realm, a.actor_id, a.target, a.details, a.address, a.request_id, a.at,
 			coalesce(k.name, '') AS actor_name`).
@@ -75,10 +75,10 @@ func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after Cursor, 
 
 // PlatformAuditTrail lists the platform's audit trail, newest first, with the users' current emails.
 func (db *DB) PlatformAuditTrail(
-	ctx context.Context, filter AuditFilter, after Cursor, limit int,
+	ctx context.Context, filter AuditFilter, after pg.Cursor, limit int,
 ) ([]app.AuditEntry, error) {
 	var rows []auditRow
-	q := db.System().NewSelect().Model(&rows).ModelTableExpr("platform_audit AS a").
+	q := db.pg.System().NewSelect().Model(&rows).ModelTableExpr("platform_audit AS a").
 		ColumnExpr("a.*, coalesce(u.email, '') AS actor_name").
 		Join("LEFT JOIN users u ON u.id = a.actor_id AND a.actor_realm IN (?, ?)", app.RealmTenant, app.RealmPlatform)
 	if err := filter.apply(q, after, limit).Scan(ctx); err != nil {
@@ -92,7 +92,7 @@ func (db *DB) PlatformAuditTrail(
 }
 
 // apply adds the conditions, the order and the limit of a page to a query of entries a.
-func (filter AuditFilter) apply(q *bun.SelectQuery, after Cursor, limit int) *bun.SelectQuery {
+func (filter AuditFilter) apply(q *bun.SelectQuery, after pg.Cursor, limit int) *bun.SelectQuery {
 	q.OrderExpr("a.at DESC, a.id DESC").Limit(int64(limit))
 	if filter.Realm != "" {
 		q.Where("a.actor_realm = ?", filter.Realm)
@@ -129,7 +129,7 @@ func (db *DB) withUserNames(ctx context.Context, rows []auditRow) ([]app.AuditEn
 	}
 	if len(ids) > 0 {
 		var users []struct{ ID, Email string }
-		if err := db.System().NewRaw(`SELECT id, email FROM users WHERE id IN (?)`, bun.List(ids)).
+		if err := db.pg.System().NewRaw(`SELECT id, email FROM users WHERE id IN (?)`, bun.List(ids)).
 			Scan(ctx, &users); err != nil {
 			return nil, pg.Classify(err)
 		}

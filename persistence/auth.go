@@ -65,7 +65,7 @@ type Login struct {
 // LoginByEmail returns the user with an email, regardless of case, NOT_FOUND if there is no such user.
 func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 	var login Login
-	err := db.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
+	err := db.pg.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
 		FROM users WHERE lower(email) = ?`, app.NormalEmail(email)).
 		Scan(ctx, &login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash,
 			&login.Disabled)
@@ -74,7 +74,7 @@ func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 
 // SetPasswordHash replaces a user's password hash, unless it is no longer the verified one.
 func (db *DB) SetPasswordHash(ctx context.Context, user app.UserID, verified, hash string) error {
-	_, err := db.System().NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user,
+	_, err := db.pg.System().NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user,
 		verified).Exec(ctx)
 	return pg.Classify(err)
 }
@@ -192,7 +192,7 @@ func chooseStore(
 
 // Stores returns the stores of a user in the order of [Session].
 func (db *DB) Stores(ctx context.Context, user app.UserID) ([]app.StoreEntry, error) {
-	entries, _, err := stores(ctx, db.System(), user)
+	entries, _, err := stores(ctx, db.pg.System(), user)
 	return entries, pg.Classify(err)
 }
 
@@ -241,7 +241,7 @@ func (db *DB) Authenticate(
 		p.Realm = app.RealmPlatform
 	}
 	var suspended bool
-	err := db.System().DB.QueryRowContext(ctx, `SELECT s.created_at, u.otp_enabled_at IS NOT NULL,
+	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT s.created_at, u.otp_enabled_at IS NOT NULL,
 			coalesce(m.role, ''), coalesce(st.website_id, ''),
 			w.suspended_at IS NOT NULL, coalesce(live.require_otp, st.require_otp, false),
 			st.sandbox_of IS NOT NULL,
@@ -272,7 +272,7 @@ func (db *DB) Authenticate(
 func (db *DB) Me(ctx context.Context, p app.Principal) (app.User, *app.StoreContext, error) {
 	var user app.User
 	var store app.StoreContext
-	err := db.System().NewRaw(`SELECT u.id, u.email, u.name,
+	err := db.pg.System().NewRaw(`SELECT u.id, u.email, u.name,
 			coalesce(s.id, ''), coalesce(s.name, ''), coalesce(s.country_code, ''), coalesce(s.timezone, '')
 		FROM users u LEFT JOIN stores s ON s.id = ? WHERE u.id = ?`, p.StoreID, p.UserID).
 		Scan(ctx, &user.ID, &user.Email, &user.Name, &store.StoreID, &store.StoreName, &store.CountryCode,

@@ -23,7 +23,7 @@ func businessDate(ctx context.Context, tx bun.Tx, store app.StoreID, now time.Ti
 // businessDate returns the store's business date at the time now: the date in the store's time zone,
 // or the previous date if the hour is before the cutoff.
 func (r storeRules) businessDate(now time.Time) (string, error) {
-	zone, err := zoneOf(r.Timezone)
+	zone, err := ZoneOf(r.Timezone)
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ import (
 func (db *DB) ClientIDs(ctx context.Context, store app.StoreID, provider app.Provider) ([]string, error) {
 	var suspended bool
 	var ids []string
-	err := db.System().NewRaw(`SELECT w.suspended_at IS NOT NULL, ARRAY(
+	err := db.pg.System().NewRaw(`SELECT w.suspended_at IS NOT NULL, ARRAY(
 			SELECT client_id FROM website_client_ids c WHERE c.website_id = w.id AND c.provider = ?)
 		FROM stores s JOIN websites w ON w.id = s.website_id WHERE s.id = ?`, provider, store).
 		Scan(ctx, &suspended, pgdialect.Array(&ids))

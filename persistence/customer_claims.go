@@ -43,5 +43,5 @@ func startOver(
 	if len(fields) == 0 {
 		return claimed, nil
 	}
-	return emitCustomerUpdated(ctx, tx, now, claimed, fields)
+	return EmitCustomerUpdated(ctx, tx, now, claimed, fields)
 }

@@ -72,7 +72,7 @@ func (db *DB) ConfirmEmailChange(ctx context.Context, now time.Time, by app.Acto
 	hash := hashOf(token)
 	var store app.StoreID
 	var id app.CustomerID
-	err := db.System().DB.QueryRowContext(ctx, `SELECT store_id, customer_id FROM customer_email_changes
+	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT store_id, customer_id FROM customer_email_changes
 		WHERE token_hash = $1`, hash).Scan(&store, &id)
 	if err != nil {
 		return resetInvalid(err)
@@ -96,7 +96,7 @@ func (db *DB) ConfirmEmailChange(ctx context.Context, now time.Time, by app.Acto
 		if err != nil {
 			return err
 		}
-		if _, err := emitCustomerUpdated(ctx, tx, now, customer, []string{"email"}); err != nil {
+		if _, err := EmitCustomerUpdated(ctx, tx, now, customer, []string{"email"}); err != nil {
 			return err
 		}
 		return pg.Audit(ctx, tx, now, store, by.AsCustomer(id), app.AuditEmailChanged, string(id), nil)

@@ -102,7 +102,7 @@ func (db *DB) EraseCustomer(
 		}
 		customer.Email, customer.FirstName, customer.LastName, customer.Phone = "", "", "", ""
 		customer.ExternalID, customer.Metadata = "", map[string]string{}
-		if _, err := emitCustomerUpdated(ctx, tx, now, customer, []string{app.FieldErased}); err != nil {
+		if _, err := EmitCustomerUpdated(ctx, tx, now, customer, []string{app.FieldErased}); err != nil {
 			return err
 		}
 		if by.Realm == app.RealmCustomer { // the entry must not contain what the erasure has replaced
@@ -136,7 +136,7 @@ func lockForErasure(
 			return app.Customer{}, err
 		}
 	}
-	customer, err := lockCustomerFor(ctx, tx, caller, id)
+	customer, err := LockCustomerFor(ctx, tx, caller, id)
 	if err != nil {
 		return customer, err
 	}

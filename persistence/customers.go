@@ -42,8 +42,8 @@ func (r customerRow) customer() app.Customer {
 	}
 }
 
-// hasCustomer returns NOT_FOUND if the store has no such customer.
-func hasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
+// HasCustomer returns NOT_FOUND if the store has no such customer.
+func HasCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
 	known, err := tx.NewSelect().TableExpr("customers").Where("store_id = ? AND id = ?", store, id).Exists(ctx)
 	if err == nil && !known {
 		err = app.NotFound()
@@ -62,7 +62,7 @@ func (db *DB) Customer(ctx context.Context, store app.StoreID, id app.CustomerID
 
 // Customers lists a store's customers, newest first. If own is not "", it lists only that customer.
 func (db *DB) Customers(
-	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor, limit int,
 ) ([]app.Customer, error) {
 	var rows []customerRow
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -78,7 +78,7 @@ func (db *DB) Customers(
 
 // listCustomers builds the query of [DB.Customers].
 func listCustomers(
-	tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after Cursor,
+	tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor,
 	limit int,
 ) *bun.SelectQuery {
 	q := tx.NewSelect().Model(rows).Where("c.store_id = ?", store).OrderExpr("c.created_at DESC, c.id DESC").
@@ -117,7 +117,7 @@ func (db *DB) ChangeCustomer(
 	store := caller.StoreID
 	var changed app.Customer
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		before, err := lockCustomerFor(ctx, tx, caller, id)
+		before, err := LockCustomerFor(ctx, tx, caller, id)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (db *DB) ChangeCustomer(
 			return err
 		}
 		changed.Version = before.Version
-		changed, err = emitCustomerUpdated(ctx, tx, now, changed, fields)
+		changed, err = EmitCustomerUpdated(ctx, tx, now, changed, fields)
 		return err
 	})
 	return changed, db.pg.ExternalIDTaken(ctx, store, "customers", changed.ExternalID, err)
@@ -186,9 +186,9 @@ func lockCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Cust
 	return row.customer(), err
 }
 
-// lockCustomerFor is [lockCustomer] in the caller's store. It returns TOKEN_REVOKED if the caller is a customer whose
+// LockCustomerFor is [lockCustomer] in the caller's store. It returns TOKEN_REVOKED if the caller is a customer whose
 // session has ended meanwhile: a request of a former holder must not change an account after its claim.
-func lockCustomerFor(
+func LockCustomerFor(
 	ctx context.Context, tx bun.Tx, caller app.Principal, id app.CustomerID,
 ) (app.Customer, error) {
 	customer, err := lockCustomer(ctx, tx, caller.StoreID, id)
@@ -198,8 +198,8 @@ func lockCustomerFor(
 	return customer, customerSessions(caller.StoreID).shareLiving(ctx, tx, string(caller.CustomerID), caller.SessionID)
 }
 
-// emitCustomerUpdated increments the version of a locked customer and emits customer.updated.
-func emitCustomerUpdated(
+// EmitCustomerUpdated increments the version of a locked customer and emits customer.updated.
+func EmitCustomerUpdated(
 	ctx context.Context, tx bun.Tx, now time.Time, c app.Customer, fields []string,
 ) (app.Customer, error) {
 	c.Version, c.UpdatedAt = c.Version+1, c.UpdatedAt.OrLater(app.At(now))

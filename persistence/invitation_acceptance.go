@@ -17,7 +17,7 @@ import (
 // unknown.
 func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error) {
 	var email string
-	err := db.System().NewRaw(`SELECT email FROM invitations WHERE token_hash = ?`, hashOf(token)).Scan(ctx, &email)
+	err := db.pg.System().NewRaw(`SELECT email FROM invitations WHERE token_hash = ?`, hashOf(token)).Scan(ctx, &email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -30,7 +30,7 @@ func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error
 func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Login, error) {
 	var email string
 	var suspended bool
-	err := db.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
+	err := db.pg.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
 		hashOf(token), now).Scan(ctx, &email, &suspended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -35,7 +35,7 @@ const (
 // the errors of [pg.RunOnce].
 func (db *DB) Invite(
 	ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, in app.Invitation, token app.Secret,
-	ttl time.Duration, once *Once,
+	ttl time.Duration, once *pg.Once,
 ) (app.Invitation, error) {
 	invite := func(ctx context.Context, tx bun.Tx) (app.Invitation, error) {
 		in := in // the transaction may run again
@@ -261,10 +261,10 @@ const pendingIn = `i.website_id = (SELECT website_id FROM stores WHERE id = ?0)
 
 // Invitations lists the pending invitations of a store, newest first.
 func (db *DB) Invitations(
-	ctx context.Context, now time.Time, store app.StoreID, after Cursor, limit int,
+	ctx context.Context, now time.Time, store app.StoreID, after pg.Cursor, limit int,
 ) ([]app.Invitation, error) {
 	var rows []invitationRow
-	err := db.System().NewRaw(`SELECT `+invitationColumns+` FROM invitations i WHERE `+pendingIn+`
+	err := db.pg.System().NewRaw(`SELECT `+invitationColumns+` FROM invitations i WHERE `+pendingIn+`
 			AND (?2 = '' OR (i.created_at, i.id) < (?3, ?2))
 		ORDER BY i.created_at DESC, i.id DESC LIMIT ?4`, store, now, after.ID, after.At, limit).Scan(ctx, &rows)
 	invitations := make([]app.Invitation, len(rows))

@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // loyaltyRow is a row of the table loyalty_entries, the ledger of loyalty points.
@@ -56,11 +57,11 @@ func settlePoints(
 // LoyaltyEntries lists a customer's ledger of loyalty points, newest first. It returns NOT_FOUND if
 // the store has no such customer.
 func (db *DB) LoyaltyEntries(
-	ctx context.Context, store app.StoreID, customer app.CustomerID, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.LoyaltyEntry, error) {
 	entries := []app.LoyaltyEntry{}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		if err := hasCustomer(ctx, tx, store, customer); err != nil {
+		if err := HasCustomer(ctx, tx, store, customer); err != nil {
 			return err
 		}
 		var rows []loyaltyRow

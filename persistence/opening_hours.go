@@ -10,16 +10,17 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// hoursRow holds the columns of the table stores that determine when a store takes orders.
-type hoursRow struct {
+// HoursRow holds the columns of the table stores that determine when a store takes orders.
+type HoursRow struct {
 	Timezone            string
 	OpeningHours        app.OpeningHours `bun:"type:jsonb"`
 	Closures            []app.Closure    `bun:"type:jsonb"`
 	OrderingPausedUntil *time.Time
 }
 
-func (r hoursRow) hours() (app.Hours, error) {
-	zone, err := zoneOf(r.Timezone)
+// Hours returns when the store takes orders.
+func (r HoursRow) Hours() (app.Hours, error) {
+	zone, err := ZoneOf(r.Timezone)
 	hours := app.Hours{Zone: zone, Opening: r.OpeningHours, Closures: r.Closures}
 	if r.OrderingPausedUntil != nil {
 		hours.PausedUntil = *r.OrderingPausedUntil

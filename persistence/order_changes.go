@@ -201,7 +201,7 @@ func (db *DB) OrderHistory(
 	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID,
 ) ([]app.OrderChange, error) {
 	var rows []historyRow
-	err := db.System().NewRaw(`
+	err := db.pg.System().NewRaw(`
 		SELECT h.from_status, h.to_status, h.reason, h.actor_realm, h.actor_id,
 			coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id

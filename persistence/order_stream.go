@@ -50,7 +50,7 @@ func (db *DB) ListenOrders(ctx context.Context, began func(), heard func(app.Ord
 // ChangedOrders returns the orders of some stores that have changed since a time, the oldest change
 // first, then those of which the store was reminded.
 func (db *DB) ChangedOrders(ctx context.Context, stores []app.StoreID, since time.Time) ([]app.OrderNotice, error) {
-	rows, err := db.System().DB.QueryContext(ctx, `
+	rows, err := db.pg.System().DB.QueryContext(ctx, `
 		(SELECT store_id, id, number, status, version, false AS reminder FROM orders
 			WHERE store_id = ANY ($1::text[]) AND updated_at >= $2 ORDER BY updated_at)
 		UNION ALL

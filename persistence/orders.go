@@ -98,7 +98,7 @@ func taxesOf(r orderRow, items []itemRow) []app.Tax {
 // AMOUNT_TOO_LARGE, TOTAL_MISMATCH, CONFLICT if another order has the externalId, and the errors of
 // [pg.RunOnce].
 func (db *DB) PlaceOrder(
-	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *pg.Once,
 ) (app.Order, error) {
 	now = app.At(now).Time
 	placed, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
@@ -277,7 +277,7 @@ func (db *DB) Order(
 
 // Orders lists a store's orders, newest first. If customer is not "", it lists only that customer's orders.
 func (db *DB) Orders(
-	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor, limit int,
 ) ([]app.Order, error) {
 	var orders []app.Order
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -323,7 +323,7 @@ func scanOrders(
 // search with many results reads the newest orders until the page is full; a search with few results
 // uses the indexes of the searched columns.
 func listOrders(
-	tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after Cursor,
+	tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor,
 	limit int,
 ) *bun.SelectQuery {
 	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").

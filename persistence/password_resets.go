@@ -116,7 +116,7 @@ func (db *DB) MailCustomerReset(
 func (db *DB) ResetWords(ctx context.Context, now time.Time, token app.Secret) ([]string, error) {
 	var user app.UserID
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err := db.System().DB.QueryRowContext(ctx, `SELECT user_id FROM password_resets
+	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT user_id FROM password_resets
 		WHERE token_hash = $1 AND expires_at > $2`, hash[:], now).Scan(&user)
 	if err != nil {
 		return nil, resetInvalid(err)
@@ -129,7 +129,7 @@ func (db *DB) CustomerResetWords(ctx context.Context, now time.Time, token app.S
 	var store app.StoreID
 	var email, first, last string
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err := db.System().DB.QueryRowContext(ctx, `SELECT c.store_id, c.email, c.first_name, c.last_name
+	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT c.store_id, c.email, c.first_name, c.last_name
 		FROM customer_password_resets r JOIN customers c ON c.store_id = r.store_id AND c.id = r.customer_id
 		WHERE r.token_hash = $1 AND r.expires_at > $2`, hash[:], now).Scan(&store, &email, &first, &last)
 	if err != nil {

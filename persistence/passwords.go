@@ -17,7 +17,7 @@ import (
 // LoginOf returns the login of a user, NOT_FOUND if there is no such user.
 func (db *DB) LoginOf(ctx context.Context, user app.UserID) (Login, error) {
 	var login Login
-	err := db.System().DB.QueryRowContext(ctx, `SELECT id, email, name, platform_role, password_hash,
+	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT id, email, name, platform_role, password_hash,
 		disabled_at IS NOT NULL FROM users WHERE id = $1`, user).
 		Scan(&login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash,
 			&login.Disabled)
@@ -120,7 +120,7 @@ func (db *DB) StoreWords(ctx context.Context, store app.StoreID) ([]string, erro
 
 // words returns the array of texts that a query selects, nil if it selects no row.
 func (db *DB) words(ctx context.Context, query string, arg any) (words []string, err error) {
-	err = db.System().DB.QueryRowContext(ctx, query, arg).Scan(pgdialect.Array(&words))
+	err = db.pg.System().DB.QueryRowContext(ctx, query, arg).Scan(pgdialect.Array(&words))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

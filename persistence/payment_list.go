@@ -6,11 +6,12 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // StorePayments lists a store's payments with their refunds, newest first.
 func (db *DB) StorePayments(
-	ctx context.Context, store app.StoreID, filter app.PaymentFilter, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, filter app.PaymentFilter, after pg.Cursor, limit int,
 ) ([]app.Payment, error) {
 	var payments []app.Payment
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -22,7 +23,7 @@ func (db *DB) StorePayments(
 }
 
 func listPayments(
-	tx bun.Tx, rows *[]paymentRow, store app.StoreID, filter app.PaymentFilter, after Cursor, limit int,
+	tx bun.Tx, rows *[]paymentRow, store app.StoreID, filter app.PaymentFilter, after pg.Cursor, limit int,
 ) *bun.SelectQuery {
 	q := selectPayments(tx, rows).Where("p.store_id = ? AND o.store_id = ?", store, store).
 		OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit))

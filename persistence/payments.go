@@ -76,7 +76,7 @@ func (r refundRow) refund() app.Refund {
 // payment and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND, VALIDATION_FAILED
 // for another currency than the order's, AMOUNT_TOO_LARGE, and the errors of [pg.RunOnce].
 func (db *DB) RecordPayment(
-	ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, in app.NewPayment, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, in app.NewPayment, once *pg.Once,
 ) (app.Payment, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Payment, error) {
@@ -147,7 +147,7 @@ func recordedPayment(
 // Payments lists an order's payments with their refunds, newest first. It returns NOT_FOUND if the
 // store has no such order, or customer is not "" and not the order's customer.
 func (db *DB) Payments(
-	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.Payment, error) {
 	var payments []app.Payment
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
@@ -177,7 +177,7 @@ func (db *DB) Payments(
 // it returns that refund and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND,
 // REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
 func (db *DB) RefundPayment(
-	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor, once *pg.Once,
 ) (app.Refund, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Refund, error) {

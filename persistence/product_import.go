@@ -36,7 +36,7 @@ func (p plannedProduct) changes() bool { return !p.exists || len(p.fields) > 0 }
 // VALIDATION_FAILED with the faults of the rows, CONFLICT if a concurrent request creates a product with the same SKU
 // or externalId, and the errors of [pg.RunOnce].
 func (db *DB) ImportProducts(
-	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, rows []ProductRow, dryRun bool, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, rows []ProductRow, dryRun bool, once *pg.Once,
 ) (app.ProductImport, error) {
 	now = app.At(now).Time
 	if dryRun {

@@ -18,7 +18,7 @@ import (
 // [app.StockChange.Apply], and those of [pg.RunOnce].
 func (db *DB) ChangeStock(
 	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID, version int64, change app.StockChange,
-	once *Once,
+	once *pg.Once,
 ) (app.Product, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {

@@ -98,7 +98,7 @@ const orderable = `(p.is_available AND (p.stock_quantity IS NULL OR p.stock_quan
 
 // Products lists a store's products, newest first.
 func (db *DB) Products(
-	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after Cursor, limit int,
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after pg.Cursor, limit int,
 ) ([]app.ListedProduct, error) {
 	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
 		q.OrderExpr("p.created_at DESC, p.id DESC")
@@ -181,7 +181,7 @@ func (db *DB) Product(
 // CreateProduct adds a product to a store and emits product.created. It sets the id, the version and
 // the times. It returns CONFLICT if another product has the SKU or the externalId, and the errors of [pg.RunOnce].
 func (db *DB) CreateProduct(
-	ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *pg.Once,
 ) (app.Product, error) {
 	now = app.At(now).Time
 	created, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Product, error) {

@@ -22,7 +22,7 @@ func (db *DB) ChangeReservation(
 	now = app.At(now).Time
 	var changed app.Reservation
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := lockSettings(ctx, tx, store)
+		settings, err := LockSettings(ctx, tx, store)
 		if err != nil {
 			return err
 		}

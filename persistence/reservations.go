@@ -65,13 +65,13 @@ func (r reservationRow) reservation(timezone string) app.Reservation {
 // OUTSIDE_BOOKING_WINDOW, SLOT_FULL, CONFLICT if another reservation has the externalId, and the errors
 // of [pg.RunOnce].
 func (db *DB) Reserve(
-	ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *pg.Once,
 ) (app.Reservation, error) {
 	now = app.At(now).Time
 	made, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(
 		ctx context.Context, tx bun.Tx,
 	) (app.Reservation, error) {
-		settings, err := lockSettings(ctx, tx, store)
+		settings, err := LockSettings(ctx, tx, store)
 		if err != nil {
 			return app.Reservation{}, err
 		}
@@ -124,7 +124,7 @@ func reservingCustomer(
 }
 
 // checkSeats returns SLOT_FULL if too few seats are free for a reservation. The caller must hold the
-// store's lock, see lockSettings.
+// store's lock, see [identity.LockSettings].
 func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) error {
 	parties, err := seatedParties(ctx, tx, row)
 	if err != nil {
@@ -164,7 +164,7 @@ const overlapping = "r.start_at > ?::timestamptz - make_interval(mins => ?) AND 
 func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.ReservationID) (app.Reservation, error) {
 	var reservation app.Reservation
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := settingsOf(ctx, tx, store)
+		settings, err := SettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}
@@ -178,15 +178,15 @@ func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.Reserva
 
 // Reservations lists a store's reservations ordered by their start.
 func (db *DB) Reservations(
-	ctx context.Context, store app.StoreID, filter app.ReservationFilter, after Cursor, limit int,
+	ctx context.Context, store app.StoreID, filter app.ReservationFilter, after pg.Cursor, limit int,
 ) ([]app.Reservation, error) {
 	reservations := []app.Reservation{}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := settingsOf(ctx, tx, store)
+		settings, err := SettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}
-		zone, err := zoneOf(settings.Timezone)
+		zone, err := ZoneOf(settings.Timezone)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (db *DB) Reservations(
 
 func listReservations(
 	tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone *time.Location, filter app.ReservationFilter,
-	after Cursor, limit int,
+	after pg.Cursor, limit int,
 ) (*bun.SelectQuery, error) {
 	q := tx.NewSelect().Model(rows).Where("r.store_id = ?", store).OrderExpr("r.start_at, r.id").Limit(int64(limit))
 	if after.ID != "" {
@@ -278,7 +278,7 @@ func (db *DB) ChangeReservationStatus(
 	now = app.At(now).Time
 	var moved app.Reservation
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := settingsOf(ctx, tx, store)
+		settings, err := SettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}

@@ -13,11 +13,11 @@ import (
 func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (app.SeatsOfDay, error) {
 	var day app.SeatsOfDay
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := settingsOf(ctx, tx, store)
+		settings, err := SettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}
-		zone, err := zoneOf(settings.Timezone)
+		zone, err := ZoneOf(settings.Timezone)
 		if err != nil {
 			return err
 		}

@@ -247,15 +247,15 @@ func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app
 
 // Sessions lists the sessions of a logged-in user that have not ended, newest first.
 func (db *DB) Sessions(
-	ctx context.Context, now time.Time, p app.Principal, rules app.RefreshRules, after Cursor, limit int,
+	ctx context.Context, now time.Time, p app.Principal, rules app.RefreshRules, after pg.Cursor, limit int,
 ) ([]app.LoginSession, error) {
-	found, err := userSessions.list(ctx, db.System(), now, string(p.UserID), p.SessionID, rules, after, limit)
+	found, err := userSessions.list(ctx, db.pg.System(), now, string(p.UserID), p.SessionID, rules, after, limit)
 	return found, pg.Classify(err)
 }
 
 // CustomerSessions is [DB.Sessions] for a customer.
 func (db *DB) CustomerSessions(
-	ctx context.Context, now time.Time, p app.Principal, rules app.RefreshRules, after Cursor, limit int,
+	ctx context.Context, now time.Time, p app.Principal, rules app.RefreshRules, after pg.Cursor, limit int,
 ) ([]app.LoginSession, error) {
 	var found []app.LoginSession
 	err := db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -268,7 +268,7 @@ func (db *DB) CustomerSessions(
 // list lists the sessions of an owner that have neither ended nor expired.
 func (t sessionTable) list(
 	ctx context.Context, tx bun.IDB, now time.Time, owner string, current app.SessionID, rules app.RefreshRules,
-	after Cursor, limit int,
+	after pg.Cursor, limit int,
 ) ([]app.LoginSession, error) {
 	since := time.Unix(0, 0)
 	if rules.MaxAge > 0 {

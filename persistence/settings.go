@@ -65,21 +65,22 @@ func rowOfSettings(s app.Settings) settingsRow {
 func (db *DB) Settings(ctx context.Context, store app.StoreID) (app.Settings, error) {
 	var settings app.Settings
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		settings, err = settingsOf(ctx, tx, store)
+		settings, err = SettingsOf(ctx, tx, store)
 		return err
 	})
 	return settings, err
 }
 
-func settingsOf(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {
+// SettingsOf is [DB.Settings] in a transaction.
+func SettingsOf(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {
 	var row settingsRow
 	err := tx.NewSelect().Model(&row).Where("s.id = ?", store).Scan(ctx)
 	return row.settings(), err
 }
 
-// lockSettings is settingsOf with a lock of the store. The lock serialises changes of settings and the
+// LockSettings is [SettingsOf] with a lock of the store. The lock serialises changes of settings and the
 // assignment of seats.
-func lockSettings(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {
+func LockSettings(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {
 	var row settingsRow
 	err := tx.NewSelect().Model(&row).Where("s.id = ?", store).For("NO KEY UPDATE").Scan(ctx)
 	return row.settings(), err
@@ -94,7 +95,7 @@ func (db *DB) ChangeSettings(
 ) (app.Settings, error) {
 	var changed app.Settings
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		before, err := lockSettings(ctx, tx, store)
+		before, err := LockSettings(ctx, tx, store)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,10 @@ func (r storeRules) acceptance() app.Acceptance {
 
 // times returns the times of a new order. It returns OUTSIDE_BOOKING_WINDOW and STORE_CLOSED.
 func (r storeRules) times(now time.Time, in app.NewOrder) (app.OrderTimes, error) {
-	hours, err := hoursRow{r.Timezone, r.OpeningHours, r.Closures, r.OrderingPausedUntil}.hours()
+	hours, err := HoursRow{
+		Timezone: r.Timezone, OpeningHours: r.OpeningHours, Closures: r.Closures,
+		OrderingPausedUntil: r.OrderingPausedUntil,
+	}.Hours()
 	if err != nil {
 		return app.OrderTimes{}, err
 	}
@@ -60,7 +63,7 @@ func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView
 		return storeRules{}, err
 	}
 	if len(found) == 0 {
-		return storeRules{}, notAView()
+		return storeRules{}, NotAView()
 	}
 	return found[0], nil
 }

@@ -36,12 +36,13 @@ func (db *DB) StoreView(ctx context.Context, store app.StoreID, id app.StoreView
 			Scan(ctx, &view)
 	})
 	if app.CodeOf(err) == app.CodeNotFound {
-		err = notAView()
+		err = NotAView()
 	}
 	return view, err
 }
 
-func notAView() error { return app.Invalid("storeViewId", "is not a view of this store") }
+// NotAView returns the error for a storeViewId of another store.
+func NotAView() error { return app.Invalid("storeViewId", "is not a view of this store") }
 
 // insertView inserts a view of a store. created is false if the store has a view with its code.
 func insertView(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView) (created bool, err error) {
@@ -63,7 +64,7 @@ func viewTaken(code string) error {
 // AddView adds a view to a store. A default view replaces the previous default. It returns LIMIT_REACHED if
 // the store has app.MaxStoreViews, CONFLICT if it has a view with the code, and the errors of [pg.RunOnce].
 func (db *DB) AddView(
-	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, view app.StoreView, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, view app.StoreView, once *pg.Once,
 ) (app.StoreView, error) {
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.StoreView, error) {
 		views, err := lockViews(ctx, tx, store)

@@ -14,7 +14,7 @@ import (
 
 // Store returns a store, NOT_FOUND if there is no such store.
 func (db *DB) Store(ctx context.Context, now time.Time, store app.StoreID) (app.Store, error) {
-	found, err := storeOf(ctx, db.System(), now, store)
+	found, err := storeOf(ctx, db.pg.System(), now, store)
 	return found, pg.Classify(err)
 }
 
@@ -35,7 +35,7 @@ func storeOf(ctx context.Context, tx bun.IDB, now time.Time, id app.StoreID) (ap
 func storesWhere(ctx context.Context, tx bun.IDB, now time.Time, column, value string) ([]app.Store, error) {
 	var rows []struct {
 		app.Store
-		HoursOf hoursRow      `bun:"embed:hours_of_"`
+		HoursOf HoursRow      `bun:"embed:hours_of_"`
 		View    app.StoreView `bun:"embed:view_"`
 	}
 	err := tx.NewRaw(`SELECT s.id AS store_id, s.name AS store_name, w.id AS website_id, w.name AS website_name,
@@ -50,7 +50,7 @@ func storesWhere(ctx context.Context, tx bun.IDB, now time.Time, column, value s
 	stores := []app.Store{}
 	for _, row := range rows {
 		if len(stores) == 0 || stores[len(stores)-1].StoreID != row.StoreID {
-			hours, err := row.HoursOf.hours()
+			hours, err := row.HoursOf.Hours()
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +66,7 @@ func storesWhere(ctx context.Context, tx bun.IDB, now time.Time, column, value s
 // INSUFFICIENT_ROLE if the caller is no longer an OWNER of the active store, LIMIT_REACHED if the website has
 // app.MaxStores, and the errors of [pg.RunOnce].
 func (db *DB) AddStore(
-	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, in NewStore, once *Once,
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, in NewStore, once *pg.Once,
 ) (app.Store, error) {
 	var added app.Store
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {

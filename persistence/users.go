@@ -27,8 +27,8 @@ func live(ctx context.Context, tx bun.Tx, store app.StoreID) (app.StoreID, error
 }
 
 // Members lists the users of a store, the newest member first.
-func (db *DB) Members(ctx context.Context, store app.StoreID, after Cursor, limit int) ([]app.Member, error) {
-	rows, err := db.System().DB.QueryContext(ctx, `SELECT u.id, u.email, u.name, m.role, m.created_at
+func (db *DB) Members(ctx context.Context, store app.StoreID, after pg.Cursor, limit int) ([]app.Member, error) {
+	rows, err := db.pg.System().DB.QueryContext(ctx, `SELECT u.id, u.email, u.name, m.role, m.created_at
 		FROM memberships m JOIN users u ON u.id = m.user_id
 		WHERE m.store_id = `+liveStore+` AND ($2 = '' OR (m.created_at, u.id) < ($3, $2))
 		ORDER BY m.created_at DESC, u.id DESC LIMIT $4`, store, after.ID, after.At, limit)

@@ -54,7 +54,7 @@ const subscriptionColumns = `s.id, s.url, s.description, s.events, s.header_name
 // CreateSubscription adds a subscription to a store. It returns LIMIT_REACHED above
 // app.MaxSubscriptions, and the errors of [pg.RunOnce].
 func (db *DB) CreateSubscription(
-	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *Once,
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, in app.NewSubscription, once *pg.Once,
 ) (app.Subscription, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {

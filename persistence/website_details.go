@@ -87,7 +87,7 @@ func ownerInvitations(
 // OpenStore adds a store without members to a website. It returns NOT_FOUND if there is no such website,
 // LIMIT_REACHED if it has app.MaxStores, and the errors of [pg.RunOnce].
 func (db *DB) OpenStore(
-	ctx context.Context, now time.Time, by app.Actor, website app.WebsiteID, in NewStore, once *Once,
+	ctx context.Context, now time.Time, by app.Actor, website app.WebsiteID, in NewStore, once *pg.Once,
 ) (app.Store, error) {
 	open := func(ctx context.Context, tx bun.Tx) (app.Store, error) {
 		id, err := addStore(ctx, tx, now, website, by, in)
@@ -116,7 +116,7 @@ func (db *DB) OpenStore(
 // store, and the errors of [pg.RunOnce].
 func (db *DB) InviteOwner(
 	ctx context.Context, now time.Time, by app.Actor, website app.WebsiteID, store app.StoreID, in app.Invitation,
-	token app.Secret, ttl time.Duration, once *Once,
+	token app.Secret, ttl time.Duration, once *pg.Once,
 ) (app.Invitation, error) {
 	invite := func(ctx context.Context, tx bun.Tx) (app.Invitation, error) {
 		in := in // the transaction may run again

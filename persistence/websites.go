@@ -54,7 +54,7 @@ type OpenedWebsite struct {
 // administrator, who cannot join a store, and the errors of [pg.RunOnce].
 func (db *DB) OpenWebsite(
 	ctx context.Context, now time.Time, by app.Actor, website NewWebsite, store NewStore, owner app.Invitation,
-	token app.Secret, ttl time.Duration, once *Once,
+	token app.Secret, ttl time.Duration, once *pg.Once,
 ) (OpenedWebsite, error) {
 	owner.Role = app.RoleOwner
 	open := func(ctx context.Context, tx bun.Tx) (opened OpenedWebsite, err error) {
@@ -133,7 +133,7 @@ const websiteColumns = `id, name, domain, plan, plan_managed_by, suspended_at, c
 // Website returns a website, NOT_FOUND if there is no such website.
 func (db *DB) Website(ctx context.Context, id app.WebsiteID) (app.Website, error) {
 	var row websiteRow
-	err := db.System().NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ?`, id).Scan(ctx, &row)
+	err := db.pg.System().NewRaw(`SELECT `+websiteColumns+` FROM websites WHERE id = ?`, id).Scan(ctx, &row)
 	return row.website(), pg.Classify(err)
 }
 
@@ -145,7 +145,7 @@ func lockWebsite(ctx context.Context, tx bun.Tx, id app.WebsiteID, row *websiteR
 // Websites lists all websites, newest first. The zero value of after is the start.
 func (db *DB) Websites(ctx context.Context, after app.WebsiteID, limit int) ([]app.Website, error) {
 	var rows []websiteRow
-	err := db.System().NewRaw(`SELECT `+websiteColumns+` FROM websites
+	err := db.pg.System().NewRaw(`SELECT `+websiteColumns+` FROM websites
 		WHERE ?0 = '' OR id < ?0 ORDER BY id DESC LIMIT ?1`, after, limit).Scan(ctx, &rows)
 	websites := make([]app.Website, len(rows))
 	for i, row := range rows {
@@ -263,7 +263,7 @@ func auditWebsiteChange(ctx context.Context, tx bun.Tx, now time.Time, by app.Ac
 // no such website.
 func (db *DB) WebsiteByDomain(ctx context.Context, domain string) (app.WebsiteID, error) {
 	var id app.WebsiteID
-	err := db.System().NewRaw(`SELECT id FROM websites WHERE domain = ?`, domain).
+	err := db.pg.System().NewRaw(`SELECT id FROM websites WHERE domain = ?`, domain).
 		Scan(ctx, &id)
 	return id, pg.Classify(err)
 }
