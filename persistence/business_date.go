@@ -9,23 +9,24 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// businessDate returns a store's business date at the time now.
-func businessDate(ctx context.Context, tx bun.Tx, store app.StoreID, now time.Time) (string, error) {
-	var r storeRules
+// BusinessDate returns a store's business date at the time now.
+func BusinessDate(ctx context.Context, tx bun.Tx, store app.StoreID, now time.Time) (string, error) {
+	var timezone string
+	var cutoffHour int
 	err := tx.NewRaw("SELECT timezone, business_day_cutoff_hour FROM stores WHERE id = ?", store).
-		Scan(ctx, &r.Timezone, &r.CutoffHour)
+		Scan(ctx, &timezone, &cutoffHour)
 	if err != nil {
 		return "", err
 	}
-	return r.businessDate(now)
+	return BusinessDateAt(now, timezone, cutoffHour)
 }
 
-// businessDate returns the store's business date at the time now: the date in the store's time zone,
-// or the previous date if the hour is before the cutoff.
-func (r storeRules) businessDate(now time.Time) (string, error) {
-	zone, err := ZoneOf(r.Timezone)
+// BusinessDateAt returns the business date at the time now: the date in the time zone, or the previous date if the hour
+// is before the cutoff.
+func BusinessDateAt(now time.Time, timezone string, cutoffHour int) (string, error) {
+	zone, err := ZoneOf(timezone)
 	if err != nil {
 		return "", err
 	}
-	return app.BusinessDay(now, zone, r.CutoffHour).Format(time.DateOnly), nil
+	return app.BusinessDay(now, zone, cutoffHour).Format(time.DateOnly), nil
 }

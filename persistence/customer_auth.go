@@ -95,7 +95,7 @@ func insertCustomer(
 		CreatedAt: app.At(now),
 		UpdatedAt: app.At(now),
 	}
-	day, err := businessDate(ctx, tx, store, now)
+	day, err := BusinessDate(ctx, tx, store, now)
 	if err != nil {
 		return customer, err
 	}

@@ -17,6 +17,9 @@ var (
 	claim   = persistencetest.Claim
 	attempt = persistencetest.Attempt
 	mailing = persistencetest.WithMails
+	exec    = persistencetest.Exec
+
+	aPayment = persistencetest.Payment
 )
 
 // restaurant adds methods of this package's tests to the restaurant of the test kit.
@@ -25,11 +28,4 @@ type restaurant struct{ persistencetest.Restaurant }
 func open(t *testing.T, db *persistencetest.Database, domain string) restaurant {
 	t.Helper()
 	return restaurant{persistencetest.Open(t, db, domain)}
-}
-
-// exec runs a statement as the role that sees every store.
-func exec(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
-	t.Helper()
-	_, err := db.System().DB.ExecContext(t.Context(), statement, args...)
-	must(t, err)
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,12 +69,15 @@ func TestRowLevelSecurity(t *testing.T) {
 	_, err = db.Reserve(t.Context(), noon, r.Stores[0],
 		app.NewReservation{Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon)}, nil)
 	must(t, err)
-	till := till{T: t, db: db, store: r.Stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
-	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	order := r.PlaceOne(t, db)
+	payment, err := db.RecordPayment(t.Context(), noon, r.Stores[0], order.ID, aPayment("pi_1", 1000), nil)
 	must(t, err)
-	_, _, err = till.refund(payment.ID, "re_1", 1)
+	_, err = db.RefundPayment(t.Context(), noon, r.Stores[0], payment.ID,
+		app.NewRefund{AmountMinor: 1, ProviderRefundID: "re_1"}, app.Actor{}, nil)
 	must(t, err)
-	till.complete()
+	_, err = db.ChangeOrderStatus(t.Context(), noon, r.Stores[0], order.ID, 0,
+		app.OrderStatusChange{To: app.OrderCompleted})
+	must(t, err)
 	_, err = db.Dispatch(t.Context(), noon, 1000)
 	must(t, err)
 	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "payments",

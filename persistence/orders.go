@@ -238,7 +238,7 @@ func priceOrder(
 	for i, line := range totals.Lines {
 		items[i].setTotals(line)
 	}
-	day, err := rules.businessDate(now)
+	day, err := BusinessDateAt(now, rules.Timezone, rules.CutoffHour)
 	return orderRow{
 		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
 		FulfillmentType: in.FulfillmentType, Source: in.Source,

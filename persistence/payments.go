@@ -204,7 +204,7 @@ func (db *DB) RefundPayment(
 			return refund, nil
 		}
 		once.Found(false)
-		day, err := businessDate(ctx, tx, store, now)
+		day, err := BusinessDate(ctx, tx, store, now)
 		if err != nil {
 			return app.Refund{}, err
 		}

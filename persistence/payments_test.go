@@ -30,22 +30,7 @@ func newTill(t *testing.T) till {
 	t.Helper()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	return till{t, db, r.Stores[0], r.placed(t, db), &atomic.Int64{}}
-}
-
-// placed places an order in the first store.
-func (r restaurant) placed(t *testing.T, db *persistencetest.Database) app.Order {
-	t.Helper()
-	order, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], r.Order(t, db, 0), nil)
-	must(t, err)
-	return order
-}
-
-func aPayment(transaction string, amount int64) app.NewPayment {
-	return app.NewPayment{
-		Provider: "STRIPE", TransactionID: transaction, Status: app.PaymentSucceeded, AmountMinor: amount,
-		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242",
-	}
+	return till{t, db, r.Stores[0], r.PlaceOne(t, db), &atomic.Int64{}}
 }
 
 func (c till) pay(in app.NewPayment) (app.Payment, bool, error) {

@@ -2,7 +2,6 @@ package persistence_test
 
 import (
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,9 +30,11 @@ func TestStoresAreIsolated(t *testing.T) {
 	must(t, err)
 	ping, err := db.CreateTest(t.Context(), noon, r.Stores[0], subscription.ID)
 	must(t, err)
-	till := till{T: t, db: db, store: r.Stores[0], order: r.placed(t, db), ticks: &atomic.Int64{}}
-	till.complete()
-	payment, _, err := till.pay(aPayment("pi_1", 1000))
+	completed := r.PlaceOne(t, db)
+	_, err = db.ChangeOrderStatus(t.Context(), noon, r.Stores[0], completed.ID, 0,
+		app.OrderStatusChange{To: app.OrderCompleted})
+	must(t, err)
+	payment, err := db.RecordPayment(t.Context(), noon, r.Stores[0], completed.ID, aPayment("pi_1", 1000), nil)
 	must(t, err)
 	orderOfMine := r.Order(t, db, 0)
 	replay, err := db.CreateBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{}, app.NewBulkReplay{
@@ -280,11 +281,11 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"RecordPayment": func(s app.StoreID) (int, error) {
-			_, err := db.RecordPayment(t.Context(), noon, s, till.order.ID, aPayment("pi_1", 1000), nil)
+			_, err := db.RecordPayment(t.Context(), noon, s, completed.ID, aPayment("pi_1", 1000), nil)
 			return 1, err
 		},
 		"Payments": func(s app.StoreID) (int, error) {
-			all, err := db.Payments(t.Context(), s, till.order.ID, "", persistence.Cursor{}, 10)
+			all, err := db.Payments(t.Context(), s, completed.ID, "", persistence.Cursor{}, 10)
 			return len(all), err
 		},
 		"RefundPayment": func(s app.StoreID) (int, error) {
@@ -319,7 +320,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, db.DeleteAddress(t.Context(), noon, app.Principal{StoreID: s}, ada, address.ID, 0)
 		},
 		"LoyaltyEntries": func(s app.StoreID) (int, error) {
-			all, err := db.LoyaltyEntries(t.Context(), s, till.order.Customer.ID, persistence.Cursor{}, 10)
+			all, err := db.LoyaltyEntries(t.Context(), s, completed.Customer.ID, persistence.Cursor{}, 10)
 			return len(all), err
 		},
 		"PlaceOrder": func(s app.StoreID) (int, error) {

@@ -24,6 +24,7 @@ var (
 	claim   = persistencetest.Claim
 	attempt = persistencetest.Attempt
 	mailing = persistencetest.WithMails
+	change  = persistencetest.Exec
 )
 
 // restaurant adds methods of this package's tests to the restaurant of the test kit.
@@ -142,13 +143,6 @@ func waitForLock(t *testing.T, db *persistencetest.Database) {
 		must(t, owner.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
 	}
-}
-
-// change runs a statement as the role that sees every store.
-func change(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
-	t.Helper()
-	_, err := db.System().DB.ExecContext(t.Context(), statement, args...)
-	must(t, err)
 }
 
 func toInt(b bool) int {

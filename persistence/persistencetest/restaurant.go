@@ -90,8 +90,23 @@ func (r Restaurant) Order(t testing.TB, db *Database, store int) app.NewOrder {
 func (r Restaurant) Place(t testing.TB, db *Database, orders int) {
 	t.Helper()
 	for range orders {
-		_, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil)
-		Must(t, err)
+		r.PlaceOne(t, db)
+	}
+}
+
+// PlaceOne places an order in the first store.
+func (r Restaurant) PlaceOne(t testing.TB, db *Database) app.Order {
+	t.Helper()
+	order, err := db.PlaceOrder(t.Context(), Noon, r.Stores[0], r.Order(t, db, 0), nil)
+	Must(t, err)
+	return order
+}
+
+// Payment returns a card payment in EUR.
+func Payment(transaction string, amount int64) app.NewPayment {
+	return app.NewPayment{
+		Provider: "STRIPE", TransactionID: transaction, Status: app.PaymentSucceeded, AmountMinor: amount,
+		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242",
 	}
 }
 
@@ -122,6 +137,13 @@ func WithMails(t testing.TB, db *Database) *persistence.DB {
 	Must(t, err)
 	t.Cleanup(func() { with.Close() })
 	return with
+}
+
+// Exec runs a statement as the role that sees every store.
+func Exec(t testing.TB, db *Database, statement string, args ...any) {
+	t.Helper()
+	_, err := db.System().DB.ExecContext(t.Context(), statement, args...)
+	Must(t, err)
 }
 
 // Count returns the number that a query across all stores returns.
