@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/ordering"
 )
 
 // Operations of analytics.
@@ -99,10 +99,10 @@ func (s *Server) productSales(
 	if err != nil {
 		return list[app.ProductSales, cursorMeta]{}, err
 	}
-	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, persistence.ParseProductsCursor(position),
+	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, ordering.ParseProductsCursor(position),
 		in.Limit+1)
 	return paged(s, c, found, in.Limit, func(p app.ProductSales) string {
-		return persistence.ProductsCursor{Currency: p.Currency, NetMinor: p.NetMinor, ProductID: p.ProductID}.String()
+		return ordering.ProductsCursor{Currency: p.Currency, NetMinor: p.NetMinor, ProductID: p.ProductID}.String()
 	}), err
 }
 
@@ -113,10 +113,10 @@ func (s *Server) optionSales(
 	if err != nil {
 		return list[app.OptionSales, cursorMeta]{}, err
 	}
-	found, err := s.db.OptionSales(ctx, c.principal.StoreID, period, persistence.ParseOptionsCursor(position),
+	found, err := s.db.OptionSales(ctx, c.principal.StoreID, period, ordering.ParseOptionsCursor(position),
 		in.Limit+1)
 	return paged(s, c, found, in.Limit, func(o app.OptionSales) string {
-		return persistence.OptionsCursorOf(o).String()
+		return ordering.OptionsCursorOf(o).String()
 	}), err
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of the audit trails.
@@ -42,7 +42,7 @@ func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, persistence.AuditFilter(in.auditFilters),
+	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, identity.AuditFilter(in.auditFilters),
 		timeCursor(position), in.Limit+1)
 	return paged(s, c, found, in.Limit, auditPosition), err
 }
@@ -61,7 +61,7 @@ func (s *Server) platformAuditTrail(
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	found, err := s.db.PlatformAuditTrail(ctx, persistence.AuditFilter(in.auditFilters), timeCursor(position), in.Limit+1)
+	found, err := s.db.PlatformAuditTrail(ctx, identity.AuditFilter(in.auditFilters), timeCursor(position), in.Limit+1)
 	return paged(s, c, found, in.Limit, auditPosition), err
 }
 

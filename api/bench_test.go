@@ -17,7 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -83,7 +83,7 @@ func BenchmarkLogin(b *testing.B) {
 func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, app.User, []app.StoreID) {
 	db := persistencetest.New(b)
 	_, ids, err := db.CreateWebsite(b.Context(), noon,
-		persistence.NewWebsite{Name: "bench", Domain: "bench.test",
+		identity.NewWebsite{Name: "bench", Domain: "bench.test",
 			Plan: app.PlanEnterprise}, newStores(make([]string, stores))...)
 	must(err)
 	roles := map[app.StoreID]app.Role{}
@@ -93,7 +93,7 @@ func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, 
 	hash, err := HashPassword(app.NewSecret(password))
 	must(err)
 	user := app.User{Email: "owner@bench.test", Name: "Owner"}
-	user.ID, err = db.CreateUser(b.Context(), noon, persistence.NewUser{
+	user.ID, err = db.CreateUser(b.Context(), noon, identity.NewUser{
 		Email: user.Email, Name: user.Name, PasswordHash: hash, Roles: roles,
 	})
 	must(err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // client returns a Go client of a server, with an API key.
@@ -134,8 +134,8 @@ func TestThousandClientStreams(t *testing.T) {
 	var ids []app.StoreID
 	for i := range stores {
 		name := fmt.Sprintf("streams%d.example", i)
-		website := persistence.NewWebsite{Name: name, Domain: name, Plan: app.PlanEnterprise}
-		_, created, err := w.db.CreateWebsite(ctx, w.now, website, persistence.NewStore{
+		website := identity.NewWebsite{Name: name, Domain: name, Plan: app.PlanEnterprise}
+		_, created, err := w.db.CreateWebsite(ctx, w.now, website, identity.NewStore{
 			Name: name, CountryCode: "DE", Timezone: "Europe/Berlin",
 			Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}},
 		})

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of customer sessions.
@@ -63,7 +63,7 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	session, err := s.db.RegisterCustomer(ctx, c.now, in.StoreID, c.actor(), persistence.NewCustomer{
+	session, err := s.db.RegisterCustomer(ctx, c.now, in.StoreID, c.actor(), identity.NewCustomer{
 		Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, PasswordHash: hash,
 	}, s.tokens.refreshTTL)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn)
 
 // welcomeCustomer issues the tokens of a new session.
 func (s *Server) welcomeCustomer(
-	c *call, store app.StoreID, session persistence.CustomerSession,
+	c *call, store app.StoreID, session identity.CustomerSession,
 ) (loginCustomerOut, error) {
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store,

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // registration is a valid body of POST /customer-auth/register in a store.
@@ -27,14 +27,14 @@ func (w *world) addCustomer(store, email string) loginCustomerOut {
 	w.Helper()
 	id := w.stores[store].id
 	session, err := w.db.RegisterCustomer(w.Context(), w.now, id, app.Actor{},
-		persistence.NewCustomer{Email: email, FirstName: "Ada", LastName: "Lovelace", PasswordHash: "-"}, time.Hour)
+		identity.NewCustomer{Email: email, FirstName: "Ada", LastName: "Lovelace", PasswordHash: "-"}, time.Hour)
 	w.must(err)
 	token, err := w.server.tokens.mint(w.now, customerClaims(id, session))
 	w.must(err)
 	return loginCustomerOut{token, session.Customer}
 }
 
-func customerClaims(store app.StoreID, session persistence.CustomerSession) claims {
+func customerClaims(store app.StoreID, session identity.CustomerSession) claims {
 	return claims{
 		Subject: string(session.Customer.ID), Email: session.Customer.Email, StoreID: store,
 		Audience: app.RealmCustomer, SessionID: session.ID,

@@ -11,7 +11,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of social logins.
@@ -168,7 +168,7 @@ func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (lo
 	}
 	register := func(ctx context.Context) error { return s.limitQuotas(ctx, c, in.StoreID) }
 	session, err := s.db.StartSocialSession(ctx, c.now, in.StoreID, c.actor(), who, s.tokens.refreshTTL, register)
-	if refused, ok := errors.AsType[*persistence.LoginRefused](err); ok {
+	if refused, ok := errors.AsType[*identity.LoginRefused](err); ok {
 		s.customerLoginFailed(c, in.StoreID, refused.Customer, refused.Fault)
 		err = refused.Unwrap() // the response names no customer
 	}
@@ -217,7 +217,7 @@ func (s *Server) linkProvider(ctx context.Context, c *call, in linkProviderIn) (
 // account's budget.
 func (s *Server) confirmLink(
 	ctx context.Context, c *call, password app.Secret,
-) (persistence.CustomerLogin, error) {
+) (identity.CustomerLogin, error) {
 	login, err := s.db.CustomerLoginOf(ctx, c.principal.StoreID, c.principal.CustomerID)
 	switch given := password.Len() > 0; {
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // addAddress gives a customer an address.
@@ -166,7 +166,7 @@ func TestListCustomers(t *testing.T) {
 	w := newWorld(t)
 	own := w.stores["own"].id
 	w.exec("UPDATE customers SET first_name = 'Grace Brewster Hopper' WHERE store_id = $1", own)
-	for i, c := range []persistence.NewCustomer{
+	for i, c := range []identity.NewCustomer{
 		{Email: "Ada@example.com", FirstName: "Ada", LastName: "Lovelace", Phone: "+4915112345678"},
 		{Email: "ada.m@example.com", FirstName: "Ädchen", LastName: "van Müller"},
 		{Email: "o%_@example.com", FirstName: "100%", LastName: "_"},

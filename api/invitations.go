@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of invitations.
@@ -167,7 +167,7 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 
 // checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of
 // login. Too many of them end the invitation, so that an inviter cannot guess passwords.
-func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login persistence.Login) error {
+func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Login) error {
 	ok, _, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
 	if err != nil {
 		return err

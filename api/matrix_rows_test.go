@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // addWebhook inserts a webhook directly, without an audit entry.
@@ -47,7 +47,7 @@ func (w *world) addProduct(store app.StoreID) app.ProductID {
 // addMember creates a user who is a member of one store.
 func (w *world) addMember(store app.StoreID) app.UserID {
 	w.Helper()
-	id, err := w.db.CreateUser(w.Context(), noon, persistence.NewUser{
+	id, err := w.db.CreateUser(w.Context(), noon, identity.NewUser{
 		Email: string(app.NewID[app.UserID](noon)) + "@example.com", Name: "Member", PasswordHash: "-",
 		Roles: map[app.StoreID]app.Role{store: app.RoleStaff},
 	})

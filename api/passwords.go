@@ -11,7 +11,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of passwords.
@@ -133,7 +133,7 @@ func (p *passwords) enter(ctx context.Context) (leave func(), err error) {
 // confirmPassword checks the current password of the logged-in user, for operations that a stolen session must
 // not be able to perform. The check counts against the account's budget before the hash is computed. A wrong
 // password is recorded in the audit trail and returns INVALID_CREDENTIALS.
-func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secret) (persistence.Login, error) {
+func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secret) (identity.Login, error) {
 	login, err := s.db.LoginOf(ctx, c.principal.UserID)
 	if err != nil {
 		return login, err
@@ -155,7 +155,7 @@ func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secr
 // confirmCustomerPassword is confirmPassword for a customer. An account without a password has no correct one.
 func (s *Server) confirmCustomerPassword(
 	ctx context.Context, c *call, password app.Secret,
-) (persistence.CustomerLogin, error) {
+) (identity.CustomerLogin, error) {
 	login, err := s.db.CustomerLoginOf(ctx, c.principal.StoreID, c.principal.CustomerID)
 	if err != nil {
 		return login, err

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/ordering"
 )
 
 var importProducts = handle("importProducts", (*Server).importProducts, app.CodeConflict).byRows()
@@ -78,12 +78,12 @@ func (in importProductsIn) check() []app.Detail {
 
 // importProducts creates and changes products by SKU, all or none.
 func (s *Server) importProducts(ctx context.Context, c *call, in importProductsIn) (app.ProductImport, error) {
-	rows := make([]persistence.ProductRow, len(in.Rows))
+	rows := make([]ordering.ProductRow, len(in.Rows))
 	for i, row := range in.Rows {
 		if row.StoreID != "" && row.StoreID != c.principal.StoreID {
 			return app.ProductImport{}, app.StoreMismatch()
 		}
-		rows[i] = persistence.ProductRow{SKU: row.SKU, Apply: func(p *app.Product, exists bool) []app.Detail {
+		rows[i] = ordering.ProductRow{SKU: row.SKU, Apply: func(p *app.Product, exists bool) []app.Detail {
 			return row.apply(c, p, exists)
 		}}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/ordering"
 )
 
 // Operations of products.
@@ -74,8 +74,8 @@ func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app
 	var found []app.ListedProduct
 	next := func(p app.ListedProduct) string { return timePosition(p.CreatedAt, string(p.ID)) }
 	if in.Sort == app.ProductsByPosition {
-		next = func(p app.ListedProduct) string { return persistence.MenuCursorOf(p.Product).String() }
-		found, err = s.db.Menu(ctx, c.now, store, filter, persistence.ParseMenuCursor(position), in.Limit+1)
+		next = func(p app.ListedProduct) string { return ordering.MenuCursorOf(p.Product).String() }
+		found, err = s.db.Menu(ctx, c.now, store, filter, ordering.ParseMenuCursor(position), in.Limit+1)
 	} else {
 		found, err = s.db.Products(ctx, c.now, store, filter, timeCursor(position), in.Limit+1)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // limit names the budgets that a request of a route counts against (docs/behaviour.md#rate-limits). Without a budget of
@@ -113,8 +113,8 @@ func newLimiter(c Config) limiter {
 }
 
 // budget returns a budget for COMANDA_AUTH_RATE_LIMIT requests, times factor.
-func (l limiter) budget(factor int, whose ...string) persistence.Budget {
-	return persistence.Budget{Key: l.mac(whose...), Most: factor * l.most}
+func (l limiter) budget(factor int, whose ...string) identity.Budget {
+	return identity.Budget{Key: l.mac(whose...), Most: factor * l.most}
 }
 
 // mac returns the key of a budget. It is a MAC, so that the database does not contain addresses and accounts.
@@ -125,20 +125,20 @@ func (l limiter) mac(whose ...string) []byte {
 }
 
 // address returns the budget of a client address.
-func (l limiter) address(c *call) persistence.Budget {
+func (l limiter) address(c *call) identity.Budget {
 	return l.budget(1, "address", network(c.exchange.client))
 }
 
 // exactly returns a budget that does not depend on the configured limit.
-func (l limiter) exactly(most int, whose ...string) persistence.Budget {
-	return persistence.Budget{Key: l.mac(whose...), Most: most}
+func (l limiter) exactly(most int, whose ...string) identity.Budget {
+	return identity.Budget{Key: l.mac(whose...), Most: most}
 }
 
 // limitCaller counts a request against the budgets of the client address and of the account that it names,
 // before its credential is read.
 func (s *Server) limitCaller(ctx context.Context, c *call) error {
 	l := c.route.Limit
-	var budgets []persistence.Budget
+	var budgets []identity.Budget
 	if l.address && (!l.cookieless || len(cookies(c.request.Header, c.route.Cookie)) == 0) {
 		budgets = append(budgets, s.limiter.address(c))
 	}
@@ -210,7 +210,7 @@ func (s *Server) limitQuotas(ctx context.Context, c *call, store app.StoreID) er
 		perWebhook: c.id(), perStore: string(store), perSelf: string(c.principal.CustomerID),
 		perNetwork: string(store) + " " + neighborhood(c.exchange.client),
 	}
-	var budgets []persistence.Budget
+	var budgets []identity.Budget
 	for _, q := range c.route.Limit.quotas {
 		if owners[q.per] == "" {
 			continue

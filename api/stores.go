@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of stores.
@@ -51,8 +51,8 @@ func (in addStoreIn) check() (faults []app.Detail) {
 }
 
 // newStore returns the store to create, with the default view first.
-func (in addStoreIn) newStore() persistence.NewStore {
-	store := persistence.NewStore{Name: in.StoreName, CountryCode: in.CountryCode, Timezone: in.Timezone}
+func (in addStoreIn) newStore() identity.NewStore {
+	store := identity.NewStore{Name: in.StoreName, CountryCode: in.CountryCode, Timezone: in.Timezone}
 	for _, view := range in.StoreViews {
 		store.Views = append(store.Views, view.view())
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of websites.
@@ -191,13 +191,13 @@ func (s *Server) openWebsite(ctx context.Context, c *call, in openWebsiteIn) (op
 	if in.Plan == "" {
 		in.Plan = app.PlanStarter
 	}
-	store := persistence.NewStore{Name: in.Store.Name, CountryCode: in.Store.CountryCode, Timezone: in.Store.Timezone}
+	store := identity.NewStore{Name: in.Store.Name, CountryCode: in.Store.CountryCode, Timezone: in.Store.Timezone}
 	for _, view := range in.Store.Views {
 		store.Views = append(store.Views,
 			app.StoreView{Code: view.code(), Locale: view.Locale, Currency: view.Currency})
 	}
 	token := newInvitationToken()
-	website := persistence.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}
+	website := identity.NewWebsite{Name: in.Name, Domain: in.Domain, Plan: in.Plan}
 	owner := app.Invitation{Email: in.Owner.Email, Name: in.Owner.Name}
 	opened, err := s.db.OpenWebsite(ctx, c.now, c.actor(), website, store, owner, token, invitationTTL, c.once)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -85,7 +86,7 @@ func (w *world) furnish() {
 	w.Helper()
 	website := func(domain string, stores ...string) {
 		website, ids, err := w.db.CreateWebsite(w.Context(), noon,
-			persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
+			identity.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}, newStores(stores)...)
 		w.must(err)
 		for i, name := range stores {
 			w.stores[name] = &shop{id: ids[i], website: website}
@@ -113,9 +114,9 @@ func (w *world) furnish() {
 	}
 }
 
-func newStores(names []string) (stores []persistence.NewStore) {
+func newStores(names []string) (stores []identity.NewStore) {
 	for _, name := range names {
-		stores = append(stores, persistence.NewStore{
+		stores = append(stores, identity.NewStore{
 			Name: name, CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true,
 			DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
 			Views: []app.StoreView{
@@ -154,7 +155,7 @@ func (w *world) addUser(name, hash string, platform *string, roles map[app.Store
 	w.Helper()
 	user := app.User{Email: strings.ToLower(name) + "@example.com", Name: name, PlatformRole: platform}
 	var err error
-	user.ID, err = w.db.CreateUser(w.Context(), noon, persistence.NewUser{
+	user.ID, err = w.db.CreateUser(w.Context(), noon, identity.NewUser{
 		Email: user.Email, Name: user.Name, PasswordHash: hash, PlatformRole: platform, Roles: roles,
 	})
 	w.must(err)

@@ -1,6 +1,8 @@
-// Package persistence stores the types of package app in PostgreSQL. Every exported method is one transaction. A method
-// for the data of a store takes the store as an argument. Two fences separate stores: every statement compares the
-// store in its WHERE clause, and every table of a store has row-level security (docs/behaviour.md#isolation).
+// Package persistence stores the types of package app in PostgreSQL. Its methods are those of three packages: identity
+// (accounts), ordering (the restaurant's data) and delivery (the queue of webhooks). Every exported method is one
+// transaction. A method for the data of a store takes the store as an argument. Two fences separate stores: every
+// statement compares the store in its WHERE clause, and every table of a store has row-level security
+// (docs/behaviour.md#isolation).
 package persistence
 
 import (
@@ -11,6 +13,8 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/ordering"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -34,13 +38,21 @@ type (
 	Cursor = pg.Cursor
 )
 
-// DB is the database. The embedded queue has the methods for webhook deliveries.
+// DB is the database.
 type DB struct {
+	*identityDB
+	*orderingDB
 	*delivery.Queue
 
 	pg     *pg.DB
 	sealer app.Sealer
 }
+
+// The embedded types need different names.
+type (
+	identityDB = identity.DB
+	orderingDB = ordering.DB
+)
 
 // Open prepares the connection pools. It does not connect; it returns an error only if the URL is
 // invalid.
@@ -53,7 +65,10 @@ func Open(config Config) (*DB, error) {
 		Sealer: config.Sealer, Mails: config.Mails, Policy: delivery.DefaultPolicy(),
 		PlanWindow: config.PlanWindow, Ended: config.Ended,
 	})
-	return &DB{Queue: queue, pg: pools, sealer: config.Sealer}, nil
+	return &DB{
+		identityDB: identity.New(pools, queue, config.Sealer), orderingDB: ordering.New(pools, queue), Queue: queue,
+		pg: pools, sealer: config.Sealer,
+	}, nil
 }
 
 // Close closes the delivery queue and the connection pools.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -52,7 +52,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	r := open(t, db, "one.example")
 	r.Place(t, db, 1)
 	customer, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
-		persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+		identity.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
 	_, err = db.AddAddress(t.Context(), noon, app.Principal{StoreID: r.Stores[0]}, customer.Customer.ID, app.Address{},
 		nil)
@@ -104,116 +104,116 @@ func TestRowLevelSecurity(t *testing.T) {
 func TestFunctionsThatCrossStores(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"Accept",                      // an invitation may name several stores
-		"ChangeRole",                  // users belong to no store
-		"Invite",                      // an invitation may name several stores
-		"Invited",                     // the token names the stores
-		"InvitedEmail",                // the token names the stores
-		"InvitationFailed",            // the token names the stores
-		"Invitations",                 // an invitation may name several stores
-		"ResendInvitation",            // an invitation may name several stores
-		"WithdrawInvitation",          // an invitation may name several stores
-		"Store",                       // a website belongs to no store
-		"AddStore",                    // creation of a store
-		"ChangeStore",                 // a sandbox has the name of its live store
-		"setPause",                    // pause of ordering: the returned store names its website
-		"DeleteView",                  // sessions belong to no store
-		"Members",                     // users belong to no store
-		"RemoveMember",                // users belong to no store
-		"Authenticate",                // the session names the store
-		"pg.CheckSchema",              // reads no rows of tenants
-		"pg.CheckSessions",            // reads no rows
-		"delivery.ClaimAbandoned",     // relay
-		"delivery.Claim",              // relay
-		"delivery.claimLimited",       // relay
-		"delivery.ExpectStarts",       // a queue belongs to a website
-		"delivery.Overdue",            // reconciliation
-		"delivery.ClaimJobs",          // relay
-		"delivery.FinishJobs",         // relay
-		"CreateUser",                  // platform
-		"CreatePlatformAdmin",         // platform
-		"CreateWebsite",               // platform
-		"delivery.ContinueBulkReplay", // a bulk replay is a background job
-		"delivery.Dispatch",           // relay
-		"delivery.Repaired",           // reconciliation
-		"delivery.EnqueueLostJobs",    // reconciliation
-		"delivery.PlanUsage",          // a plan belongs to the website
-		"delivery.Replay",             // the plan belongs to the website
-		"Elsewhere",                   // the probe behind STORE_MISMATCH
-		"delivery.EndDelivery",        // attempt recording
-		"delivery.Erase",              // retention
-		"delivery.ClaimMail",          // users and invitations belong to no store
-		"delivery.eraseBodies",        // retention
-		"delivery.eraseRows",          // retention
-		"delivery.forgetSecret",       // attempt recording
-		"delivery.Backlog",            // metrics of all stores
-		"words",                       // users belong to no store
-		"LoginByEmail",                // login
-		"delivery.MarkStarted",        // relay
-		"Me",                          // the session names the store
-		"delivery.outgoing",           // attempt recording
-		"SetPasswordHash",             // login
-		"startSession",                // login
-		"LoginOf",                     // users belong to no store
-		"ChangePassword",              // users belong to no store
-		"MailReset",                   // users belong to no store
-		"DisableUser",                 // users belong to no store
-		"EnableUser",                  // users belong to no store
-		"EndSessions",                 // users belong to no store
-		"CreateReset",                 // users belong to no store
-		"ResetWords",                  // users belong to no store
-		"CustomerResetWords",          // the token names the store
-		"ResetPassword",               // users belong to no store
-		"ResetCustomerPassword",       // the token names the store
-		"ConfirmEmailChange",          // the token names the store
-		"Sessions",                    // users belong to no store
-		"EndOneSession",               // users belong to no store
-		"EndOtherSessions",            // users belong to no store
-		"delivery.Unclaim",            // relay
-		"delivery.recordAttempts",     // attempt recording
-		"delivery.endRetries",         // attempt recording
-		"TakeRateLimits",              // the request may not have a store yet
-		"AuthenticateCustomer",        // the session names the store
-		"APIKeys",                     // a store's keys and those of its sandbox
-		"AuthenticateKey",             // the key names the store
-		"CreateAPIKey",                // a test key belongs to the store's sandbox, which may be created
-		"IssueAPIKey",                 // the same
-		"RevokeAPIKey",                // a store's keys and those of its sandbox
-		"EndSession",                  // logout
-		"Refresh",                     // session lookup
-		"RefreshCustomer",             // the session names the store
-		"Stores",                      // users belong to no store
-		"SwitchStore",                 // changes the session's store
-		"WebsiteDetails",              // platform
-		"OpenStore",                   // platform
-		"InviteOwner",                 // platform
-		"WithdrawOwnerInvitation",     // platform
-		"changeWebsite",               // platform
-		"Website",                     // website settings
-		"ClientIDs",                   // website settings: a login names only the store
-		"ChangeClientIDs",             // website settings
-		"OpenWebsite",                 // platform
-		"Websites",                    // platform
-		"PlatformAuditTrail",          // platform
-		"inOTP",                       // users belong to no store
-		"ResetOTP",                    // users belong to no store
-		"resealColumn",                // reseal
-		"sealedBatch",                 // reseal
-		"countSealed",                 // reseal
-		"UseOTP",                      // login
-		"WebsiteByDomain",             // a request from a page has no store yet
-		"LoginFailed",                 // login: a user may be a member of several stores
-		"withUserNames",               // users belong to no store
-		"OrderHistory",                // users belong to no store
-		"ChangedOrders",               // watchers of several stores
-		"delivery.notify",             // watchers of several stores
-		"delivery.run",                // watchers of several stores
-		"delivery.EventHeads",         // watchers of several stores
+		"identity.Accept",                  // an invitation may name several stores
+		"identity.ChangeRole",              // users belong to no store
+		"identity.Invite",                  // an invitation may name several stores
+		"identity.Invited",                 // the token names the stores
+		"identity.InvitedEmail",            // the token names the stores
+		"identity.InvitationFailed",        // the token names the stores
+		"identity.Invitations",             // an invitation may name several stores
+		"identity.ResendInvitation",        // an invitation may name several stores
+		"identity.WithdrawInvitation",      // an invitation may name several stores
+		"identity.Store",                   // a website belongs to no store
+		"identity.AddStore",                // creation of a store
+		"identity.ChangeStore",             // a sandbox has the name of its live store
+		"identity.setPause",                // pause of ordering: the returned store names its website
+		"identity.DeleteView",              // sessions belong to no store
+		"identity.Members",                 // users belong to no store
+		"identity.RemoveMember",            // users belong to no store
+		"identity.Authenticate",            // the session names the store
+		"pg.CheckSchema",                   // reads no rows of tenants
+		"pg.CheckSessions",                 // reads no rows
+		"delivery.ClaimAbandoned",          // relay
+		"delivery.Claim",                   // relay
+		"delivery.claimLimited",            // relay
+		"delivery.ExpectStarts",            // a queue belongs to a website
+		"delivery.Overdue",                 // reconciliation
+		"delivery.ClaimJobs",               // relay
+		"delivery.FinishJobs",              // relay
+		"identity.CreateUser",              // platform
+		"identity.CreatePlatformAdmin",     // platform
+		"identity.CreateWebsite",           // platform
+		"delivery.ContinueBulkReplay",      // a bulk replay is a background job
+		"delivery.Dispatch",                // relay
+		"delivery.Repaired",                // reconciliation
+		"delivery.EnqueueLostJobs",         // reconciliation
+		"delivery.PlanUsage",               // a plan belongs to the website
+		"delivery.Replay",                  // the plan belongs to the website
+		"Elsewhere",                        // the probe behind STORE_MISMATCH
+		"delivery.EndDelivery",             // attempt recording
+		"delivery.Erase",                   // retention
+		"delivery.ClaimMail",               // users and invitations belong to no store
+		"delivery.eraseBodies",             // retention
+		"delivery.eraseRows",               // retention
+		"delivery.forgetSecret",            // attempt recording
+		"delivery.Backlog",                 // metrics of all stores
+		"identity.words",                   // users belong to no store
+		"identity.LoginByEmail",            // login
+		"delivery.MarkStarted",             // relay
+		"identity.Me",                      // the session names the store
+		"delivery.outgoing",                // attempt recording
+		"identity.SetPasswordHash",         // login
+		"identity.startSession",            // login
+		"identity.LoginOf",                 // users belong to no store
+		"identity.ChangePassword",          // users belong to no store
+		"identity.MailReset",               // users belong to no store
+		"identity.DisableUser",             // users belong to no store
+		"identity.EnableUser",              // users belong to no store
+		"identity.EndSessions",             // users belong to no store
+		"identity.CreateReset",             // users belong to no store
+		"identity.ResetWords",              // users belong to no store
+		"identity.CustomerResetWords",      // the token names the store
+		"identity.ResetPassword",           // users belong to no store
+		"identity.ResetCustomerPassword",   // the token names the store
+		"identity.ConfirmEmailChange",      // the token names the store
+		"identity.Sessions",                // users belong to no store
+		"identity.EndOneSession",           // users belong to no store
+		"identity.EndOtherSessions",        // users belong to no store
+		"delivery.Unclaim",                 // relay
+		"delivery.recordAttempts",          // attempt recording
+		"delivery.endRetries",              // attempt recording
+		"identity.TakeRateLimits",          // the request may not have a store yet
+		"identity.AuthenticateCustomer",    // the session names the store
+		"identity.APIKeys",                 // a store's keys and those of its sandbox
+		"identity.AuthenticateKey",         // the key names the store
+		"identity.CreateAPIKey",            // a test key belongs to the store's sandbox, which may be created
+		"identity.IssueAPIKey",             // the same
+		"identity.RevokeAPIKey",            // a store's keys and those of its sandbox
+		"identity.EndSession",              // logout
+		"identity.Refresh",                 // session lookup
+		"identity.RefreshCustomer",         // the session names the store
+		"identity.Stores",                  // users belong to no store
+		"identity.SwitchStore",             // changes the session's store
+		"identity.WebsiteDetails",          // platform
+		"identity.OpenStore",               // platform
+		"identity.InviteOwner",             // platform
+		"identity.WithdrawOwnerInvitation", // platform
+		"identity.changeWebsite",           // platform
+		"identity.Website",                 // website settings
+		"identity.ClientIDs",               // website settings: a login names only the store
+		"identity.ChangeClientIDs",         // website settings
+		"identity.OpenWebsite",             // platform
+		"identity.Websites",                // platform
+		"identity.PlatformAuditTrail",      // platform
+		"identity.inOTP",                   // users belong to no store
+		"identity.ResetOTP",                // users belong to no store
+		"resealColumn",                     // reseal
+		"sealedBatch",                      // reseal
+		"countSealed",                      // reseal
+		"identity.UseOTP",                  // login
+		"identity.WebsiteByDomain",         // a request from a page has no store yet
+		"identity.LoginFailed",             // login: a user may be a member of several stores
+		"identity.withUserNames",           // users belong to no store
+		"ordering.OrderHistory",            // users belong to no store
+		"ordering.ChangedOrders",           // watchers of several stores
+		"delivery.notify",                  // watchers of several stores
+		"delivery.run",                     // watchers of several stores
+		"delivery.EventHeads",              // watchers of several stores
 	}
 	slices.Sort(want)
 	files := token.NewFileSet()
 	var names []string
-	for _, pattern := range []string{"*.go", "pg/*.go", "delivery/*.go"} {
+	for _, pattern := range []string{"*.go", "pg/*.go", "delivery/*.go", "identity/*.go", "ordering/*.go"} {
 		found, err := filepath.Glob(pattern)
 		must(t, err)
 		if len(found) == 0 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/ordering"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -43,7 +45,7 @@ func TestStoresAreIsolated(t *testing.T) {
 	}, nil)
 	must(t, err)
 	customer, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
-		persistence.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
+		identity.NewCustomer{Email: "ada@example.com", PasswordHash: "-"}, time.Hour)
 	must(t, err)
 	reservation, err := db.Reserve(t.Context(), noon, r.Stores[0], app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 1, StartAt: app.At(noon),
@@ -159,7 +161,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return count1(products, func(p app.ListedProduct) bool { return p.ID == r.Menu[0].ID }), err
 		},
 		"AuditTrail": func(s app.StoreID) (int, error) {
-			all, err := db.AuditTrail(t.Context(), s, persistence.AuditFilter{Action: app.AuditWebhookCreated},
+			all, err := db.AuditTrail(t.Context(), s, identity.AuditFilter{Action: app.AuditWebhookCreated},
 				persistence.Cursor{}, 100)
 			return len(all), err
 		},
@@ -207,7 +209,7 @@ func TestStoresAreIsolated(t *testing.T) {
 		},
 		"ProductSales": func(s app.StoreID) (int, error) {
 			sold, err := db.ProductSales(t.Context(), s,
-				app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, persistence.ProductsCursor{}, 100)
+				app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)}, ordering.ProductsCursor{}, 100)
 			return len(sold), err
 		},
 		"CustomerCounts": func(s app.StoreID) (int, error) {

@@ -19,7 +19,14 @@ var imports = map[string]struct{ may, because string }{
 		"app activities", "it uses activities as typed references only and needs no database",
 	},
 	"persistence": {
-		"app app/otp persistence/pg persistence/delivery", "it does not depend on Temporal and HTTP",
+		"app persistence/pg persistence/delivery persistence/identity persistence/ordering",
+		"it does not depend on Temporal and HTTP",
+	},
+	"persistence/ordering": {
+		"app persistence/pg persistence/delivery persistence/identity", "orders belong to stores and customers",
+	},
+	"persistence/identity": {
+		"app app/otp persistence/pg persistence/delivery", "accounts and stores do not depend on orders",
 	},
 	"persistence/delivery":        {"app persistence/pg", "the queue does not depend on other resources"},
 	"persistence/pg":              {"app persistence/migrations", "it contains no resource"},
@@ -27,9 +34,12 @@ var imports = map[string]struct{ may, because string }{
 	"persistence/localpg":         {"persistence/localpg/dirlock persistence/localpg/former", "it runs any PostgreSQL"},
 	"persistence/localpg/dirlock": {"persistence/localpg/former", "it locks a directory"},
 	"persistence/localpg/former":  {"", "it waits for processes to end"},
-	"persistence/persistencetest": {"app persistence persistence/pg persistence/localpg", "it is a test kit"},
+	"persistence/persistencetest": {
+		"app persistence persistence/identity persistence/pg persistence/localpg", "it is a test kit",
+	},
 	"api": {
-		"app app/otp persistence api/dashboard", "it reaches workflows only through the database",
+		"app app/otp persistence persistence/identity persistence/ordering api/dashboard",
+		"it reaches workflows only through the database",
 	},
 	"api/dashboard":       {"", "it contains the build of an API client"},
 	"api/openapi":         {"app", "it describes operations that it does not know"},

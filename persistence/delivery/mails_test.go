@@ -13,6 +13,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -99,12 +100,12 @@ func TestFirstOwnerInvitationMail(t *testing.T) {
 	db := persistencetest.New(t)
 	with := mailing(t, db)
 	admin := open(t, db, "one.example").Owner.ID
-	store := persistence.NewStore{
+	store := identity.NewStore{
 		Name: "Mitte", CountryCode: "DE", Timezone: "Europe/Berlin",
 		Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}},
 	}
 	opened, err := with.OpenWebsite(t.Context(), noon, app.Actor{ID: string(admin)},
-		persistence.NewWebsite{Name: "Two", Domain: "two.example", Plan: app.PlanStarter}, store,
+		identity.NewWebsite{Name: "Two", Domain: "two.example", Plan: app.PlanStarter}, store,
 		app.Invitation{Email: "ada@two.example", Name: "Ada"}, app.NewSecret("a-token"), time.Hour, nil)
 	must(t, err)
 	mail, err := with.ClaimMail(t.Context(), noon, lease, opened.Owner.StoreIDs[0], enqueued(t, db)[0])
@@ -154,7 +155,7 @@ func TestWebhookMailRecipients(t *testing.T) {
 	r := open(t, db, "one.example")
 	users := map[app.Role]app.UserID{}
 	for _, role := range app.Roles {
-		id, err := db.CreateUser(t.Context(), noon, persistence.NewUser{
+		id, err := db.CreateUser(t.Context(), noon, identity.NewUser{
 			Email: strings.ToLower(string(role)) + "@example.com", Name: string(role), PasswordHash: "-",
 			Roles: map[app.StoreID]app.Role{r.Stores[0]: role},
 		})

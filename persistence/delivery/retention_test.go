@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -127,7 +127,7 @@ func TestEraseExpiredRows(t *testing.T) {
 	_, err = db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], 1000*time.Hour)
 	must(t, err)
 	_, err = db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
-		persistence.NewCustomer{Email: "ada@example.com"}, time.Hour)
+		identity.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
 	replay := createReplay(t, db, r.Stores[0], allOf(""))
 	step(t, db, r.Stores[0], replay.ID, 10)

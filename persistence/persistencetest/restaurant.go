@@ -6,6 +6,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Noon is the current time of the tests.
@@ -23,7 +24,7 @@ type Restaurant struct {
 func Open(t testing.TB, db *Database, domain string) Restaurant {
 	t.Helper()
 	ctx := t.Context()
-	store := persistence.NewStore{
+	store := identity.NewStore{
 		Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true,
 		DeliveryFees: map[app.Currency]int64{"EUR": 250},
 		Views: []app.StoreView{
@@ -31,7 +32,7 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 			{Code: "en_us", Locale: "en-US", Currency: "USD"},
 		},
 	}
-	website := persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
+	website := identity.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
 	var r Restaurant
 	var err error
 	r.Website, r.Stores, err = db.CreateWebsite(ctx, Noon, website, store, store)
@@ -43,7 +44,7 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 		r.Menu = append(r.Menu, product)
 	}
 	r.Owner = app.User{Email: "owner@" + domain}
-	r.Owner.ID, err = db.CreateUser(ctx, Noon, persistence.NewUser{
+	r.Owner.ID, err = db.CreateUser(ctx, Noon, identity.NewUser{
 		Email: r.Owner.Email, Name: "Owner", PasswordHash: "-",
 		Roles: map[app.StoreID]app.Role{r.Stores[0]: app.RoleOwner, r.Stores[1]: app.RoleOwner},
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -75,7 +76,7 @@ func TestAdministerUsers(t *testing.T) {
 	db := persistencetest.New(t)
 	r := persistencetest.Open(t, db, "one.example")
 	role := app.PlatformAdmin
-	root, err := db.CreateUser(t.Context(), persistencetest.Noon, persistence.NewUser{
+	root, err := db.CreateUser(t.Context(), persistencetest.Noon, identity.NewUser{
 		Email: "root@example.com", Name: "Root", PasswordHash: "-", PlatformRole: &role,
 	})
 	persistencetest.Must(t, err)
@@ -139,9 +140,9 @@ func TestAdministerUsers(t *testing.T) {
 	for _, action := range []app.AuditAction{app.AuditSessionEnded, app.AuditUserDisabled, app.AuditUserEnabled,
 		app.AuditPasswordResetIssued, app.AuditPasswordReset} {
 		entries, err := db.AuditTrail(t.Context(), r.Stores[0],
-			persistence.AuditFilter{Action: action}, persistence.Cursor{}, 10)
+			identity.AuditFilter{Action: action}, persistence.Cursor{}, 10)
 		persistencetest.Must(t, err)
-		platform, err := db.PlatformAuditTrail(t.Context(), persistence.AuditFilter{Action: action},
+		platform, err := db.PlatformAuditTrail(t.Context(), identity.AuditFilter{Action: action},
 			persistence.Cursor{}, 10)
 		persistencetest.Must(t, err)
 		operator := 2 // the platform's trail has the operator's actions on every user
@@ -171,7 +172,7 @@ func TestCreatePlatformAdmin(t *testing.T) {
 		t.Errorf("created user %+v, %v, want a platform role", login.User, err)
 	}
 	trail, err := db.PlatformAuditTrail(t.Context(),
-		persistence.AuditFilter{Action: app.AuditPlatformAdminCreated}, persistence.Cursor{}, 10)
+		identity.AuditFilter{Action: app.AuditPlatformAdminCreated}, persistence.Cursor{}, 10)
 	if err != nil || len(trail) != 1 || trail[0].Target != string(login.User.ID) || trail[0].Actor.Realm != "" {
 		t.Errorf("platform's trail: got %+v, %v, want one entry about %s", trail, err, login.User.ID)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // stage is the tenants, webhooks and receivers of one run.
@@ -90,14 +90,14 @@ func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error)
 	s.b.websites++
 	now, domain, db := time.Now(), fmt.Sprintf("bench-%d.example", s.b.websites), s.b.db
 	_, stores, err := db.CreateWebsite(ctx, now,
-		persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
-		persistence.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
+		identity.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise},
+		identity.NewStore{Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
 			Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}}})
 	if err != nil {
 		return nil, err
 	}
 	t := &tenant{store: stores[0]}
-	owner, err := db.CreateUser(ctx, now, persistence.NewUser{
+	owner, err := db.CreateUser(ctx, now, identity.NewUser{
 		Email: "owner@" + domain, Name: "Owner", PasswordHash: "-",
 		Roles: map[app.StoreID]app.Role{t.store: app.RoleOwner},
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/social"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Password is the password of all demo users.
@@ -139,7 +140,7 @@ func (s *seeder) seed(ctx context.Context) (Demo, error) {
 	}
 	demo.PlatformAdmin = Account{platformAdmin, Password}
 	role := "ADMIN"
-	return demo, s.addUser(ctx, persistence.NewUser{Email: platformAdmin, Name: "Platform admin", PlatformRole: &role})
+	return demo, s.addUser(ctx, identity.NewUser{Email: platformAdmin, Name: "Platform admin", PlatformRole: &role})
 }
 
 // open returns the stores of a restaurant and creates its website if it does not exist.
@@ -193,7 +194,7 @@ func (s *seeder) hire(ctx context.Context, staff []worker, stores []Store) ([]Us
 			roles[store.StoreID] = w.role
 			user.StoreIDs = append(user.StoreIDs, store.StoreID)
 		}
-		if err := s.addUser(ctx, persistence.NewUser{Email: w.email, Name: w.name, Roles: roles}); err != nil {
+		if err := s.addUser(ctx, identity.NewUser{Email: w.email, Name: w.name, Roles: roles}); err != nil {
 			return nil, err
 		}
 		users = append(users, user)
@@ -202,7 +203,7 @@ func (s *seeder) hire(ctx context.Context, staff []worker, stores []Store) ([]Us
 }
 
 // addUser creates a user unless one with that email exists.
-func (s *seeder) addUser(ctx context.Context, user persistence.NewUser) error {
+func (s *seeder) addUser(ctx context.Context, user identity.NewUser) error {
 	_, err := s.db.LoginByEmail(ctx, user.Email)
 	if app.CodeOf(err) != app.CodeNotFound {
 		return err
@@ -224,7 +225,7 @@ func (s *seeder) register(ctx context.Context, c Customer) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.db.RegisterCustomer(ctx, s.Now(), c.StoreID, app.Actor{}, persistence.NewCustomer{
+	_, err = s.db.RegisterCustomer(ctx, s.Now(), c.StoreID, app.Actor{}, identity.NewCustomer{
 		Email: c.Email, FirstName: "Carla", LastName: "Customer", Phone: "+493012345678", PasswordHash: hash,
 	}, 0) // the new session expires immediately
 	return err

@@ -2,7 +2,7 @@ package demo
 
 import (
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 const (
@@ -19,8 +19,8 @@ const Domain = "trattoria.example"
 
 // restaurant is a website with its stores, its users, and the menu of the first store.
 type restaurant struct {
-	website persistence.NewWebsite
-	stores  []persistence.NewStore
+	website identity.NewWebsite
+	stores  []identity.NewStore
 	staff   []worker
 	menu    []app.Product
 }
@@ -36,10 +36,10 @@ type worker struct {
 func restaurants() []restaurant {
 	return []restaurant{
 		{
-			website: persistence.NewWebsite{
+			website: identity.NewWebsite{
 				Name: "Trattoria Bella", Domain: Domain, Plan: app.PlanEnterprise,
 			},
-			stores: []persistence.NewStore{
+			stores: []identity.NewStore{
 				{
 					Name: "Trattoria Berlin", CountryCode: "DE", Timezone: "Europe/Berlin",
 					TaxRatePPM: 70_000, TaxIncluded: true, DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
@@ -66,8 +66,8 @@ func restaurants() []restaurant {
 			menu: menu(),
 		},
 		{
-			website: persistence.NewWebsite{Name: "Sushi Kai", Domain: "sushi.example", Plan: app.PlanStarter},
-			stores: []persistence.NewStore{{
+			website: identity.NewWebsite{Name: "Sushi Kai", Domain: "sushi.example", Plan: app.PlanStarter},
+			stores: []identity.NewStore{{
 				Name: "Sushi Kai", CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true,
 				Views: []app.StoreView{{Code: "en_us", Locale: "en-US", Currency: "EUR"}},
 			}},

@@ -89,8 +89,8 @@ func TestHistories(t *testing.T) {
 
 // Parts of a history that name the machine on which it was recorded: the identity of the worker and its sticky queue.
 var (
-	identity    = regexp.MustCompile(`"(identity|workerInstanceKey|firstExecutionIdentity)":( *)"[^"]*"`)
-	stickyQueue = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
+	workerIdentity = regexp.MustCompile(`"(identity|workerInstanceKey|firstExecutionIdentity)":( *)"[^"]*"`)
+	stickyQueue    = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
 )
 
 // replay replays a history with the current code. With -record, it adds the history to workflows/testdata.
@@ -112,7 +112,7 @@ func keep(t *testing.T, name string, events []*history.HistoryEvent) {
 	}
 	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(&history.History{Events: events})
 	must(t, err)
-	text = identity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
+	text = workerIdentity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
 	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
 	path := filepath.Join("..", "..", "..", "workflows", "testdata", name+".json")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)

@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // restaurant is a website with one store and the client of its logged-in owner.
@@ -34,8 +34,8 @@ func newRestaurant(t *testing.T) *restaurant {
 	needWorld(t)
 	now := time.Now()
 	domain := string(app.NewID[app.WebsiteID](now))
-	website := persistence.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
-	_, stores, err := the.db.CreateWebsite(t.Context(), now, website, persistence.NewStore{
+	website := identity.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
+	_, stores, err := the.db.CreateWebsite(t.Context(), now, website, identity.NewStore{
 		Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
 		Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}},
 	})
@@ -43,7 +43,7 @@ func newRestaurant(t *testing.T) *restaurant {
 	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
 	must(t, err)
 	email := "owner@" + domain + ".example"
-	_, err = the.db.CreateUser(t.Context(), now, persistence.NewUser{
+	_, err = the.db.CreateUser(t.Context(), now, identity.NewUser{
 		Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner},
 	})
 	must(t, err)

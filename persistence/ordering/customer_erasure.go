@@ -1,0 +1,159 @@
+package ordering
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// erasures replace or delete the personal data of customer $2 of store $1 (docs/behaviour.md#erasure). Amounts, counts
+// and the ids of payment providers stay, because the books need them. $3 is the time.
+var erasures = []string{
+	`DELETE FROM addresses WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
+	`DELETE FROM customer_identities WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
+	`DELETE FROM customer_sessions WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
+	// A worker may hold the lease of the mail. Without the link, the mail is not sent. The subject of the notice to a
+	// former email is the customer.
+	`UPDATE mails SET status = 'obsolete', ended_at = $3, secret = NULL
+		WHERE store_id = $1 AND ended_at IS NULL AND subject IN (
+			SELECT id FROM customer_password_resets WHERE store_id = $1 AND customer_id = $2
+			UNION ALL SELECT id FROM customer_email_changes WHERE store_id = $1 AND customer_id = $2
+			UNION ALL SELECT $2)`,
+	`DELETE FROM customer_email_changes WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
+	`DELETE FROM customer_password_resets WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
+	// Keys are kept for a day.
+	`DELETE FROM idempotency_keys WHERE store_id = $1 AND $3::timestamptz IS NOT NULL AND subject IN (
+		SELECT $2::text
+		UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
+		UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2
+		UNION ALL SELECT r.payment_id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
+			WHERE r.store_id = $1 AND o.customer_id = $2)`,
+	// Keys of the previous release have no subject. A stored response contains the id of the created object or of its
+	// customer.
+	`WITH known AS MATERIALIZED (
+			SELECT $2::text AS id
+			UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
+				AND updated_at > $3::timestamptz - interval '2 days'
+			UNION ALL SELECT p.id FROM payments p JOIN orders o ON o.id = p.order_id AND o.store_id = p.store_id
+				WHERE p.store_id = $1 AND o.customer_id = $2 AND p.created_at > $3::timestamptz - interval '2 days'
+			UNION ALL SELECT r.id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
+				WHERE r.store_id = $1 AND o.customer_id = $2 AND r.created_at > $3::timestamptz - interval '2 days')
+		DELETE FROM idempotency_keys k WHERE k.store_id = $1 AND k.subject IS NULL AND (strpos(k.route, $2) > 0
+			OR EXISTS (SELECT FROM known WHERE position(convert_to(known.id, 'UTF8') IN k.response) > 0))`,
+	`UPDATE refunds r SET reason = '' FROM orders o
+		WHERE r.store_id = $1 AND o.store_id = $1 AND o.id = r.order_id AND o.customer_id = $2
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE payments p SET card_last4 = '' FROM orders o
+		WHERE p.store_id = $1 AND o.store_id = $1 AND o.id = p.order_id AND o.customer_id = $2
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE order_history h SET reason = '' FROM orders o
+		WHERE h.store_id = $1 AND o.store_id = $1 AND o.id = h.order_id AND o.customer_id = $2
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE order_items i SET note = '' FROM orders o
+		WHERE i.store_id = $1 AND o.store_id = $1 AND o.id = i.order_id AND o.customer_id = $2
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE orders SET customer_name = '', customer_email = '', customer_phone = '', note = '', table_label = '',
+			metadata = '{}', cancellation_reason = '',
+			delivery_address = CASE WHEN delivery_address IS NOT NULL THEN jsonb_build_object(
+				'line1', 'erased', 'city', 'erased', 'country', delivery_address -> 'country') END,
+			version = version + 1, updated_at = greatest(updated_at, $3)
+		WHERE store_id = $1 AND customer_id = $2`,
+	`UPDATE reservations SET ` + erasedReservation + ` WHERE store_id = $1 AND customer_id = $2`,
+	`UPDATE customers SET email = '', first_name = '', last_name = '', phone = '', password_hash = '',
+			email_proven = false, external_id = '', metadata = '{}', erased_at = $3
+		WHERE store_id = $1 AND id = $2`,
+	// At the end, events of transactions that changed these rows are committed.
+	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
+		AND subject IN (SELECT $2 UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
+			UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
+	// Events of the previous release have no subject until the retention sets it.
+	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
+		AND subject IS NULL AND strpos(body, $2) > 0`,
+}
+
+// EraseCustomer replaces the personal data of a customer in all tables, and enqueues the job that erases the bodies of
+// events once their deliveries have ended. It emits customer.updated without personal data. verified is the hash of the
+// password that the customer has confirmed; nil = by a user of the store. It returns NOT_FOUND, also for an erased
+// customer, TOKEN_REVOKED if the customer's session has ended, CONFLICT while an order or reservation is open, and
+// INVALID_CREDENTIALS if the password has changed.
+func (db *DB) EraseCustomer(
+	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, id app.CustomerID, verified *string,
+) error {
+	now = app.At(now).Time
+	store := caller.StoreID
+	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		customer, err := lockForErasure(ctx, tx, caller, id, verified)
+		if err != nil {
+			return err
+		}
+		for _, statement := range erasures {
+			if _, err := tx.Tx.ExecContext(ctx, statement, store, id, now); err != nil {
+				return fmt.Errorf("%w: %s", err, statement)
+			}
+		}
+		if _, err := tx.Tx.ExecContext(ctx, "SELECT erase_customer_audit($1, $2)", id, customer.Email); err != nil {
+			return err
+		}
+		customer.Email, customer.FirstName, customer.LastName, customer.Phone = "", "", "", ""
+		customer.ExternalID, customer.Metadata = "", map[string]string{}
+		if _, err := identity.EmitCustomerUpdated(ctx, tx, now, customer, []string{app.FieldErased}); err != nil {
+			return err
+		}
+		if by.Realm == app.RealmCustomer { // the entry must not contain what the erasure has replaced
+			by.Address = string(id)
+		}
+		if err := pg.Audit(ctx, tx, now, store, by, app.AuditCustomerErased, string(id), nil); err != nil {
+			return err
+		}
+		return delivery.EnqueueJob(ctx, tx, now, store, app.JobErasure, string(id))
+	})
+}
+
+// isErased reports whether the customer of a locked order is erased. An erasure locks the orders, too: further personal
+// data of the customer must not be written.
+func isErased(ctx context.Context, tx bun.Tx, order app.Order) (erased bool, err error) {
+	err = tx.Tx.QueryRowContext(ctx, "SELECT erased_at IS NOT NULL FROM customers WHERE store_id = $1 AND id = $2",
+		order.StoreID, order.Customer.ID).Scan(&erased)
+	return erased, err
+}
+
+// lockForErasure locks the orders and the reservations of a customer, then the customer, in the order of other
+// transactions. It returns the errors of [DB.EraseCustomer].
+func lockForErasure(
+	ctx context.Context, tx bun.Tx, caller app.Principal, id app.CustomerID, verified *string,
+) (app.Customer, error) {
+	store := caller.StoreID
+	for _, table := range []string{"orders", "reservations"} {
+		_, err := tx.Tx.ExecContext(ctx, `SELECT FROM `+table+` WHERE store_id = $1 AND customer_id = $2
+			ORDER BY id FOR NO KEY UPDATE`, store, id)
+		if err != nil {
+			return app.Customer{}, err
+		}
+	}
+	customer, err := identity.LockCustomerFor(ctx, tx, caller, id)
+	if err != nil {
+		return customer, err
+	}
+	var hash string
+	var open bool
+	err = tx.Tx.QueryRowContext(ctx, `SELECT password_hash, EXISTS (
+				SELECT FROM orders WHERE store_id = $1 AND customer_id = $2 AND status NOT IN ('COMPLETED', 'CANCELLED'))
+			OR EXISTS (SELECT FROM reservations
+				WHERE store_id = $1 AND customer_id = $2 AND status IN ('PENDING', 'CONFIRMED'))
+		FROM customers WHERE store_id = $1 AND id = $2`, store, id).Scan(&hash, &open)
+	switch {
+	case err != nil:
+	case verified != nil && *verified != hash:
+		err = app.Errorf(app.CodeInvalidCredentials, "the password has changed; use the new password")
+	case open:
+		err = app.Errorf(app.CodeConflict, "the customer has an open order or reservation; complete or cancel it first")
+	}
+	return customer, err
+}

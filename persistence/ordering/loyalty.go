@@ -1,0 +1,89 @@
+package ordering
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// loyaltyRow is a row of the table loyalty_entries, the ledger of loyalty points.
+type loyaltyRow struct {
+	bun.BaseModel `bun:"table:loyalty_entries,alias:l"`
+
+	ID          app.LoyaltyEntryID
+	StoreID     app.StoreID
+	CustomerID  app.CustomerID
+	OrderID     app.OrderID
+	OrderNumber int64        `bun:",scanonly"`
+	RefundID    app.RefundID `bun:",nullzero"`
+	Kind        app.LoyaltyKind
+	Points      int64
+	CreatedAt   time.Time
+}
+
+// settlePoints adds an entry of the given kind to the ledger, so that the points of a locked order
+// match the order's status and amounts. It adds nothing if they already match. Call it after each
+// change of status, payments or refunds; refund is set for PointsReversed only.
+func settlePoints(
+	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
+) error {
+	if order.Status != app.OrderCompleted {
+		return nil
+	}
+	var points int64
+	err := tx.NewRaw(`SELECT coalesce(sum(points), 0)::bigint
+		FROM loyalty_entries WHERE store_id = ? AND order_id = ?`, order.StoreID, order.ID).Scan(ctx, &points)
+	change := order.LoyaltyPoints() - points
+	if err != nil || change == 0 {
+		return err
+	}
+	row := loyaltyRow{
+		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: order.Customer.ID,
+		OrderID: order.ID, RefundID: refund, Kind: kind, Points: change, CreatedAt: now,
+	}
+	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+		return err
+	}
+	_, err = tx.NewRaw("UPDATE customers SET loyalty_points = loyalty_points + ? WHERE store_id = ? AND id = ?",
+		change, order.StoreID, order.Customer.ID).Exec(ctx)
+	return err
+}
+
+// LoyaltyEntries lists a customer's ledger of loyalty points, newest first. It returns NOT_FOUND if
+// the store has no such customer.
+func (db *DB) LoyaltyEntries(
+	ctx context.Context, store app.StoreID, customer app.CustomerID, after pg.Cursor, limit int,
+) ([]app.LoyaltyEntry, error) {
+	entries := []app.LoyaltyEntry{}
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		if err := identity.HasCustomer(ctx, tx, store, customer); err != nil {
+			return err
+		}
+		var rows []loyaltyRow
+		q := tx.NewSelect().Model(&rows).ColumnExpr("l.*, o.number AS order_number").
+			Join("JOIN orders o ON o.store_id = l.store_id AND o.id = l.order_id").
+			Where("l.store_id = ? AND l.customer_id = ?", store, customer).
+			OrderExpr("l.created_at DESC, l.id DESC").Limit(int64(limit))
+		if after.ID != "" {
+			q.Where("(l.created_at, l.id) < (?, ?)", after.At, after.ID)
+		}
+		if err := q.Scan(ctx); err != nil {
+			return err
+		}
+		entries = make([]app.LoyaltyEntry, len(rows))
+		for i, r := range rows {
+			entries[i] = app.LoyaltyEntry{
+				ID: r.ID, Kind: r.Kind, Points: r.Points, OrderNumber: strconv.FormatInt(r.OrderNumber, 10),
+				RefundID: r.RefundID, CreatedAt: app.At(r.CreatedAt),
+			}
+		}
+		return nil
+	})
+	return entries, err
+}

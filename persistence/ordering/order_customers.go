@@ -1,0 +1,78 @@
+package ordering
+
+import (
+	"context"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// orderingCustomer returns the customer of an order and increments the customer's number of orders. A
+// named customer must exist, otherwise VALIDATION_FAILED. A guest is recognised by email, or by phone
+// number if there is no email; a new guest emits customer.created. day is the business date of now.
+func orderingCustomer(
+	ctx context.Context, tx bun.Tx, now time.Time, day string, store app.StoreID, order app.NewOrder,
+) (app.OrderCustomer, error) {
+	if order.CustomerID != "" {
+		return knownCustomer(ctx, tx, store, order.CustomerID)
+	}
+	guest := app.Customer{
+		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerGuest, Email: order.Guest.Email,
+		FirstName: order.Guest.Name, Phone: order.Guest.Phone, TotalOrders: 1, Metadata: map[string]string{}, Version: 1,
+		CreatedAt: app.At(now),
+		UpdatedAt: app.At(now),
+	}
+	var uniqueIndex string // in which a known guest conflicts
+	switch {
+	case guest.Email != "":
+		uniqueIndex = "(store_id, kind, lower(email)) WHERE email <> ''"
+	case guest.Phone != "":
+		uniqueIndex = "(store_id, phone) WHERE kind = 'guest' AND email = '' AND phone <> ''"
+	default:
+		uniqueIndex = "(id)"
+	}
+	var id app.CustomerID
+	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c
+			(id, store_id, kind, email, first_name, phone, total_orders, business_date, created_at, updated_at)
+		VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $7, $7)
+		ON CONFLICT `+uniqueIndex+` DO UPDATE SET total_orders = c.total_orders + 1
+		RETURNING id`, guest.ID, store, guest.Email, guest.FirstName, guest.Phone, day, now).Scan(&id)
+	if err != nil {
+		return app.OrderCustomer{}, err
+	}
+	if id == guest.ID {
+		if err := delivery.Emit(ctx, tx, now, store, app.EventCustomerCreated, guest); err != nil {
+			return app.OrderCustomer{}, err
+		}
+	}
+	return app.OrderCustomer{ID: id, Name: order.Guest.Name, Email: order.Guest.Email, Phone: order.Guest.Phone}, nil
+}
+
+// canOrder returns VALIDATION_FAILED if the store has no such customer, or the customer is erased.
+func canOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
+	var known bool
+	err := tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
+		WHERE store_id = $1 AND id = $2 AND erased_at IS NULL)`, store, id).Scan(&known)
+	if err == nil && !known {
+		err = notACustomer()
+	}
+	return err
+}
+
+func notACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
+
+func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
+	var c app.OrderCustomer
+	err := tx.Tx.QueryRowContext(ctx, `UPDATE customers SET total_orders = total_orders + 1
+		WHERE store_id = $1 AND id = $2 AND erased_at IS NULL
+		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
+		Scan(&c.ID, &c.Name, &c.Email, &c.Phone)
+	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
+		return c, notACustomer()
+	}
+	return c, err
+}

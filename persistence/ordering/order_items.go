@@ -1,0 +1,142 @@
+package ordering
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// itemRow is a row of the table order_items.
+type itemRow struct {
+	bun.BaseModel `bun:"table:order_items,alias:i"`
+
+	OrderID        app.OrderID `bun:",pk"`
+	StoreID        app.StoreID
+	Position       int `bun:",pk"`
+	ProductID      app.ProductID
+	ProductName    string
+	SKU            string `bun:"sku"`
+	Quantity       int64
+	UnitPriceMinor int64
+	TotalMinor     int64
+	DiscountMinor  int64
+	TaxRatePPM     int64                   `bun:"tax_rate_ppm"`
+	Options        pg.JSONList[itemOption] `bun:"type:jsonb"`
+	Note           string
+	BusinessDate   string `bun:"type:date"` // of the order, for analytics
+	StockTaken     bool
+}
+
+// itemOption is an element of the column options of order_items.
+type itemOption struct {
+	app.OrderOption
+	NetMinor int64 `json:"netMinor"` // of all units, after discounts, for analytics
+}
+
+func (r itemRow) item() app.OrderItem {
+	item := app.OrderItem{
+		ProductID: r.ProductID, ProductName: r.ProductName, SKU: r.SKU, Quantity: r.Quantity,
+		UnitPriceMinor: r.UnitPriceMinor, TotalMinor: r.TotalMinor, TaxRatePPM: r.TaxRatePPM,
+		Options: make([]app.OrderOption, len(r.Options)), Note: r.Note,
+	}
+	for i, option := range r.Options {
+		item.Options[i] = option.OrderOption
+	}
+	return item
+}
+
+// setTotals sets the row's amounts.
+func (r *itemRow) setTotals(line app.LineTotal) {
+	r.TotalMinor, r.DiscountMinor = line.TotalMinor, line.DiscountMinor
+	chosen := make([]app.OrderOption, len(r.Options))
+	for i, option := range r.Options {
+		chosen[i] = option.OrderOption
+	}
+	for i, net := range app.OptionNets(chosen, r.Quantity, line) {
+		r.Options[i].NetMinor = net
+	}
+}
+
+// counted is the quantity of one product in an order, if the store counts the product's stock.
+type counted struct {
+	product  app.ProductID
+	quantity int64
+	stock    int64 // when the product was read
+	first    int   // index of the first item with the product
+}
+
+func (c counted) outOfStock() error {
+	return unavailable(fmt.Sprintf("items[%d].quantity", c.first), "exceeds the quantity in stock")
+}
+
+// orderedItems returns the order's items with the unit prices and names of the store view, and the counted
+// products ordered by id.
+func orderedItems(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rules storeRules, wanted []app.NewOrderItem,
+) ([]itemRow, []counted, error) {
+	var rows []productRow
+	ids := make([]app.ProductID, len(wanted))
+	for i, item := range wanted {
+		ids[i] = item.ProductID
+	}
+	err := pg.SelectPrepared(ctx, tx, &rows, `
+		SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity,
+			sold_out_until, sku, option_groups
+		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	products := map[app.ProductID]app.Product{}
+	for _, row := range rows {
+		products[row.ID] = row.product(now)
+	}
+	items := make([]itemRow, len(wanted))
+	quantities := map[app.ProductID]int64{}
+	for i, item := range wanted {
+		place := fmt.Sprintf("items[%d]", i)
+		path := place + ".productId"
+		product, ok := products[item.ProductID]
+		if !ok || !product.OnSaleAt(now) {
+			return nil, nil, unavailable(path, "is not available")
+		}
+		price, ok := product.Price(rules.View.Currency)
+		if !ok {
+			return nil, nil, app.MemberError(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
+		}
+		options, err := product.ChooseOptions(item.Options, rules.View, place)
+		if err != nil {
+			return nil, nil, err
+		}
+		rate := rules.TaxRatePPM
+		if product.TaxRatePPM != nil {
+			rate = *product.TaxRatePPM
+		}
+		items[i] = itemRow{
+			StoreID: store, Position: i, ProductID: product.ID, ProductName: product.Text(rules.View.Locale).Name,
+			SKU: product.SKU, Quantity: item.Quantity, UnitPriceMinor: price + app.OptionsPrice(options),
+			TaxRatePPM: rate, Options: make([]itemOption, len(options)), Note: item.Note,
+		}
+		for j, option := range options {
+			items[i].Options[j].OrderOption = option
+		}
+		quantities[product.ID] += item.Quantity
+	}
+	var need []counted
+	for _, row := range rows {
+		if row.StockQuantity != nil {
+			first := slices.IndexFunc(wanted, func(item app.NewOrderItem) bool { return item.ProductID == row.ID })
+			need = append(need, counted{row.ID, quantities[row.ID], *row.StockQuantity, first})
+		}
+	}
+	return items, need, nil
+}
+
+func unavailable(path, message string) error {
+	return app.MemberError(app.CodeProductUnavailable, path, message)
+}

@@ -1,0 +1,398 @@
+package ordering
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// orderRow is a row of the table orders.
+type orderRow struct {
+	bun.BaseModel `bun:"table:orders,alias:o"`
+
+	ID                 app.OrderID `bun:",pk"`
+	StoreID            app.StoreID
+	Number             int64
+	StoreViewID        app.StoreViewID
+	Status             app.OrderStatus
+	PreviousStatus     *app.OrderStatus
+	FulfillmentType    app.FulfillmentType
+	Source             app.OrderSource
+	CustomerID         app.CustomerID
+	CustomerName       string
+	CustomerEmail      string
+	CustomerPhone      string
+	SubtotalMinor      int64
+	DiscountMinor      int64
+	DeliveryFeeMinor   int64
+	TaxMinor           int64
+	Taxes              pg.JSONList[app.Tax] `bun:"type:jsonb"` // nil if an earlier release placed the order
+	TaxIncluded        bool
+	TotalMinor         int64
+	Currency           app.Currency
+	PaidMinor          int64
+	RefundedMinor      int64
+	Note               string
+	TableLabel         string
+	DeliveryAddress    *app.DeliveryAddress `bun:"type:jsonb"`
+	CancellationReason string
+	BusinessDate       string `bun:"type:date"`
+	RequestedFor       *time.Time
+	PromisedAt         *time.Time
+	DueAt              *time.Time
+	ItemCount          int64             // sum of the items' quantities, for analytics
+	ExternalID         string            `bun:"external_id"`
+	Metadata           map[string]string `bun:"type:jsonb"`
+	Version            int64
+	CreatedAt          time.Time
+	UpdatedAt          time.Time
+}
+
+func (r orderRow) order(items []itemRow) app.Order {
+	o := app.Order{
+		ID: r.ID, Number: strconv.FormatInt(r.Number, 10), StoreID: r.StoreID, StoreViewID: r.StoreViewID,
+		Status: r.Status, PreviousStatus: r.PreviousStatus, FulfillmentType: r.FulfillmentType, Source: r.Source,
+		Customer: app.OrderCustomer{
+			ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone,
+		},
+		SubtotalMinor: r.SubtotalMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxMinor: r.TaxMinor,
+		Taxes:         r.Taxes,
+		DiscountMinor: r.DiscountMinor, TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
+		PaymentStatus: app.PaymentStatusOf(r.TotalMinor, r.PaidMinor, r.RefundedMinor), PaidMinor: r.PaidMinor,
+		RefundedMinor: r.RefundedMinor, Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
+		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
+		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: pg.TimeOrNil(r.PromisedAt),
+		DueAt: pg.TimeOrNil(r.DueAt), ExternalID: r.ExternalID, Metadata: r.Metadata,
+		Version:   r.Version,
+		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
+	}
+	for _, i := range items {
+		o.Items = append(o.Items, i.item())
+	}
+	if o.Taxes == nil {
+		o.Taxes = taxesOf(r, items)
+	}
+	return o
+}
+
+// taxesOf returns the taxes by rate of an order that an earlier release placed.
+func taxesOf(r orderRow, items []itemRow) []app.Tax {
+	lines := make([]app.PricedLine, len(items))
+	for n, i := range items {
+		lines[n] = app.PricedLine{
+			UnitPriceMinor: i.TotalMinor - i.DiscountMinor, Quantity: 1, TaxRatePPM: i.TaxRatePPM,
+		}
+	}
+	return app.TaxesOf(lines, r.DeliveryFeeMinor, r.TaxMinor, r.TaxIncluded)
+}
+
+// PlaceOrder places an order at the current prices and takes its items from stock. It emits
+// order.created and, for a new guest, customer.created. It returns VALIDATION_FAILED,
+// OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
+// AMOUNT_TOO_LARGE, TOTAL_MISMATCH, CONFLICT if another order has the externalId, and the errors of
+// [pg.RunOnce].
+func (db *DB) PlaceOrder(
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *pg.Once,
+) (app.Order, error) {
+	now = app.At(now).Time
+	placed, err := pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Order, error) {
+		rules, times, err := beginOrder(ctx, tx, now, store, in)
+		if err != nil {
+			return app.Order{}, err
+		}
+		items, counted, err := orderedItems(ctx, tx, now, store, rules, in.Items)
+		if err != nil {
+			return app.Order{}, err
+		}
+		if err := takeStock(ctx, tx, now, store, counted, items); err != nil {
+			return app.Order{}, err
+		}
+		row, err := priceOrder(now, store, in, rules, items)
+		if err != nil {
+			return app.Order{}, err
+		}
+		customer, err := orderingCustomer(ctx, tx, now, row.BusinessDate, store, in)
+		if err != nil {
+			return app.Order{}, err
+		}
+		row.RequestedFor, row.PromisedAt = pg.UTCOrNil(times.RequestedFor), pg.UTCOrNil(times.PromisedAt)
+		row.DueAt = pg.UTCOrNil(times.DueAt)
+		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name,
+			customer.Email, customer.Phone
+		// This statement blocks all other new orders of the store until the commit. Therefore it is late.
+		err = tx.Tx.QueryRowContext(ctx, `INSERT INTO order_numbers AS n (store_id, last) VALUES ($1, 1)
+			ON CONFLICT (store_id) DO UPDATE SET last = n.last + 1 RETURNING last`, store).Scan(&row.Number)
+		if err != nil {
+			return app.Order{}, err
+		}
+		for i := range items {
+			items[i].OrderID, items[i].BusinessDate = row.ID, row.BusinessDate
+			row.ItemCount += items[i].Quantity
+		}
+		if err := pg.InsertPrepared(ctx, tx, row); err != nil {
+			return app.Order{}, err
+		}
+		if err := pg.InsertPrepared(ctx, tx, items...); err != nil {
+			return app.Order{}, err
+		}
+		order := row.order(items)
+		if err := awaitAcceptance(ctx, tx, now, order, in.By, rules.acceptance()); err != nil {
+			return app.Order{}, err
+		}
+		event, err := delivery.Emitted(ctx, tx, now, store, app.EventOrderCreated, order)
+		if err != nil {
+			return app.Order{}, err
+		}
+		return order, recordStatus(ctx, tx, order, in.By, event)
+	})
+	return placed, db.pg.ExternalIDTaken(ctx, store, "orders", in.ExternalID, err)
+}
+
+// QuoteOrder computes the amounts of an order without placing it. It returns the errors of
+// [DB.PlaceOrder].
+func (db *DB) QuoteOrder(
+	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder,
+) (app.OrderQuote, error) {
+	var quote app.OrderQuote
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		rules, _, err := beginOrder(ctx, tx, app.At(now).Time, store, in)
+		if err != nil {
+			return err
+		}
+		items, counted, err := orderedItems(ctx, tx, now, store, rules, in.Items)
+		if err != nil {
+			return err
+		}
+		for _, c := range counted {
+			if c.stock < c.quantity {
+				return c.outOfStock()
+			}
+		}
+		row, err := priceOrder(app.At(now).Time, store, in, rules, items)
+		if err != nil {
+			return err
+		}
+		order := row.order(items)
+		quote = app.OrderQuote{
+			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType, Items: order.Items,
+			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor,
+			Taxes:         order.Taxes,
+			DiscountMinor: order.DiscountMinor, TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded,
+			Currency: order.Currency, BusinessDate: order.BusinessDate,
+		}
+		return nil
+	})
+	return quote, err
+}
+
+// beginOrder returns the rules and the times of a new order. It checks the view and the customer, VALIDATION_FAILED,
+// before the business rules, OUTSIDE_BOOKING_WINDOW and STORE_CLOSED (docs/behaviour.md#order-of-refusal).
+func beginOrder(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, in app.NewOrder,
+) (storeRules, app.OrderTimes, error) {
+	rules, err := rules(ctx, tx, store, in.StoreViewID)
+	if err != nil {
+		return rules, app.OrderTimes{}, err
+	}
+	if in.CustomerID != "" {
+		if err := canOrder(ctx, tx, store, in.CustomerID); err != nil {
+			return rules, app.OrderTimes{}, err
+		}
+	}
+	times, err := rules.times(now, in)
+	return rules, times, err
+}
+
+// priceOrder computes the order's amounts, sets the items' discounts and returns the new row.
+func priceOrder(
+	now time.Time, store app.StoreID, in app.NewOrder, rules storeRules, items []itemRow,
+) (orderRow, error) {
+	lines := make([]app.PricedLine, len(items))
+	for i, item := range items {
+		lines[i] = app.PricedLine{
+			UnitPriceMinor: item.UnitPriceMinor, Quantity: item.Quantity, TaxRatePPM: item.TaxRatePPM,
+		}
+	}
+	priceRules := app.PriceRules{
+		DiscountMinor: in.DiscountMinor, TaxDeliveryFee: rules.TaxFee, TaxRatePPM: rules.TaxRatePPM,
+		TaxIncluded: rules.TaxIncluded,
+	}
+	if in.FulfillmentType == app.FulfillmentDelivery {
+		priceRules.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
+	}
+	totals, err := app.Price(lines, priceRules)
+	if err != nil {
+		return orderRow{}, err
+	}
+	if in.ExpectedTotalMinor != nil && *in.ExpectedTotalMinor != totals.TotalMinor {
+		return orderRow{}, app.Errorf(app.CodeTotalMismatch,
+			"the order costs %d, not %d as in expectedTotalMinor; request a new quote", totals.TotalMinor,
+			*in.ExpectedTotalMinor)
+	}
+	for i, line := range totals.Lines {
+		items[i].setTotals(line)
+	}
+	day, err := identity.BusinessDateAt(now, rules.Timezone, rules.CutoffHour)
+	return orderRow{
+		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
+		FulfillmentType: in.FulfillmentType, Source: in.Source,
+		SubtotalMinor: totals.SubtotalMinor, DiscountMinor: totals.DiscountMinor,
+		DeliveryFeeMinor: totals.DeliveryFeeMinor, TaxMinor: totals.TaxMinor, Taxes: totals.Taxes,
+		TaxIncluded: rules.TaxIncluded,
+		TotalMinor:  totals.TotalMinor, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
+		DeliveryAddress: in.DeliveryAddress, BusinessDate: day, ExternalID: in.ExternalID,
+		Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
+	}, err
+}
+
+// Order returns an order of a store. It returns NOT_FOUND if there is no such order, or customer is
+// not "" and not the order's customer.
+func (db *DB) Order(
+	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID,
+) (app.Order, error) {
+	var order app.Order
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var rows []orderRow
+		q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id)
+		if customer != "" {
+			q.Where("o.customer_id = ?", customer)
+		}
+		found, _, err := scanOrders(ctx, tx, store, q, &rows)
+		if err == nil && len(found) == 0 {
+			err = app.NotFound()
+		}
+		if err == nil {
+			order = found[0]
+		}
+		return err
+	})
+	return order, err
+}
+
+// Orders lists a store's orders, newest first. If customer is not "", it lists only that customer's orders.
+func (db *DB) Orders(
+	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor, limit int,
+) ([]app.Order, error) {
+	var orders []app.Order
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		var rows []orderRow
+		orders, _, err = scanOrders(ctx, tx, store, listOrders(tx, &rows, store, customer, filter, after, limit), &rows)
+		return err
+	})
+	return orders, err
+}
+
+// selectOrders starts a query of orders.
+func selectOrders(tx bun.Tx, rows *[]orderRow) *bun.SelectQuery {
+	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").
+		ColumnExpr("o.business_date::text AS business_date")
+}
+
+// scanOrders runs a query of orders and adds the orders' items.
+func scanOrders(
+	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]orderRow,
+) ([]app.Order, []itemRow, error) {
+	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
+		return []app.Order{}, nil, err
+	}
+	ids := make([]app.OrderID, len(*rows))
+	for i, row := range *rows {
+		ids[i] = row.ID
+	}
+	var items []itemRow
+	err := tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).
+		OrderExpr("i.order_id, i.position").Scan(ctx)
+	lines := map[app.OrderID][]itemRow{}
+	for _, item := range items {
+		lines[item.OrderID] = append(lines[item.OrderID], item)
+	}
+	orders := make([]app.Order, len(*rows))
+	for i, row := range *rows {
+		orders[i] = row.order(lines[row.ID])
+	}
+	return orders, items, err
+}
+
+// listOrders builds the query of [DB.Orders]. Each filter has an index in the order of the list. A
+// search with many results reads the newest orders until the page is full; a search with few results
+// uses the indexes of the searched columns.
+func listOrders(
+	tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor,
+	limit int,
+) *bun.SelectQuery {
+	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").
+		Limit(int64(limit))
+	if customer != "" {
+		q.Where("o.customer_id = ?", customer)
+	}
+	if after.ID != "" {
+		q.Where("(o.created_at, o.id) < (?, ?)", after.At, after.ID)
+	}
+	if len(filter.Statuses) > 0 {
+		q.Where("o.status IN (?)", bun.List(filter.Statuses))
+	}
+	if filter.FulfillmentType != "" {
+		q.Where("o.fulfillment_type = ?", filter.FulfillmentType)
+	}
+	if filter.Source != "" {
+		q.Where("o.source = ?", filter.Source)
+	}
+	if filter.CustomerID != "" {
+		q.Where("o.customer_id = ?", filter.CustomerID)
+	}
+	if filter.Number != 0 {
+		q.Where("o.number = ?", filter.Number)
+	}
+	if filter.CreatedFrom != nil {
+		q.Where("o.created_at >= ?", filter.CreatedFrom.Time)
+	}
+	if filter.CreatedTo != nil {
+		q.Where("o.created_at < ?", filter.CreatedTo.Time)
+	}
+	if filter.BusinessDate != "" {
+		q.Where("o.business_date = ?", filter.BusinessDate)
+	}
+	if filter.UpdatedSince != nil {
+		q.Where("o.updated_at >= ?", filter.UpdatedSince.Time)
+	}
+	if filter.DueBy != nil {
+		q.Where("(o.due_at IS NULL OR o.due_at <= ?)", filter.DueBy.Time)
+	}
+	if filter.DueAfter != nil {
+		q.Where("o.due_at > ?", filter.DueAfter.Time)
+	}
+	if filter.ExternalID != "" {
+		q.Where("o.external_id = ?", filter.ExternalID)
+	}
+	if filter.NeedsRefund != nil && *filter.NeedsRefund {
+		q.Where(needsRefund)
+	}
+	if filter.NeedsRefund != nil && !*filter.NeedsRefund {
+		q.Where("NOT (" + needsRefund + ")")
+	}
+	if filter.Query != "" {
+		q.WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery { return searchOrders(q, filter.Query) })
+	}
+	return q
+}
+
+// needsRefund is the condition that order o is cancelled and its payments are not fully refunded.
+const needsRefund = "o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor"
+
+// searchOrders adds conditions with OR: the conditions of pg.SearchPeople or, if text is a number, the
+// order number or a phone number with "+" before it.
+func searchOrders(q *bun.SelectQuery, text string) *bun.SelectQuery {
+	pg.SearchPeople(q, text)
+	if number, err := strconv.ParseUint(text, 10, 63); err == nil {
+		q.WhereOr("o.search_phone >= ? AND o.search_phone < ?", "+"+text, "+"+text+pg.LastCharacter)
+		q.WhereOr("o.number = ?", number)
+	}
+	return q
+}
