@@ -112,6 +112,21 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// README is short, and its program is a part of a tested one.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	const most = 1200
+	readme := read(t, "README.md")
+	if words := len(strings.Fields(readme)); words > most {
+		t.Errorf("README.md has %d words, want at most %d", words, most)
+	}
+	_, program, _ := strings.Cut(readme, "\n```ts\n")
+	program, _, ok := strings.Cut(program, "\n```\n")
+	if !ok || !strings.Contains(read(t, "docs/integrate.md"), "\n"+program+"\n") {
+		t.Errorf("docs/integrate.md lacks the program of README.md:\n%s", program)
+	}
+}
+
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	got := anchors("# One, `two` and [three](x.md)\n```sh\n# no heading\n```\n## A customer's e-mail\n## One\n## One\n")

@@ -1,8 +1,12 @@
 package boot
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/caarlos0/env/v11"
 )
 
 func TestUnknownVariables(t *testing.T) {
@@ -73,6 +77,41 @@ func TestDistance(t *testing.T) {
 	} {
 		if got := distance(test.a, test.b); got != test.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+// docs/configuration.md lists each variable with its default.
+func TestDocumentedVariables(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{} // defaults, "" for a variable without a default
+	quoted := regexp.MustCompile("`([^`]+)`")
+	row := regexp.MustCompile("(?m)^\\| (`[A-Z][^|]*) \\| ([^|]*) \\|")
+	for _, row := range row.FindAllStringSubmatch(string(page), -1) {
+		defaults := quoted.FindAllStringSubmatch(row[2], -1)
+		for i, name := range quoted.FindAllStringSubmatch(row[1], -1) {
+			documented[name[1]] = ""
+			if i < len(defaults) {
+				documented[name[1]] = defaults[i][1]
+			}
+		}
+	}
+	fields, err := env.GetFieldParams(&Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range fields {
+		if strings.HasPrefix(field.Key, "COMANDA_APPLE_") || strings.HasPrefix(field.Key, "COMANDA_FACEBOOK_") {
+			continue // documented as the same as those of Google
+		}
+		if value, ok := documented[field.Key]; !ok {
+			t.Errorf("docs/configuration.md lacks %s", field.Key)
+		} else if field.HasDefaultValue && value != field.DefaultValue {
+			t.Errorf("docs/configuration.md: %s has the default %q, want %q", field.Key, value, field.DefaultValue)
 		}
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
-// documentedCommands returns the shell commands of docs/running.md that begin with a comment.
+// documentedCommands returns the shell commands of docs/production.md that begin with a comment.
 func documentedCommands(t *testing.T, comment string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/running.md")
+	page, err := os.ReadFile("../../docs/production.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := regexp.MustCompile("(?s)```sh\n# " + comment + "\n(.*?)```").FindSubmatch(page)
 	if block == nil {
-		t.Fatalf("docs/running.md has no commands for the %s", comment)
+		t.Fatalf("docs/production.md has no commands for the %s", comment)
 	}
 	return string(block[1])
 }

@@ -71,21 +71,21 @@ describe("@comanda/client", { skip }, () => {
     return { client: comanda.createClient({ baseUrl: world.api, apiKey, fetch: fetchOrLose }), lost };
   }
 
-  it("runs the program of the README, from the key to the webhook", async () => {
-    const [, section] = readFileSync(new URL("../../../README.md", import.meta.url), "utf8").split(
+  it("runs the program of docs/integrate.md, from the key to the webhook", async () => {
+    const [, section] = readFileSync(new URL("../../../docs/integrate.md", import.meta.url), "utf8").split(
       "\n## Use the API\n",
     );
     const [, code] = section.split("\n## ")[0].match(/\n```ts\n([^]*?\n)```\n/);
     // In the directory of the package, its name resolves to itself.
-    mkdirSync(`${directory}.readme`, { recursive: true });
-    writeFileSync(`${directory}.readme/program.ts`, code);
+    mkdirSync(`${directory}.integrate`, { recursive: true });
+    writeFileSync(`${directory}.integrate/program.ts`, code);
     const options = ["--module", "nodenext", "--target", "es2022", "--strict", "--skipLibCheck", "--types", "node"];
-    compile(...options, ".readme/program.ts");
+    compile(...options, ".integrate/program.ts");
 
     const free = createServer();
     const port = await listen(free);
     await new Promise((resolve) => free.close(resolve));
-    const program = spawn(process.execPath, [".readme/program.js"], {
+    const program = spawn(process.execPath, [".integrate/program.js"], {
       cwd: directory,
       env: {
         ...process.env,

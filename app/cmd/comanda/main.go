@@ -66,7 +66,7 @@ const usage = `comanda: restaurant ordering with reliable webhooks
                                     is not set, check the API and the worker on this machine
   comanda version                   print the version, the commit and its date
 
-The configuration comes from environment variables, which README.md lists. You can run any number
+The configuration comes from environment variables, which docs/configuration.md lists. You can run any number
 of serve and worker processes. On SIGTERM, a process finishes its current work and exits.
 `
 

@@ -20,7 +20,7 @@ import (
 )
 
 // TestGoClient uses the Go client with the service: an owner with a session creates an API key, with which the program
-// of the README reads the menu, places and pays an order, and verifies the event of the payment.
+// of docs/integrate.md reads the menu, places and pays an order, and verifies the event of the payment.
 func TestGoClient(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,1s"})
 	r := newRestaurant(t)
@@ -31,12 +31,12 @@ func TestGoClient(t *testing.T) {
 	for range 2 { // the second refresh needs the refresh token of the first
 		must(t, client.Refresh(t.Context()))
 	}
-	key, err := client.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{Name: "README", Scopes: []comanda.Scope{
+	key, err := client.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{Name: "integration", Scopes: []comanda.Scope{
 		comanda.ScopeReadProducts, comanda.ScopeWriteOrders, comanda.ScopeWebhooksManage,
 	}})
 	must(t, err)
 
-	paid := runReadme(t, key.Key)
+	paid := runDocumented(t, key.Key)
 	orders, err := client.ListOrders(t.Context(), comanda.ListOrdersParams{})
 	must(t, err)
 	if len(orders.Data) != 1 {
@@ -88,18 +88,18 @@ func TestGoClientRepeatsWithOneKey(t *testing.T) {
 	}
 }
 
-// runReadme runs the Go program of the README's section "Use the API" behind a proxy that terminates TLS. It returns
-// the first line of the program's output.
-func runReadme(t *testing.T, key string) string {
+// runDocumented runs the Go program of docs/integrate.md#use-the-api behind a proxy that terminates TLS. It returns the
+// first line of the program's output.
+func runDocumented(t *testing.T, key string) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../../README.md")
+	page, err := os.ReadFile("../../../docs/integrate.md")
 	must(t, err)
-	_, section, _ := strings.Cut(string(readme), "\n## Use the API\n")
+	_, section, _ := strings.Cut(string(page), "\n## Use the API\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, code, _ := strings.Cut(section, "\n```go\n")
 	code, _, ok := strings.Cut(code, "\n```\n")
 	if !ok {
-		t.Fatal("the README has no program in Go")
+		t.Fatal("docs/integrate.md has no program in Go")
 	}
 	source := filepath.Join(t.TempDir(), "main.go")
 	must(t, os.WriteFile(source, []byte(code+"\n"), 0o600))
@@ -137,7 +137,7 @@ func runReadme(t *testing.T, key string) string {
 	case text := <-line:
 		return text
 	case <-time.After(90 * time.Second):
-		t.Fatal("the program of the README has received no event within 90 s")
+		t.Fatal("the program of docs/integrate.md has received no event within 90 s")
 		return ""
 	}
 }

@@ -8,7 +8,7 @@ import go from "./receivers/receiver.go.txt?raw";
 import node from "./receivers/receiver.js.txt?raw";
 import python from "./receivers/receiver.py.txt?raw";
 
-/** Complete programs that verify webhook signatures. The README has the same programs. */
+/** Complete programs that verify webhook signatures. docs/integrate.md has the same programs. */
 export const snippets = { go, node, python };
 
 type Language = keyof typeof snippets;

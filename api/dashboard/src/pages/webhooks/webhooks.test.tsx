@@ -86,9 +86,9 @@ test("search parameters are parsed and invalid values are dropped", () => {
   expect(deadLettersSearch({ webhookId: {}, reason: "" })).toEqual({});
 });
 
-test("the programs are those of the README, which are tested", () => {
-  const readme = readFileSync("../../README.md", "utf8");
-  for (const program of Object.values(snippets)) expect(readme).toContain("\n" + program + "```");
+test("the programs are those of docs/integrate.md, which are tested", () => {
+  const page = readFileSync("../../docs/integrate.md", "utf8");
+  for (const program of Object.values(snippets)) expect(page).toContain("\n" + program + "```");
 });
 
 test("the Go program listens on the webhook's path", () => {

@@ -18,19 +18,19 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// snippet returns the code block of a language in the README's section on receivers.
+// snippet returns the code block of a language in docs/integrate.md#receive-webhooks.
 func snippet(t *testing.T, language string) []byte {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/integrate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## Receive webhooks\n")
+	_, section, _ := strings.Cut(string(page), "\n## Receive webhooks\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, code, ok := strings.Cut(section, "\n```"+language+"\n")
 	code, rest, closed := strings.Cut(code, "\n```\n")
 	if !ok || !closed || strings.Contains(rest, "\n```"+language+"\n") {
-		t.Fatalf("the README's section must have exactly one code block in %s", language)
+		t.Fatalf("the section must have exactly one code block in %s", language)
 	}
 	return []byte(code + "\n")
 }
@@ -46,7 +46,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// process is a running receiver of the README.
+// process is a running receiver of docs/integrate.md.
 type process struct {
 	url    string
 	exited chan error
@@ -109,7 +109,7 @@ func send(t *testing.T, url, secret string, at time.Time, change func(*http.Requ
 	return response.StatusCode, nil
 }
 
-func TestReadmeReceivers(t *testing.T) {
+func TestDocumentedReceivers(t *testing.T) {
 	t.Parallel()
 	for language, program := range map[string]struct {
 		name string
