@@ -170,3 +170,8 @@ func (q *Queue) ExplainEvents(
 	})
 	return strings.Join(plan, "\n"), err
 }
+
+// RecordAttempts records a batch of attempts in one statement.
+func (q *Queue) RecordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
+	return q.recordAttempts(ctx, records)
+}

@@ -57,12 +57,13 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	return recorded, q.endRetries(ctx, ended)
 }
 
-// endRetries ends the attempts with a pending retry of cancelled deliveries. The statement that records an attempt does
-// not see a cancellation that was committed after it began.
+// endRetries ends the attempts with a pending retry of deliveries that are cancelled or queued for a replay. The
+// statement that records an attempt does not see a cancellation or a replay that was committed after it began.
 func (q *Queue) endRetries(ctx context.Context, deliveries []app.DeliveryID) error {
 	_, err := q.pg.System().DB.ExecContext(ctx, `
 		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL FROM deliveries d
-		WHERE d.id = ANY ($1) AND d.status = 'cancelled' AND a.delivery_id = d.id AND a.status = 'retrying'`, deliveries)
+		WHERE d.id = ANY ($1) AND (d.status = 'cancelled' OR d.status = 'queued' AND d.class = 2)
+			AND a.delivery_id = d.id AND a.status = 'retrying'`, deliveries)
 	return err
 }
 
@@ -132,8 +133,9 @@ func (c *recordColumns) args(policy Policy) []any {
 }
 
 // EndDelivery ends a delivery without an attempt, as a dead letter or cancelled. An attempt with a
-// pending retry gets the status dead_letter. A delivered or cancelled delivery stays as it is. If the
-// subscription is deleted, the reason of a cancelled delivery is always [app.ReasonDeleted].
+// pending retry gets the status dead_letter. A delivered or cancelled delivery stays as it is, and so does one that a
+// replay has queued: the end is that of an earlier run. If the subscription is deleted, a queued replay ends too, and the
+// reason of a cancelled delivery is always [app.ReasonDeleted].
 func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
 	reason string,
 ) error {
@@ -142,13 +144,19 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ended = 0
 		var from app.DeliveryStatus
-		err := tx.Tx.QueryRowContext(ctx, `SELECT status, event_id, store_id, event_type FROM deliveries
-			WHERE id = $1 FOR UPDATE`, id).Scan(&from, &event.ID, &event.StoreID, &event.Type)
-		if errors.Is(err, sql.ErrNoRows) || from == app.DeliveryDelivered || from == app.DeliveryCancelled {
+		var replay bool
+		err := tx.Tx.QueryRowContext(ctx, `SELECT status, class = 2 AND NOT EXISTS (
+				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL),
+				event_id, store_id, event_type
+			FROM deliveries WHERE id = $1 FOR UPDATE`, id).Scan(&from, &replay, &event.ID, &event.StoreID, &event.Type)
+		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if from == app.DeliveryDelivered || from == app.DeliveryCancelled || from == app.DeliveryQueued && replay {
+			return nil
 		}
 		// A separate statement sees the attempts that were committed before the delivery was locked.
 		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -104,5 +105,76 @@ func TestCancellationDuringRecordLeavesNoRetry(t *testing.T) {
 					made, retry)
 			}
 		})
+	}
+}
+
+// A replay that was accepted is made, with its whole schedule, even if an attempt or the end of an earlier run of the
+// delivery is recorded after the replay was queued.
+func TestLateRecordKeepsQueuedReplay(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	for name, late := range map[string]func(t *testing.T, id app.DeliveryID) (attempts int){
+		"retrying": func(t *testing.T, id app.DeliveryID) int {
+			attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond)
+			return 1
+		},
+		"delivered": func(t *testing.T, id app.DeliveryID) int {
+			attempt(t, db, id, 1, app.AttemptDelivered, time.Millisecond)
+			return 1
+		},
+		"end": func(t *testing.T, id app.DeliveryID) int {
+			must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+			id := claimOnce(t, db.Queue, noon, all)[0].ID
+			must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+			_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, id)
+			must(t, err)
+			attempts := late(t, id)
+			claims := claimOnce(t, db.Queue, noon, all)
+			if len(claims) != 1 || claims[0].ID != id {
+				t.Fatalf("claims after the late record: got %+v, want the replay", claims)
+			}
+			if c := claims[0]; c.Attempts != attempts || c.Place != 0 {
+				t.Errorf("replay: got %d attempts and place %d in the schedule, want %d and 0", c.Attempts, c.Place, attempts)
+			}
+			if n := count(t, db, "SELECT count(*) FROM attempts WHERE delivery_id = $1", id); n != attempts {
+				t.Errorf("recorded attempts: got %d, want %d", n, attempts)
+			}
+			if n := count(t, db, `SELECT count(*) FROM attempts
+				WHERE delivery_id = $1 AND (status = 'retrying' OR next_retry_at IS NOT NULL)`, id); n != 0 {
+				t.Errorf("attempts with a retry to come: got %d, want 0", n)
+			}
+			deliver(t, db)
+		})
+	}
+}
+
+// One attempt that a batch contains twice is one attempt: it fails its subscription once.
+func TestAttemptTwiceInABatchCountsOnce(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+	id := claimOnce(t, db.Queue, noon, all)[0].ID
+	outgoing, err := db.Outgoing(t.Context(), id, 1)
+	must(t, err)
+	made := app.MadeAttempt{
+		DeliveryID: id, Outgoing: outgoing, Number: 1, Status: app.AttemptRetrying, StatusCode: 503, At: noon,
+		RetryIn: time.Minute,
+	}
+	fresh, err := db.RecordAttempts(t.Context(), []app.MadeAttempt{made, made})
+	must(t, err)
+	if !slices.Equal(fresh, []bool{true, false}) {
+		t.Errorf("new records: got %v, want only the first", fresh)
+	}
+	if n := count(t, db, "SELECT failure_count FROM subscription_health"); n != 1 {
+		t.Errorf("failures: got %d, want 1", n)
 	}
 }

@@ -14,11 +14,13 @@
 -- $22 is the delay of a watchdog's tick from which the watchdog counts as lost.
 -- $23 is the number of consecutive quick responses after which a slow subscription counts as quick.
 --
--- An attempt that is already recorded changes nothing. A late attempt counts, but does not reopen an ended delivery,
--- and a delivered delivery stays delivered. A delivery that was cancelled during the attempt has no retry. Only health
--- rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
+-- An attempt that is already recorded changes nothing, nor does its second row in the batch. A late attempt counts, but
+-- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that was cancelled during the
+-- attempt has no retry. A delivery that a replay has queued stays queued: the replay is made, with its whole schedule.
+-- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
-	SELECT place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
+	SELECT DISTINCT ON (delivery_id, number)
+		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
 		response_headers, response_body, CASE WHEN NOT last THEN next_retry_at END AS next_retry_at,
 		attempted_at, request_url, request_headers
@@ -30,9 +32,11 @@ WITH r AS MATERIALIZED (
 			attempted_at, request_url, request_headers)
 		CROSS JOIN LATERAL (
 			SELECT CASE WHEN status = 'retrying' THEN EXISTS (
-				SELECT FROM deliveries d WHERE d.id = r.delivery_id AND d.status = 'cancelled')
+				SELECT FROM deliveries d WHERE d.id = r.delivery_id
+					AND (d.status = 'cancelled' OR d.status = 'queued' AND d.class = 2))
 				ELSE false END AS last
-		) cancelled
+		) without_retry
+	ORDER BY delivery_id, number, place
 ), attempt AS (
 	INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		status, status_code, response_time_ms, error, response_headers, response_body, next_retry_at,
@@ -50,6 +54,8 @@ WITH r AS MATERIALIZED (
 	WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
 ), delivery AS (
 	UPDATE deliveries d SET attempts = greatest(d.attempts, f.number),
+		schedule_base = CASE WHEN d.status = 'queued' AND d.class = 2 THEN greatest(d.schedule_base, f.number)
+			ELSE d.schedule_base END,
 		(status, reason, next_retry_at, ended_at, check_at) = (
 			SELECT v.status, v.reason, v.next_retry_at, v.ended_at, v.check_at FROM (VALUES
 				(true, f.status, CASE WHEN f.status = 'dead_letter' THEN f.error ELSE '' END, f.next_retry_at,
@@ -60,6 +66,7 @@ WITH r AS MATERIALIZED (
 				WHEN 'cancelled' THEN false
 				WHEN 'delivered' THEN f.status = 'delivered'
 				WHEN 'dead_letter' THEN f.status <> 'retrying'
+				WHEN 'queued' THEN d.class <> 2
 				ELSE true END)
 	FROM fresh f WHERE d.id = f.delivery_id
 	RETURNING d.id, d.status = f.status AS moved
