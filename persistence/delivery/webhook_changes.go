@@ -162,9 +162,10 @@ func (q *Queue) DeleteSubscription(
 	})
 }
 
-// RotateSecret replaces a subscription's secret. The replaced secret remains valid for overlap; an
-// earlier one ends. It writes nothing if the subscription already has the secret, so that a request
-// can be repeated. It returns NOT_FOUND or VERSION_MISMATCH (version 0 matches every version).
+// RotateSecret replaces a subscription's secret. The replaced secret remains valid for overlap, unless
+// no key opens it; an earlier one ends. It writes nothing if the subscription already has the secret,
+// so that a request can be repeated. It returns NOT_FOUND or VERSION_MISMATCH (version 0 matches every
+// version).
 func (q *Queue) RotateSecret(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID, secret app.Secret,
 	overlap time.Duration, version int64,
@@ -176,11 +177,11 @@ func (q *Queue) RotateSecret(
 		if err != nil {
 			return err
 		}
-		present, err := q.sealer.Open(row.Secret, string(id))
-		if err != nil {
-			return err
+		present, unreadable := q.sealer.Open(row.Secret, string(id))
+		if unreadable != nil {
+			overlap = 0
 		}
-		if present != secret {
+		if unreadable != nil || present != secret {
 			_, err = tx.NewRaw(`UPDATE subscriptions SET secret = ?0, version = version + 1, updated_at = ?1,
 					previous_secret = CASE WHEN ?2 > ?1 THEN secret END,
 					previous_secret_until = CASE WHEN ?2 > ?1 THEN ?2::timestamptz END

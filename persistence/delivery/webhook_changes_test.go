@@ -207,3 +207,26 @@ func TestRotateSecret(t *testing.T) {
 		t.Errorf("audit entries of the creation and 4 rotations: got %d, want 5", n)
 	}
 }
+
+// A secret that no key opens, for example after the loss of a key, can be replaced. It does not stay valid, because no
+// attempt could be signed with it.
+func TestRotateUnreadableSecret(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 1)
+	id := claim(t, db)[0].ID
+	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET secret = 'sealed with a lost key'")
+	must(t, err)
+	rotated, err := db.RotateSecret(t.Context(), time.Now(), r.Stores[0], owner, s.ID, app.NewSecret("second"), time.Hour, 0)
+	must(t, err)
+	if rotated.Version != 2 || rotated.PreviousSecretExpiresAt != nil {
+		t.Errorf("rotated: got %+v, want version 2 without an overlap", rotated)
+	}
+	o, err := db.Outgoing(t.Context(), id, 1)
+	must(t, err)
+	if o.Unreadable || o.Secret.Reveal() != "second" || o.PreviousSecret.Reveal() != "" {
+		t.Errorf("secrets: got %q and %q, want the new one alone", o.Secret.Reveal(), o.PreviousSecret.Reveal())
+	}
+}
