@@ -125,8 +125,9 @@ func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
 		Scan(ctx, &r.Matched, &r.Skipped)
 }
 
-// mayReplay returns an error if a bulk replay cannot be created. The lock of the store's row prevents
-// concurrent requests from exceeding the limit.
+// mayReplay returns an error if a bulk replay cannot be created. An advisory lock prevents concurrent requests from
+// exceeding the limit. The store's row stays free: reservations and settings lock it, and the transaction counts
+// deliveries for a while.
 func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
 	if in.SubscriptionID != "" {
 		if err := findSubscription(ctx, tx, store, in.SubscriptionID); err != nil {
@@ -136,9 +137,13 @@ func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulk
 	if in.DryRun {
 		return nil
 	}
+	_, err := tx.NewRaw("SELECT pg_advisory_xact_lock(hashtextextended('replays/' || ?, 0))", store).Exec(ctx)
+	if err != nil {
+		return err
+	}
 	var running int
-	err := tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
-		JOIN replays r ON r.store_id = store.id AND r.status = 'running'`, store).Scan(ctx, &running)
+	// A separate statement sees the replays that were committed before the lock was granted.
+	err = tx.NewRaw("SELECT count(*) FROM replays WHERE store_id = ? AND status = 'running'", store).Scan(ctx, &running)
 	if err == nil && running >= app.MaxRunningReplays {
 		return app.Errorf(app.CodeLimitReached,
 			"a store can have at most %d running bulk replays; wait for one to end or cancel it", app.MaxRunningReplays)

@@ -1,8 +1,10 @@
 package delivery_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -337,5 +339,48 @@ func TestBulkReplaySkipsChangedDeliveries(t *testing.T) {
 	want = app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 8, Skipped: 2}
 	if diff := cmp.Diff(want, step(t, db, store, replay.ID, 100)); diff != "" {
 		t.Errorf("last step (-want +got):\n%s", diff)
+	}
+}
+
+// A bulk replay does not wait for the store's row, which reservations and settings lock.
+func TestBulkReplayLeavesTheStoreFree(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	tx, err := db.System().DB.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { must(t, tx.Rollback()) }()
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM stores WHERE id = $1 FOR NO KEY UPDATE", r.Stores[0])
+	must(t, err)
+	limited, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a wait for the lock
+	defer cancel()
+	_, err = db.CreateBulkReplay(limited, later, r.Stores[0], byOwner, allOf(s.ID), nil)
+	must(t, err)
+}
+
+// Concurrent requests do not exceed the limit of running bulk replays.
+func TestConcurrentBulkReplaysKeepTheLimit(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	var created atomic.Int64
+	var requests sync.WaitGroup
+	for range 3 * app.MaxRunningReplays {
+		requests.Go(func() {
+			_, err := db.CreateBulkReplay(t.Context(), later, r.Stores[0], byOwner, allOf(s.ID), nil)
+			switch app.CodeOf(err) {
+			case "":
+				created.Add(1)
+			case app.CodeLimitReached:
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	requests.Wait()
+	if created.Load() != app.MaxRunningReplays {
+		t.Errorf("bulk replays: got %d, want %d", created.Load(), app.MaxRunningReplays)
 	}
 }
