@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist", ".readme", "src/generated"] },
+  { ignores: ["dist", ".integrate", "src/generated"] },
   js.configs.recommended,
   tseslint.configs.recommended,
   { files: ["scripts/*.js"], languageOptions: { globals: { URL: false } } },
