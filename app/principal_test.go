@@ -1,68 +1,59 @@
 package app_test
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/comanda-dev/comanda/app"
 )
 
-// permissionTable repeats the required table of permissions by hand. A row has the first letters of the roles, the
-// scope of API keys and the column Customer.
-var permissionTable = map[app.Permission]struct {
-	roles    string
-	scope    app.Scope
+// documentedGrant is a row of the table of permissions in docs/behaviour.md.
+type documentedGrant struct {
+	role     app.Role
+	scope    app.Scope // or "any"
 	customer bool
-}{
-	app.ViewOrders:         {"OAMS", "read:orders", true},
-	app.WriteOrders:        {"OAMS", "write:orders", false},
-	app.CancelOrders:       {"OAM", "write:orders", false},
-	app.ViewProducts:       {"OAMS", "read:products", false},
-	app.WriteProducts:      {"OAM", "write:products", false},
-	app.DeleteProducts:     {"OA", "write:products", false},
-	app.ViewCustomers:      {"OAM", "read:customers", true},
-	app.ViewAnalytics:      {"OA", "read:analytics", false},
-	app.ManageSettings:     {"OA", "", false},
-	app.ManageUsers:        {"O", "", false},
-	app.ManageAPIKeys:      {"O", "", false},
-	app.ManageBilling:      {"O", "", false},
-	app.ManageWebhooks:     {"OA", "webhooks:manage", false},
-	app.ViewReservations:   {"OAMS", "read:reservations", false},
-	app.WriteReservations:  {"OAMS", "write:reservations", false},
-	app.DiscountOrders:     {"OAM", "write:orders", false},
-	app.WatchOrders:        {"OAMS", "read:orders", false},
-	app.ListPayments:       {"OAMS", "read:orders", false},
-	app.PauseOrdering:      {"OAMS", "", false},
-	app.ViewOwnTenantLogin: {"OAMS", "", false},
-	app.EndCustomerLogin:   {"", "", true},
-	app.EndOwnTenantLogin:  {"OAMS", "", false},
-	app.OwnTenantAccount:   {"OAMS", "", false},
-	app.OwnCustomerAccount: {"", "", true},
-	app.SwitchStore:        {"OAMS", "", false},
-	app.ManageWebsites:     {"", "", false},
-	app.ViewOwnWebsite:     {"OA", "", false},
-	app.ChangeOwnWebsite:   {"O", "", false},
-	app.ViewStore:          {"OAMS", "any", false},
-	app.AddStores:          {"O", "", false},
-	app.ViewAuditTrail:     {"O", "", false},
-	app.ViewPlatformAudit:  {"", "", false},
-	app.RefundPayments:     {"OAM", "write:orders", false},
-	app.WriteCustomers:     {"OAM", "", true},
-	app.EraseCustomers:     {"OA", "", true},
-	app.EraseReservations:  {"OA", "", false},
-	app.WriteAddresses:     {"", "", true},
+	platform bool
+}
+
+// documentedGrants reads the table of permissions in docs/behaviour.md.
+func documentedGrants(t *testing.T) map[app.Permission]documentedGrant {
+	t.Helper()
+	page, err := os.ReadFile("../docs/behaviour.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n### Roles and permissions\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	_, table, _ := strings.Cut(section, "\n|---|---|---|---|---|\n")
+	grants := map[app.Permission]documentedGrant{}
+	for row := range strings.Lines(table) {
+		cells := strings.Split(row, "|")
+		if len(cells) != 7 {
+			continue
+		}
+		for i := range cells {
+			cells[i] = strings.Trim(cells[i], " `")
+		}
+		grants[app.Permission(cells[1])] = documentedGrant{
+			app.Role(cells[2]), app.Scope(cells[3]), cells[4] == "own", cells[5] == "yes",
+		}
+	}
+	return grants
 }
 
 func TestPermissions(t *testing.T) {
 	t.Parallel()
-	if len(permissionTable) != len(app.Permissions) {
-		t.Errorf("%d permissions, want the %d of permissionTable", len(app.Permissions), len(permissionTable))
+	grants := documentedGrants(t)
+	if len(grants) != len(app.Permissions) {
+		t.Errorf("%d permissions, want the %d of docs/behaviour.md", len(app.Permissions), len(grants))
 	}
-	letters := map[app.Role]string{app.RoleOwner: "O", app.RoleAdmin: "A", app.RoleManager: "M", app.RoleStaff: "S"}
-	for permission, row := range permissionTable {
-		for role, letter := range letters {
+	ranks := []app.Role{app.RoleOwner, app.RoleAdmin, app.RoleManager, app.RoleStaff}
+	for permission, row := range grants {
+		for rank, role := range ranks {
 			want := app.CodeInsufficientRole
-			if slices.Contains([]byte(row.roles), letter[0]) {
+			if rank <= slices.Index(ranks, row.role) {
 				want = ""
 			}
 			if got := app.CodeOf(app.Principal{Realm: app.RealmTenant, Role: role}.Can(permission)); got != want {
@@ -86,6 +77,12 @@ func TestPermissions(t *testing.T) {
 		}
 		if got := app.CodeOf(app.Principal{Realm: app.RealmCustomer}.Can(permission)); got != want {
 			t.Errorf("%s as a customer: %q, want %q", permission, got, want)
+		}
+		if want = app.CodeTokenInvalid; row.platform {
+			want = ""
+		}
+		if got := app.CodeOf(app.Principal{Realm: app.RealmPlatform}.Can(permission)); got != want {
+			t.Errorf("%s as a platform administrator: %q, want %q", permission, got, want)
 		}
 		for name, principal := range map[string]app.Principal{
 			"no realm": {}, "no role": {Realm: app.RealmTenant},
