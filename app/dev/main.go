@@ -1,107 +1,105 @@
-// Program dev runs all of Comanda on one machine: PostgreSQL, a Temporal server with its Web UI, the API, a worker, a
-// webhook receiver and demo data. It needs only Go, keeps its data between runs, and stops on Ctrl-C.
+// Program dev runs all of Comanda on one machine. It needs only Go. It builds the program in app/dev/stack, shows the
+// progress, and becomes that program. The first build takes minutes, because that program contains the Temporal server.
+// This launcher imports little of the standard library, so that `go run` compiles it within seconds.
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/comanda-dev/comanda/app/dev/flags"
 )
-
-// errInterrupted is the error of a start that a signal interrupted.
-var errInterrupted = errors.New("interrupted while starting")
-
-// stopTime limits a graceful stop of all parts.
-const stopTime = 10 * time.Second
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe on standard output must not end the program
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	os.Exit(run(signals, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	program, code := prepare(signals, os.Args[1:], os.Stdout, os.Stderr)
+	if code >= 0 {
+		os.Exit(code)
+	}
+	// A signal is either in the channel, or ends the program as it does by default.
+	signal.Stop(signals)
+	select {
+	case s := <-signals:
+		os.Exit(exitCode(s))
+	default:
+	}
+	err := syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
+	os.Exit(fail(os.Stderr, err))
 }
 
-// run starts all parts and prints their addresses. It stops them gracefully at the first signal and immediately at the
-// second one. It returns the exit code: 0, 1 for a failure, 2 for an invalid command line.
-func run(signals <-chan os.Signal, args, environ []string, stdout, stderr io.Writer) int {
-	o, err := parseFlags(args, stderr)
+// prepare builds the program and returns its path and -1. If it must not run, prepare returns the exit code: 0 after
+// printing the usage, 1 for a failure, 2 for an invalid command line, or 128 plus the number of the signal that
+// interrupted the build.
+func prepare(signals <-chan os.Signal, args []string, stdout, stderr *os.File) (program string, code int) {
+	f, err := flags.Parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		return 0
+		return "", 0
 	}
 	if err != nil {
-		complain(stderr, err)
-		return 2
+		fail(stderr, err)
+		return "", 2
 	}
-	if o.Quiet {
-		stdout = io.Discard
-	}
-	events := &heldWriter{out: stdout}
-	o.Environ, o.Out, o.Notice = environ, events, stdout
-	interrupted, hurried := onSignals(signals)
-	fmt.Fprintln(stdout, "Starting PostgreSQL, Temporal and Comanda …")
-	stack, err := startUntil(interrupted, hurried, o)
+	dir, err := moduleDir()
 	if err != nil {
-		complain(stderr, err)
-		return 1
+		return "", fail(stderr, err)
 	}
-	stack.Ready.print(stdout, string(stack.data))
-	events.release()
-	code := 0
-	select {
-	case <-interrupted.Done():
-	case err := <-stack.Failed():
-		complain(stderr, err)
-		code = 1
+	screen := screen{out: stdout, terminal: isTerminal(stdout), now: time.Now}
+	if f.Quiet {
+		screen.out, screen.terminal = io.Discard, false
 	}
-	ctx, cancel := context.WithTimeout(hurried, stopTime)
-	defer cancel()
-	if err := stack.Stop(ctx); err != nil {
-		complain(stderr, err)
-		code = 1
+	program = filepath.Join(dir, "..", "..", "bin", "dev")
+	b := build{dir: dir, pkg: "./stack", output: program, progress: newProgress(&screen), stderr: stderr}
+	err = b.run(signals)
+	var interrupt interruption
+	switch {
+	case errors.As(err, &interrupt):
+		return "", exitCode(interrupt.signal)
+	case err != nil:
+		return "", fail(stderr, err)
 	}
-	return code
+	return program, -1
 }
 
-// startUntil starts all parts. If interrupted ends first, it stops the parts that run and returns errInterrupted. If
-// hurried ends, it returns errInterrupted without waiting for them.
-func startUntil(interrupted, hurried context.Context, o Options) (stack *Stack, err error) {
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		stack, err = Start(interrupted, o)
-	}()
-	select {
-	case <-started:
-	case <-hurried.Done():
-		return nil, errInterrupted
+// moduleDir returns the directory of this module, which is that of this file.
+func moduleDir() (string, error) {
+	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
+		return filepath.Dir(file), nil
 	}
-	if err != nil && interrupted.Err() != nil {
-		return nil, errInterrupted
+	// The program was compiled with -trimpath.
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/comanda-dev/comanda/app/dev").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the source code of this program: %w", err)
 	}
-	return stack, err
+	return strings.TrimSpace(string(out)), nil
 }
 
-// onSignals returns two contexts, which end at the first and at the second signal.
-func onSignals(signals <-chan os.Signal) (first, second context.Context) {
-	first, endFirst := context.WithCancel(context.Background())
-	second, endSecond := context.WithCancel(context.Background())
-	go func() {
-		<-signals
-		endFirst()
-		<-signals
-		endSecond()
-	}()
-	return first, second
+// isTerminal reports whether a file is probably a terminal that understands escape sequences. Other devices, such as
+// /dev/null, do no harm.
+func isTerminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }
 
-// complain prints an error on one line.
-func complain(stderr io.Writer, err error) {
-	fmt.Fprintln(stderr, "comanda dev:", strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(err.Error()))
+// exitCode returns the exit code of a program that a signal has ended, as shells report it.
+func exitCode(s os.Signal) int {
+	number, _ := s.(syscall.Signal)
+	return 128 + int(number)
+}
+
+// fail prints an error and returns the exit code of a failure.
+func fail(stderr io.Writer, err error) int {
+	fmt.Fprintln(stderr, "comanda dev:", err)
+	return 1
 }

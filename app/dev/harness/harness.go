@@ -47,7 +47,7 @@ func (p Programs) command(ctx context.Context, path string, args ...string) *exe
 func Build(ctx context.Context, dir string) (Programs, error) {
 	p := Programs{Dev: filepath.Join(dir, "dev"), Comanda: filepath.Join(dir, "comanda")}
 	const module = "github.com/comanda-dev/comanda"
-	for path, pkg := range map[string]string{p.Dev: module + "/app/dev", p.Comanda: module + "/app/cmd/comanda"} {
+	for path, pkg := range map[string]string{p.Dev: module + "/app/dev/stack", p.Comanda: module + "/app/cmd/comanda"} {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}

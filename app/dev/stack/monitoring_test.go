@@ -30,7 +30,7 @@ func metricLabels(t *testing.T) map[string][]string {
 			series[name] = labels
 		}
 	}
-	page, err := os.ReadFile("../../docs/operating-webhooks.md")
+	page, err := os.ReadFile("../../../docs/operating-webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func checkExpression(t *testing.T, known map[string][]string, what, expression s
 func TestPrometheusRules(t *testing.T) {
 	t.Parallel()
 	known := metricLabels(t)
-	groups, faults := rulefmt.ParseFile("../../deploy/monitoring/rules.yml", false, model.UTF8Validation)
+	groups, faults := rulefmt.ParseFile("../../../deploy/monitoring/rules.yml", false, model.UTF8Validation)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -125,7 +125,7 @@ func TestPrometheusRules(t *testing.T) {
 func TestGrafanaDashboard(t *testing.T) {
 	t.Parallel()
 	known := metricLabels(t)
-	text, err := os.ReadFile("../../deploy/monitoring/grafana.json")
+	text, err := os.ReadFile("../../../deploy/monitoring/grafana.json")
 	if err != nil {
 		t.Fatal(err)
 	}

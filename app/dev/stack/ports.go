@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+
+	"github.com/comanda-dev/comanda/app/dev/flags"
 )
 
 // use is the purpose of a port. The ports follow --port in the order of these constants.
@@ -23,6 +25,8 @@ const (
 	socialPort
 	portCount
 )
+
+var _ [flags.Ports]use = [portCount]use{} // the flags know the number of ports
 
 func (u use) String() string {
 	return [portCount]string{

@@ -20,7 +20,7 @@ import (
 // documentedCommands returns the shell commands of docs/production.md that begin with a comment.
 func documentedCommands(t *testing.T, comment string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/production.md")
+	page, err := os.ReadFile("../../../docs/production.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ const dockerFunction = `docker() { case "$*" in "compose exec -T postgres "*) sh
 // server that deploy/postgres.sh has prepared, and on an empty server.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
-	postgresScript, err := os.ReadFile("../../deploy/postgres.sh")
+	postgresScript, err := os.ReadFile("../../../deploy/postgres.sh")
 	if err != nil {
 		t.Fatal(err)
 	}

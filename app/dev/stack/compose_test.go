@@ -37,7 +37,7 @@ func composed(t *testing.T, settings map[string]string) (*types.Project, error) 
 	for name, value := range settings {
 		pairs = append(pairs, name+"="+value)
 	}
-	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithEnv(pairs))
+	options, err := cli.NewProjectOptions([]string{"../../../docker-compose.yml"}, cli.WithEnv(pairs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestComposeEnvironment(t *testing.T) {
 // The secrets of an installation stay out of the build context, and so out of the image's layers.
 func TestComposeBuildContext(t *testing.T) {
 	t.Parallel()
-	ignored, err := os.ReadFile("../../.dockerignore")
+	ignored, err := os.ReadFile("../../../.dockerignore")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestComposePostgres(t *testing.T) {
 	if output, err := sh("-c", check[1]); err == nil || !strings.Contains(output, `user "comanda"`) {
 		t.Errorf("health check of an empty server: got %v, want an error that names the role: %s", err, output)
 	}
-	if output, err := sh("../../deploy/postgres.sh"); err != nil {
+	if output, err := sh("../../../deploy/postgres.sh"); err != nil {
 		t.Fatalf("postgres.sh: %v\n%s", err, output)
 	}
 	if output, err := sh("-c", check[1]); err != nil {

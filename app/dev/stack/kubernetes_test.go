@@ -34,7 +34,7 @@ type manifests map[string]runtime.Object
 func kubernetes(t *testing.T) manifests {
 	t.Helper()
 	options := krusty.MakeDefaultOptions()
-	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../deploy/kubernetes")
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), "../../../deploy/kubernetes")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestKubernetesReferences(t *testing.T) {
 func TestKubernetesDocuments(t *testing.T) {
 	t.Parallel()
 	objects := kubernetes(t)
-	metrics, err := os.ReadFile("../../docs/operating-webhooks.md")
+	metrics, err := os.ReadFile("../../../docs/operating-webhooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestKubernetesDocuments(t *testing.T) {
 		t.Errorf("docs/operating-webhooks.md does not describe %s with the label %v",
 			metric.Name, metric.Selector.MatchLabels)
 	}
-	readme, err := os.ReadFile("../../deploy/kubernetes/README.md")
+	readme, err := os.ReadFile("../../../deploy/kubernetes/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -10,16 +8,13 @@ import (
 	"strings"
 
 	"github.com/comanda-dev/comanda/app/boot"
+	"github.com/comanda-dev/comanda/app/dev/flags"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
 
 // Options selects the parts to start and their settings.
 type Options struct {
-	Data   string // directory for all data, logs and keys
-	Port   int    // port of the API; the other ports follow it; 0 = free ports
-	NoDemo bool   // create no demo data
-	Infra  bool   // start only PostgreSQL, Temporal and its Web UI
-	Quiet  bool   // print errors only
+	flags.Flags
 
 	// Environ are environment variables, as from os.Environ.
 	Environ []string
@@ -27,32 +22,6 @@ type Options struct {
 	Out io.Writer
 	// Notice receives a line if the start waits for an earlier, killed run to end; nil discards it.
 	Notice io.Writer
-}
-
-// parseFlags reads the command line. It returns flag.ErrHelp after printing the usage for -h.
-func parseFlags(args []string, stderr io.Writer) (Options, error) {
-	var o Options
-	flags := flag.NewFlagSet("dev", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.Data, "data", ".dev", "`DIR` for all data, logs and keys")
-	flags.IntVar(&o.Port, "port", 8443, "port of the API; the other ports follow it; 0 picks free ports")
-	flags.BoolVar(&o.NoDemo, "no-demo", false, "create no demo data")
-	flags.BoolVar(&o.Infra, "infra", false,
-		"start only PostgreSQL, Temporal and its Web UI, and print the environment for comanda serve and worker")
-	flags.BoolVar(&o.Quiet, "quiet", false, "print errors only")
-	if err := flags.Parse(args); err != nil {
-		return Options{}, err
-	}
-	if flags.NArg() > 0 {
-		return Options{}, fmt.Errorf("unexpected argument %q; run with -h for usage", flags.Arg(0))
-	}
-	if last := 65535 - int(portCount) + 1; o.Port < 0 || o.Port > last {
-		return Options{}, fmt.Errorf("--port must be from 1 to %d, or 0 for free ports", last)
-	}
-	if o.Data == "" {
-		return Options{}, errors.New("--data must name a directory")
-	}
-	return o, nil
 }
 
 // env returns an environment variable, or "" if it is not set.

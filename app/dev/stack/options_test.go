@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,31 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/comanda-dev/comanda/app/dev/flags"
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 )
-
-func TestFlags(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]Options{
-		"":                             {Data: ".dev", Port: 8443},
-		"--data x --port 0 --no-demo":  {Data: "x", NoDemo: true},
-		"--infra --quiet --port 65526": {Data: ".dev", Port: 65526, Infra: true, Quiet: true},
-	} {
-		got, err := parseFlags(strings.Fields(args), io.Discard)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%q: %v (-want +got):\n%s", args, err, diff)
-		}
-	}
-	for _, args := range []string{"--port 65527", "--port -1", "--port x", "--data=", "serve", "--unknown"} {
-		if got, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
-			t.Errorf("%q is accepted: %+v", args, got)
-		}
-	}
-	if _, err := parseFlags([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("-h: %v", err)
-	}
-}
 
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
@@ -175,7 +152,8 @@ func TestTuning(t *testing.T) {
 
 func TestUnknownVariable(t *testing.T) {
 	t.Parallel()
-	_, err := Start(t.Context(), Options{Data: t.TempDir(), Environ: []string{"COMANDA_BRUST=off"}})
+	o := Options{Flags: flags.Flags{Data: t.TempDir()}, Environ: []string{"COMANDA_BRUST=off"}}
+	_, err := Start(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "the nearest known name is COMANDA_BURST") {
 		t.Errorf("got %v", err)
 	}
