@@ -36,14 +36,14 @@ func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[a
 
 type addAddressIn struct {
 	ID         app.CustomerID `path:"id"`
-	Label      string         `json:"label" validate:"max=50" example:"Home"`
-	Line1      string         `json:"line1" validate:"required,notblank,max=200" example:"Torstraße 1"`
-	Line2      string         `json:"line2" validate:"max=200"`
-	City       string         `json:"city" validate:"required,notblank,max=100" example:"Berlin"`
-	Region     string         `json:"region" validate:"max=100"`
-	PostalCode string         `json:"postalCode" validate:"max=20" example:"10119"`
+	Label      string         `json:"label" validate:"addresslabel" example:"Home"`
+	Line1      string         `json:"line1" validate:"required,notblank,addressline" example:"Torstraße 1"`
+	Line2      string         `json:"line2" validate:"addressline"`
+	City       string         `json:"city" validate:"required,notblank,city" example:"Berlin"`
+	Region     string         `json:"region" validate:"region"`
+	PostalCode string         `json:"postalCode" validate:"postalcode" example:"10119"`
 	Country    string         `json:"country" validate:"required,iso3166_1_alpha2" example:"DE"`
-	Notes      string         `json:"notes" validate:"max=500" example:"Ring twice."`
+	Notes      string         `json:"notes" validate:"addressnotes" example:"Ring twice."`
 	// Makes this address the default instead of another. The first address is always the default.
 	IsDefault bool `json:"isDefault"`
 }
@@ -70,14 +70,14 @@ type changeAddressIn struct {
 	AddressID app.AddressID  `path:"addressId"`
 	// The version, in double quotes, that the address must still have.
 	IfMatch    etag             `header:"If-Match"`
-	Label      nullable[string] `json:"label" validate:"omitempty,max=50"`
-	Line1      *string          `json:"line1" validate:"omitempty,notblank,max=200"`
-	Line2      nullable[string] `json:"line2" validate:"omitempty,max=200"`
-	City       *string          `json:"city" validate:"omitempty,notblank,max=100"`
-	Region     nullable[string] `json:"region" validate:"omitempty,max=100"`
-	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,max=20"`
+	Label      nullable[string] `json:"label" validate:"omitempty,addresslabel"`
+	Line1      *string          `json:"line1" validate:"omitempty,notblank,addressline"`
+	Line2      nullable[string] `json:"line2" validate:"omitempty,addressline"`
+	City       *string          `json:"city" validate:"omitempty,notblank,city"`
+	Region     nullable[string] `json:"region" validate:"omitempty,region"`
+	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,postalcode"`
 	Country    *string          `json:"country" validate:"omitempty,iso3166_1_alpha2"`
-	Notes      nullable[string] `json:"notes" validate:"omitempty,max=500"`
+	Notes      nullable[string] `json:"notes" validate:"omitempty,addressnotes"`
 	// True makes this address the default instead of another. False is refused for the default address.
 	IsDefault *bool `json:"isDefault"`
 }

@@ -16,7 +16,7 @@ var (
 type createAPIKeyIn struct {
 	Name string `json:"name" validate:"required,notblank,max=100" example:"Till at the counter"`
 	// write:… includes read:… of the same resource.
-	Scopes []app.Scope `json:"scopes" validate:"required,min=1,max=9,unique,dive,enum" example:"[\"write:orders\"]"`
+	Scopes []app.Scope `json:"scopes" validate:"required,scopes" example:"[\"write:orders\"]"`
 	// A test key accesses only the store's sandbox, which the first test key creates. Default: live; in a sandbox,
 	// test.
 	Mode app.KeyMode `json:"mode" validate:"omitempty,enum"`

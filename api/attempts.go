@@ -22,7 +22,7 @@ type attemptsIn struct {
 	// Only attempts made before this time.
 	To    *app.Time `query:"to"`
 	Page  int       `query:"page" default:"1" validate:"min=1,max=1000000"`
-	Limit int       `query:"limit" default:"20" validate:"min=1,max=100"`
+	Limit int       `query:"limit" default:"20" validate:"pagesize"`
 }
 
 func (in attemptsIn) check() []app.Detail { return checkSpan(in.From, in.To) }

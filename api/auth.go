@@ -113,12 +113,12 @@ func bearer(header http.Header) (string, error) {
 }
 
 type loginIn struct {
-	Email    string     `json:"email" validate:"required,max=320" example:"owner@example.com"`
-	Password app.Secret `json:"password" validate:"required,bytes=1024" example:"correct horse battery staple"`
+	Email    string     `json:"email" validate:"required,useremail" example:"owner@example.com"`
+	Password app.Secret `json:"password" validate:"required,password" example:"correct horse battery staple"`
 	// The store to work in. Default: the last used store, otherwise the first.
 	StoreID app.StoreID `json:"storeId" validate:"omitempty,id" store:"any"`
 	// If one-time passwords are on: the code of the authenticator, or a recovery code.
-	OTP app.Secret `json:"otp" validate:"max=100" example:"123456"`
+	OTP app.Secret `json:"otp" validate:"onetimepassword" example:"123456"`
 }
 
 type loginOut struct {

@@ -57,7 +57,7 @@ func checkLists(t *testing.T, path string, in reflect.Type) {
 	}
 	for i := range in.NumField() {
 		field := in.Field(i)
-		own, _, _ := openapi.Rules(field.Tag.Get("validate"))
+		own, _, _ := openapi.Limits(memberLimits).Rules(field.Tag.Get("validate"))
 		kind := field.Type
 		for kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()

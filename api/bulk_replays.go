@@ -29,7 +29,7 @@ type replayStoreIn struct {
 	// Only deliveries with this status.
 	Status endedStatus `json:"status" default:"dead_letter" validate:"enum"`
 	// Only deliveries with exactly this reason.
-	Reason    string        `json:"reason" validate:"omitempty,max=1000"`
+	Reason    string        `json:"reason" validate:"omitempty,deliveryreason"`
 	EventType app.EventType `json:"eventType" validate:"omitempty,enum"`
 	// Count the deliveries without replaying them.
 	DryRun bool `json:"dryRun"`
@@ -75,7 +75,7 @@ type replayWebhookIn struct {
 	// the webhook did not exist. The period then applies to the events.
 	Status app.ReplayedStatus `json:"status" default:"dead_letter" validate:"enum"`
 	// Only deliveries with exactly this reason. Not allowed for missed.
-	Reason    string        `json:"reason" validate:"omitempty,max=1000"`
+	Reason    string        `json:"reason" validate:"omitempty,deliveryreason"`
 	EventType app.EventType `json:"eventType" validate:"omitempty,enum"`
 	// Count the deliveries without replaying them.
 	DryRun bool `json:"dryRun"`

@@ -15,11 +15,11 @@ var (
 // clientIDsIn has the lists to replace. An absent list stays as it is.
 type clientIDsIn struct {
 	// The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
-	Google []string `json:"google" validate:"omitempty,max=10,unique,dive,clientid" example:"[\"web.example\"]"`
+	Google []string `json:"google" validate:"omitempty,clientids" example:"[\"web.example\"]"`
 	// The same at Apple.
-	Apple []string `json:"apple" validate:"omitempty,max=10,unique,dive,clientid"`
+	Apple []string `json:"apple" validate:"omitempty,clientids"`
 	// The same at Facebook.
-	Facebook []string `json:"facebook" validate:"omitempty,max=10,unique,dive,clientid"`
+	Facebook []string `json:"facebook" validate:"omitempty,clientids"`
 }
 
 // ownWebsiteOut is a website as its users see it.

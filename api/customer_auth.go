@@ -20,19 +20,19 @@ var (
 
 type registerCustomerIn struct {
 	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email   string      `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
+	Email   string      `json:"email" validate:"required,customeremail" example:"ada@example.com"`
 	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
 	// of names, are refused.
-	Password  app.Secret `json:"password" validate:"required,min=8,bytes=1024,uncommon" example:"correct horse"`
-	FirstName string     `json:"firstName" validate:"required,notblank,max=100" example:"Ada"`
-	LastName  string     `json:"lastName" validate:"required,notblank,max=100" example:"Lovelace"`
+	Password  app.Secret `json:"password" validate:"required,newpassword" example:"correct horse"`
+	FirstName string     `json:"firstName" validate:"required,notblank,personname" example:"Ada"`
+	LastName  string     `json:"lastName" validate:"required,notblank,personname" example:"Lovelace"`
 	Phone     string     `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
 }
 
 type loginCustomerIn struct {
 	StoreID  app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email    string      `json:"email" validate:"required,max=320" example:"ada@example.com"`
-	Password app.Secret  `json:"password" validate:"required,bytes=1024" example:"correct horse"`
+	Email    string      `json:"email" validate:"required,useremail" example:"ada@example.com"`
+	Password app.Secret  `json:"password" validate:"required,password" example:"correct horse"`
 }
 
 type loginCustomerOut struct {

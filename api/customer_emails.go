@@ -20,9 +20,9 @@ const noMails = time.Hour
 
 type changeCustomerEmailIn struct {
 	// The new email.
-	Email string `json:"email" validate:"required,email,max=254" example:"ada@example.com"`
+	Email string `json:"email" validate:"required,customeremail" example:"ada@example.com"`
 	// The current password.
-	Password app.Secret `json:"password" validate:"required,bytes=1024" example:"correct horse"`
+	Password app.Secret `json:"password" validate:"required,password" example:"correct horse"`
 }
 
 // changeCustomerEmail requests a change of the email. It does the same, in the same time, whether or not another
@@ -54,7 +54,7 @@ func (s *Server) changeCustomerEmail(ctx context.Context, c *call, in changeCust
 }
 
 type confirmCustomerEmailIn struct {
-	Token app.Secret `json:"token" validate:"required,max=100"`
+	Token app.Secret `json:"token" validate:"required,linktoken"`
 }
 
 // confirmCustomerEmail replaces the email of the customer to whom a token belongs.

@@ -13,7 +13,7 @@ type eraseCustomerIn struct {
 	ID app.CustomerID `path:"id"`
 	// The current password of a customer who erases the own account. Required if the account has a password, not allowed
 	// otherwise.
-	Password app.Secret `json:"password" validate:"bytes=1024"`
+	Password app.Secret `json:"password" validate:"password"`
 }
 
 // ForceRequestBody documents the body, which DELETE usually does not have.

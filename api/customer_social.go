@@ -138,9 +138,9 @@ type socialLoginIn struct {
 	StoreID  app.StoreID  `json:"storeId" validate:"required,id" store:"any"`
 	Provider app.Provider `json:"provider" validate:"required,enum"`
 	// The ID token that the provider issued.
-	Token app.Secret `json:"token" validate:"required,bytes=16384"`
+	Token app.Secret `json:"token" validate:"required,idtoken"`
 	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
-	Nonce string `json:"nonce" validate:"max=255"`
+	Nonce string `json:"nonce" validate:"nonce"`
 }
 
 // audiences returns the client ids at a provider that ID tokens for a store must have. It returns NOT_FOUND for an
@@ -184,11 +184,11 @@ func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (lo
 type linkProviderIn struct {
 	Provider app.Provider `json:"provider" validate:"required,enum"`
 	// The ID token that the provider issued.
-	Token app.Secret `json:"token" validate:"required,bytes=16384"`
+	Token app.Secret `json:"token" validate:"required,idtoken"`
 	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
-	Nonce string `json:"nonce" validate:"max=255"`
+	Nonce string `json:"nonce" validate:"nonce"`
 	// Required if the account has a password.
-	Password app.Secret `json:"password" validate:"bytes=1024"`
+	Password app.Secret `json:"password" validate:"password"`
 }
 
 // linkProvider lets the logged-in customer log in with a provider, too. The password protects the account from a stolen

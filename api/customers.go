@@ -25,9 +25,9 @@ type customersIn struct {
 	storeParam
 	Kind app.CustomerKind `query:"kind" validate:"omitempty,enum"`
 	// A prefix of the name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"max=200"`
+	Query string `query:"q" validate:"search"`
 	// Not for customers.
-	ExternalID string `query:"externalId" validate:"max=255"`
+	ExternalID string `query:"externalId" validate:"externalid"`
 	// Only customers whose profile or addresses changed at or after this time.
 	UpdatedSince *app.Time `query:"updatedSince"`
 	pageParams
@@ -85,16 +85,16 @@ type changeCustomerIn struct {
 	ID app.CustomerID `path:"id"`
 	// The version, in double quotes, that the customer must still have.
 	IfMatch   etag             `header:"If-Match"`
-	FirstName *string          `json:"firstName" validate:"omitempty,notblank,max=100" example:"Ada"`
-	LastName  nullable[string] `json:"lastName" validate:"omitempty,notblank,max=100" example:"Lovelace"`
+	FirstName *string          `json:"firstName" validate:"omitempty,notblank,personname" example:"Ada"`
+	LastName  nullable[string] `json:"lastName" validate:"omitempty,notblank,personname" example:"Lovelace"`
 	Phone     nullable[string] `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
 	// True ends all sessions of a registered customer and refuses logins, false admits logins again. Only users of the
 	// store can set it.
 	Disabled *bool `json:"disabled"`
 	// The id of an integration's own record, unique among the store's customers. Customers cannot set it.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"CRM-7"`
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"CRM-7"`
 	// Strings of an integration. Members that are not named stay; null removes a member. Customers cannot set it.
-	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
+	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
 }
 
 func (in changeCustomerIn) apply(c *app.Customer) error {

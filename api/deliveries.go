@@ -23,7 +23,7 @@ type deliveriesIn struct {
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
 	Status    app.DeliveryStatus `query:"status" validate:"omitempty,enum"`
 	// Only deliveries with exactly this reason.
-	Reason string `query:"reason" validate:"omitempty,max=1000"`
+	Reason string `query:"reason" validate:"omitempty,deliveryreason"`
 	// Only deliveries created at or after this time.
 	From *app.Time `query:"from"`
 	// Only deliveries created before this time.

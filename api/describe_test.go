@@ -169,6 +169,7 @@ var generator = sync.OnceValue(func() openapi.Schemas {
 			Text:   "The code of an error. Later releases add codes: treat an unknown code by its HTTP status.",
 			Values: errorCodes(), Open: true,
 		}},
+		Limits:   memberLimits,
 		Patterns: map[reflect.Type]string{reflect.TypeFor[etag](): etagPattern},
 		Tags: map[string]openapi.Tag{
 			"currency":         {Pattern: "^[A-Z]{3}$"},

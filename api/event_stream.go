@@ -14,9 +14,9 @@ var streamEvents = handle("streamEvents", (*Server).streamEvents)
 
 type streamEventsIn struct {
 	// Only events of these types. Repeat the parameter for several types.
-	Type []app.EventType `query:"type" validate:"max=20,dive,subscribable"`
+	Type []app.EventType `query:"type" validate:"eventfilter"`
 	// The position of the last received event. The stream continues after it.
-	LastEventID string `header:"Last-Event-ID" validate:"max=512"`
+	LastEventID string `header:"Last-Event-ID" validate:"cursor"`
 }
 
 // streamEvents streams the events of the store in the order of dispatch. It returns VALIDATION_FAILED if events after

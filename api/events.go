@@ -47,15 +47,15 @@ func (s *Server) eventTypes(_ context.Context, c *call, _ noIn) (list[eventTypeE
 type eventsIn struct {
 	storeParam
 	// Only events of these types. Repeat the parameter for several types.
-	Type []app.EventType `query:"type" validate:"max=20,dive,subscribable"`
+	Type []app.EventType `query:"type" validate:"eventfilter"`
 	// Only events at or after this time.
 	From *app.Time `query:"from"`
 	// Only events before this time.
 	To    *app.Time      `query:"to"`
 	Order app.EventOrder `query:"order" default:"desc" validate:"enum"`
-	Limit int            `query:"limit" default:"20" validate:"min=1,max=100"`
+	Limit int            `query:"limit" default:"20" validate:"pagesize"`
 	// nextCursor of the previous page, or the position of an event.
-	Cursor string `query:"cursor" validate:"max=512"`
+	Cursor string `query:"cursor" validate:"cursor"`
 }
 
 func (in eventsIn) check() []app.Detail { return checkSpan(in.From, in.To) }

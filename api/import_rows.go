@@ -21,9 +21,6 @@ import (
 // maxRowsBody is the limit of the body of an operation with rows, in bytes.
 const maxRowsBody = 8 << 20
 
-// maxRows is the largest number of rows, as in the tag.
-const maxRows = 1000
-
 // byRows marks an endpoint whose body is an array of rows, in JSON or CSV. Its request type has the member rows.
 func (e endpoint) byRows() endpoint {
 	e.rows = true

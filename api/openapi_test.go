@@ -258,7 +258,7 @@ func TestEveryTagHasAMessage(t *testing.T) {
 		}
 		for i := range in.NumField() {
 			field := in.Field(i)
-			own, keys, each := openapi.Rules(field.Tag.Get("validate"))
+			own, keys, each := openapi.Limits(memberLimits).Rules(field.Tag.Get("validate"))
 			for _, rule := range slices.Concat(own, keys, each) {
 				of := field.Type
 				if len(each) > 0 && !slices.Contains(own, rule) {

@@ -18,7 +18,7 @@ type pauseOrderingIn struct {
 	// In the future, at most seven days ahead.
 	Until *app.Time `json:"until" validate:"required"`
 	// Recorded in the audit trail.
-	Reason string `json:"reason" validate:"max=200" example:"Kitchen overloaded"`
+	Reason string `json:"reason" validate:"closurereason" example:"Kitchen overloaded"`
 }
 
 func (s *Server) pauseOrdering(ctx context.Context, c *call, in pauseOrderingIn) (app.Store, error) {
@@ -35,13 +35,13 @@ func (s *Server) resumeOrdering(ctx context.Context, c *call, _ resumeOrderingIn
 
 // weekIn is a merge patch of the spans of a fulfillment type. Spans of one type must not overlap.
 type weekIn struct {
-	Mon nullable[[]spanIn] `json:"mon" validate:"omitempty,max=24,dive"`
-	Tue nullable[[]spanIn] `json:"tue" validate:"omitempty,max=24,dive"`
-	Wed nullable[[]spanIn] `json:"wed" validate:"omitempty,max=24,dive"`
-	Thu nullable[[]spanIn] `json:"thu" validate:"omitempty,max=24,dive"`
-	Fri nullable[[]spanIn] `json:"fri" validate:"omitempty,max=24,dive"`
-	Sat nullable[[]spanIn] `json:"sat" validate:"omitempty,max=24,dive"`
-	Sun nullable[[]spanIn] `json:"sun" validate:"omitempty,max=24,dive"`
+	Mon nullable[[]spanIn] `json:"mon" validate:"omitempty,spans"`
+	Tue nullable[[]spanIn] `json:"tue" validate:"omitempty,spans"`
+	Wed nullable[[]spanIn] `json:"wed" validate:"omitempty,spans"`
+	Thu nullable[[]spanIn] `json:"thu" validate:"omitempty,spans"`
+	Fri nullable[[]spanIn] `json:"fri" validate:"omitempty,spans"`
+	Sat nullable[[]spanIn] `json:"sat" validate:"omitempty,spans"`
+	Sun nullable[[]spanIn] `json:"sun" validate:"omitempty,spans"`
 }
 
 type spanIn struct {
@@ -55,24 +55,24 @@ type closureIn struct {
 	From string `json:"from" validate:"required,date" example:"2026-12-24"`
 	// The last day.
 	To     string `json:"to" validate:"required,date" example:"2026-12-26"`
-	Reason string `json:"reason" validate:"max=200" example:"Christmas"`
+	Reason string `json:"reason" validate:"closurereason" example:"Christmas"`
 	// Default: all.
 	Types []app.FulfillmentType `json:"types" validate:"omitempty,unique,dive,enum"`
 }
 
 // prepMinutesIn is a merge patch of the preparation times.
 type prepMinutesIn struct {
-	Delivery *int `json:"DELIVERY" validate:"omitempty,min=0,max=1440"`
-	Pickup   *int `json:"PICKUP" validate:"omitempty,min=0,max=1440"`
-	DineIn   *int `json:"DINE_IN" validate:"omitempty,min=0,max=1440"`
+	Delivery *int `json:"DELIVERY" validate:"omitempty,dayminutes"`
+	Pickup   *int `json:"PICKUP" validate:"omitempty,dayminutes"`
+	DineIn   *int `json:"DINE_IN" validate:"omitempty,dayminutes"`
 }
 
 // acceptanceIn is a merge patch of the deadlines of acceptance.
 type acceptanceIn struct {
 	// 0 = no reminder.
-	RemindAfterMinutes *int `json:"remindAfterMinutes" validate:"omitempty,min=0,max=1440"`
+	RemindAfterMinutes *int `json:"remindAfterMinutes" validate:"omitempty,dayminutes"`
 	// 0 = no cancellation. Otherwise greater than remindAfterMinutes.
-	CancelAfterMinutes *int `json:"cancelAfterMinutes" validate:"omitempty,min=0,max=1440"`
+	CancelAfterMinutes *int `json:"cancelAfterMinutes" validate:"omitempty,dayminutes"`
 }
 
 // apply returns the opening hours of a type with the patch applied. It does not modify week.

@@ -19,7 +19,7 @@ type changeOrderStatusIn struct {
 	// The current status changes nothing.
 	Status app.OrderStatus `json:"status" validate:"required,enum"`
 	// Required for CANCELLED, not allowed otherwise.
-	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,max=500"`
+	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,reason"`
 	// When the order will be ready. Not allowed for COMPLETED and CANCELLED.
 	PromisedAt *app.Time `json:"promisedAt"`
 }

@@ -35,32 +35,32 @@ type placeOrderIn struct {
 	// The store view that determines language and currency. Default: the caller's.
 	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id"`
 	// In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
-	DiscountMinor int64 `json:"discountMinor" validate:"min=0,max=9007199254740991"`
+	DiscountMinor int64 `json:"discountMinor" validate:"amount"`
 	// In minor units. The order is refused if its total differs.
-	ExpectedTotalMinor *int64 `json:"expectedTotalMinor" validate:"omitempty,min=0,max=9007199254740991"`
+	ExpectedTotalMinor *int64 `json:"expectedTotalMinor" validate:"omitempty,amount"`
 	// When the guest wants the order. Default: as soon as possible.
 	RequestedFor *app.Time `json:"requestedFor"`
 	Note         string    `json:"note" validate:"max=1000" example:"No onions, please."`
 	// Only allowed for DINE_IN.
-	TableLabel string `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	TableLabel string `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
 	// The id of an integration's own record, unique among the store's orders.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	Metadata map[string]string `json:"metadata" validate:"metadata"`
 }
 
 type orderItemIn struct {
 	ProductID app.ProductID `json:"productId" validate:"required,id"`
-	Quantity  int64         `json:"quantity" validate:"required,min=1,max=999" example:"2"`
+	Quantity  int64         `json:"quantity" validate:"required,quantity" example:"2"`
 	// The options of one unit, each once.
-	Options []orderOptionIn `json:"options" validate:"max=2000,dive"`
+	Options []orderOptionIn `json:"options" validate:"orderoptions"`
 	Note    string          `json:"note" validate:"max=200" example:"Well done"`
 }
 
 type orderOptionIn struct {
 	OptionID app.OptionID `json:"optionId" validate:"required,id"`
 	// The quantity in one unit. Default: 1.
-	Quantity *int64 `json:"quantity" validate:"omitempty,min=1,max=999" example:"1"`
+	Quantity *int64 `json:"quantity" validate:"omitempty,quantity" example:"1"`
 }
 
 func (in orderItemIn) item() app.NewOrderItem {
@@ -74,8 +74,8 @@ func (in orderItemIn) item() app.NewOrderItem {
 }
 
 type guestIn struct {
-	Name  string `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
-	Email string `json:"email" validate:"omitempty,email,max=254" example:"ada@example.com"`
+	Name  string `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
+	Email string `json:"email" validate:"omitempty,customeremail" example:"ada@example.com"`
 	Phone string `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
 }
 
@@ -189,11 +189,11 @@ type ordersIn struct {
 	// Only orders to be prepared now (true), or only orders for later whose dueAt is in the future (false).
 	Due *bool `query:"due"`
 	// Not for customers.
-	ExternalID string `query:"externalId" validate:"max=255"`
+	ExternalID string `query:"externalId" validate:"externalid"`
 	// Only orders that are cancelled and have payments to refund (true), or only others (false).
 	NeedsRefund *bool `query:"needsRefund"`
 	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"max=200"`
+	Query string `query:"q" validate:"search"`
 	pageParams
 }
 

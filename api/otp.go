@@ -19,7 +19,7 @@ var (
 
 type currentPasswordIn struct {
 	// The current password of the user.
-	Password app.Secret `json:"password" validate:"required,bytes=1024"`
+	Password app.Secret `json:"password" validate:"required,password"`
 }
 
 // ForceRequestBody makes the OpenAPI document show the body also of a DELETE, which its generator omits otherwise.

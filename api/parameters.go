@@ -10,9 +10,9 @@ type storeParam struct {
 
 // pageParams are the parameters of lists with cursors. Requests embed them.
 type pageParams struct {
-	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
+	Limit int `query:"limit" default:"20" validate:"pagesize"`
 	// nextCursor of the previous page, with the same filters.
-	Cursor string `query:"cursor" validate:"max=512"`
+	Cursor string `query:"cursor" validate:"cursor"`
 }
 
 // checkSpan returns a fault if a period ends before it begins.

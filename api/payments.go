@@ -21,11 +21,11 @@ type recordPaymentIn struct {
 	// In any case; stored in upper case.
 	Provider string `json:"provider" validate:"required,provider" example:"STRIPE"`
 	// The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
-	TransactionID string `json:"transactionId" validate:"required,notblank,max=255" example:"pi_3MtwBwLkdIwHu7ix"`
+	TransactionID string `json:"transactionId" validate:"required,notblank,providerid" example:"pi_3MtwBwLkdIwHu7ix"`
 	// FAILED payments do not count toward the order.
 	Status app.PaymentResult `json:"status" validate:"required,enum"`
 	// In minor units. It may differ from the open amount of the order.
-	AmountMinor int64 `json:"amountMinor" validate:"required,min=1,max=9007199254740991" example:"2150"`
+	AmountMinor int64 `json:"amountMinor" validate:"required,paidamount" example:"2150"`
 	// The currency of the order.
 	Currency      app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
 	PaymentMethod string       `json:"paymentMethod" validate:"required,notblank,max=50" example:"card"`
@@ -74,10 +74,10 @@ func (s *Server) payments(ctx context.Context, c *call, in paymentsIn) (list[app
 type refundPaymentIn struct {
 	ID app.PaymentID `path:"id"`
 	// In minor units of the payment's currency. At most the refundable amount of the payment.
-	AmountMinor int64  `json:"amountMinor" validate:"required,min=1,max=9007199254740991" example:"950"`
-	Reason      string `json:"reason" validate:"required,notblank,max=500" example:"The pizza was cold."`
+	AmountMinor int64  `json:"amountMinor" validate:"required,paidamount" example:"950"`
+	Reason      string `json:"reason" validate:"required,notblank,reason" example:"The pizza was cold."`
 	// The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
-	ProviderRefundID string `json:"providerRefundId" validate:"required,notblank,max=255" example:"re_3MtwBwLk"`
+	ProviderRefundID string `json:"providerRefundId" validate:"required,notblank,providerid" example:"re_3MtwBwLk"`
 }
 
 func (s *Server) refundPayment(ctx context.Context, c *call, in refundPaymentIn) (app.Refund, error) {

@@ -16,7 +16,7 @@ type importProductsIn struct {
 	storeParam
 	// True checks the rows and reports the changes without making them.
 	DryRun bool                `query:"dryRun"`
-	Rows   []importedProductIn `json:"rows" validate:"required,min=1,max=1000,dive"`
+	Rows   []importedProductIn `json:"rows" validate:"required,rows"`
 }
 
 // importedProductIn is one row of an import. Members that it does not name keep their values in an existing product.
@@ -24,35 +24,35 @@ type importedProductIn struct {
 	// Must be the store of the token.
 	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
 	// Identifies the product; unique within the import.
-	SKU string `json:"sku" validate:"required,notblank,max=64" example:"PIZ-1"`
+	SKU string `json:"sku" validate:"required,notblank,sku" example:"PIZ-1"`
 	// Required for a new product.
-	Name        *string          `json:"name" validate:"omitempty,notblank,max=200" example:"Pizza Margherita"`
-	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
-	Category    nullable[string] `json:"category" validate:"omitempty,notblank,max=100"`
-	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,https_url,max=2048"`
+	Name        *string          `json:"name" validate:"omitempty,notblank,name" example:"Pizza Margherita"`
+	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
+	Category    nullable[string] `json:"category" validate:"omitempty,notblank,category"`
+	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,imageurl"`
 	// In minor units. Required for a new product.
-	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,min=0,max=1000000000000" example:"950"`
+	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,price" example:"950"`
 	// The ISO 4217 code of priceMinor. Required for a new product.
 	Currency *app.Currency `json:"currency" validate:"omitempty,currency" example:"EUR"`
 	// In minor units of other currencies. Replaces all prices.
-	Prices map[app.Currency]int64 `json:"prices" validate:"max=200,dive,keys,currency,endkeys,min=0,max=1000000000000"`
+	Prices map[app.Currency]int64 `json:"prices" validate:"prices"`
 	// By BCP 47 locale. Replaces all translations.
-	Translations map[string]productTextIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys"`
+	Translations map[string]productTextIn `json:"translations" validate:"translations"`
 	// Parts per million.
-	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000"`
+	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,taxrate"`
 	IsAvailable *bool           `json:"isAvailable"`
 	// The number of units in stock. Null makes the stock unlimited.
-	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,stock"`
 	// The id of an integration's own record, unique among the store's products.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration. Replaces all members.
-	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	Metadata map[string]string `json:"metadata" validate:"metadata"`
 	// The product cannot be ordered before this time, which is at most 366 days ahead.
 	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
 	// Replaces all groups. A group or option keeps its id if the product has one of the same name.
-	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,max=20,dive"`
+	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,optiongroups"`
 	// The place on the menu, within the category.
-	Position *int64 `json:"position" validate:"omitempty,min=0,max=1000000000"`
+	Position *int64 `json:"position" validate:"omitempty,position"`
 }
 
 // check returns the faults of rows that name the same product or externalId.

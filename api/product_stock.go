@@ -14,9 +14,9 @@ type changeStockIn struct {
 	// The version, in double quotes, that the product must still have.
 	IfMatch etag `header:"If-Match"`
 	// Units to add to the stock, or to take from it if negative. Give either adjust or set.
-	Adjust *int64 `json:"adjust" validate:"omitempty,min=-1000000000,max=1000000000" example:"-1"`
+	Adjust *int64 `json:"adjust" validate:"omitempty,stockchange" example:"-1"`
 	// The new stock. Null makes the stock unlimited. Give either adjust or set.
-	Set nullable[int64] `json:"set" validate:"omitempty,min=0,max=1000000000"`
+	Set nullable[int64] `json:"set" validate:"omitempty,stock"`
 }
 
 func (in changeStockIn) check() []app.Detail {

@@ -24,13 +24,13 @@ var (
 
 type productsIn struct {
 	storeParam
-	Category    string `query:"category" validate:"max=100"`
+	Category    string `query:"category" validate:"category"`
 	IsAvailable *bool  `query:"isAvailable"`
 	// Only products that can be ordered now (true), or only others (false).
 	Orderable  *bool  `query:"orderable"`
-	ExternalID string `query:"externalId" validate:"max=255"`
+	ExternalID string `query:"externalId" validate:"externalid"`
 	// A part of the name, the SKU or a translated name, in any case.
-	Query string `query:"q" validate:"max=200"`
+	Query string `query:"q" validate:"search"`
 	// Only products changed at or after this time.
 	UpdatedSince *app.Time `query:"updatedSince"`
 	// Also deleted products, with deletedAt. Requires updatedSince.
@@ -111,7 +111,7 @@ func shown(product app.Product, own bool, view app.StoreView) app.Product {
 
 type categoriesIn struct {
 	storeParam
-	Limit int `query:"limit" default:"20" validate:"min=1,max=100"`
+	Limit int `query:"limit" default:"20" validate:"pagesize"`
 	// nextCursor of the previous page.
 	Cursor string `query:"cursor" validate:"max=1024"`
 }
@@ -140,40 +140,40 @@ type createProductIn struct {
 	// Must be the store of the token.
 	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
 	// Unique within the store.
-	SKU         string `json:"sku" validate:"omitempty,notblank,max=64" example:"PIZ-1"`
-	Name        string `json:"name" validate:"required,notblank,max=200" example:"Pizza Margherita"`
-	Description string `json:"description" validate:"max=5000" example:"Tomatoes, mozzarella, basil"`
-	Category    string `json:"category" validate:"omitempty,notblank,max=100" example:"pizza"`
-	ImageURL    string `json:"imageUrl" validate:"omitempty,https_url,max=2048" example:"https://example.com/pizza.jpg"`
+	SKU         string `json:"sku" validate:"omitempty,notblank,sku" example:"PIZ-1"`
+	Name        string `json:"name" validate:"required,notblank,name" example:"Pizza Margherita"`
+	Description string `json:"description" validate:"productdescription" example:"Tomatoes, mozzarella, basil"`
+	Category    string `json:"category" validate:"omitempty,notblank,category" example:"pizza"`
+	ImageURL    string `json:"imageUrl" validate:"omitempty,imageurl" example:"https://example.com/pizza.jpg"`
 	// In minor units.
-	PriceMinor *int64 `json:"priceMinor" validate:"required,min=0,max=1000000000000" example:"950"`
+	PriceMinor *int64 `json:"priceMinor" validate:"required,price" example:"950"`
 	// The ISO 4217 code of priceMinor.
 	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
 	// In minor units of other currencies.
-	Prices map[app.Currency]int64 `json:"prices" validate:"max=200,dive,keys,currency,endkeys,min=0,max=1000000000000"`
+	Prices map[app.Currency]int64 `json:"prices" validate:"prices"`
 	// By BCP 47 locale. A view shows the texts of its locale, otherwise of its language, otherwise the product's own.
-	Translations map[string]productTextIn `json:"translations" validate:"max=100,dive,keys,locale,endkeys"`
+	Translations map[string]productTextIn `json:"translations" validate:"translations"`
 	// Parts per million. Default: the store's taxRatePpm.
-	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000" example:"70000"`
+	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,taxrate" example:"70000"`
 	// Default: true.
 	IsAvailable *bool `json:"isAvailable"`
 	// The number of units in stock. Default: unlimited.
-	StockQuantity *int64 `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	StockQuantity *int64 `json:"stockQuantity" validate:"omitempty,stock"`
 	// The id of an integration's own record, unique among the store's products.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	Metadata map[string]string `json:"metadata" validate:"metadata"`
 	// The product cannot be ordered before this time, which is at most 366 days ahead.
 	SoldOutUntil *app.Time `json:"soldOutUntil" example:"2026-03-15T08:00:00Z"`
 	// The choices for one unit, in the order of the menu.
-	OptionGroups []optionGroupIn `json:"optionGroups" validate:"max=20,dive"`
+	OptionGroups []optionGroupIn `json:"optionGroups" validate:"optiongroups"`
 	// The place on the menu, within the category. Default: 0.
-	Position int64 `json:"position" validate:"min=0,max=1000000000"`
+	Position int64 `json:"position" validate:"position"`
 }
 
 type productTextIn struct {
-	Name        string `json:"name" validate:"required,notblank,max=200"`
-	Description string `json:"description" validate:"max=5000"`
+	Name        string `json:"name" validate:"required,notblank,name"`
+	Description string `json:"description" validate:"productdescription"`
 }
 
 func (in createProductIn) check() []app.Detail {
@@ -218,40 +218,40 @@ type changeProductIn struct {
 	ID app.ProductID `path:"id"`
 	// The version, in double quotes, that the product must still have.
 	IfMatch     etag             `header:"If-Match"`
-	SKU         nullable[string] `json:"sku" validate:"omitempty,notblank,max=64"`
-	Name        *string          `json:"name" validate:"omitempty,notblank,max=200"`
-	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
-	Category    nullable[string] `json:"category" validate:"omitempty,notblank,max=100"`
-	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,https_url,max=2048"`
+	SKU         nullable[string] `json:"sku" validate:"omitempty,notblank,sku"`
+	Name        *string          `json:"name" validate:"omitempty,notblank,name"`
+	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
+	Category    nullable[string] `json:"category" validate:"omitempty,notblank,category"`
+	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,imageurl"`
 	// In minor units.
-	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,min=0,max=1000000000000"`
+	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,price"`
 	// The ISO 4217 code of priceMinor.
 	Currency *app.Currency `json:"currency" validate:"omitempty,currency"`
 	// In minor units of other currencies. Omitted currencies stay as they are; null removes a currency.
-	Prices amounts `json:"prices" validate:"max=200,dive,keys,currency,endkeys,omitempty,min=0,max=1000000000000"`
+	Prices amounts `json:"prices" validate:"pricespatch"`
 	// By BCP 47 locale. Omitted locales stay as they are; null removes a locale.
-	Translations textsPatch `json:"translations" validate:"max=100,dive,keys,locale,endkeys,omitempty"`
+	Translations textsPatch `json:"translations" validate:"translationspatch"`
 	// Parts per million.
-	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000"`
+	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,taxrate"`
 	IsAvailable *bool           `json:"isAvailable"`
 	// The number of units in stock. Null makes the stock unlimited.
-	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,min=0,max=1000000000"`
+	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,stock"`
 	// The id of an integration's own record, unique among the store's products.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration. Members that are not named stay; null removes a member.
-	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
+	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
 	// The product cannot be ordered before this time, which is at most 366 days ahead. Null makes it orderable again.
 	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
 	// Replaces all groups. A group or an option with the id of an existing one keeps this id.
-	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,max=20,dive"`
+	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,optiongroups"`
 	// The place on the menu, within the category.
-	Position *int64 `json:"position" validate:"omitempty,min=0,max=1000000000"`
+	Position *int64 `json:"position" validate:"omitempty,position"`
 }
 
 type productTextPatchIn struct {
 	// Required for a locale that has no texts yet.
-	Name        *string          `json:"name" validate:"omitempty,notblank,max=200"`
-	Description nullable[string] `json:"description" validate:"omitempty,max=5000"`
+	Name        *string          `json:"name" validate:"omitempty,notblank,name"`
+	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
 }
 
 // apply applies the merge patch to a product. It returns VALIDATION_FAILED if the result is invalid.
@@ -308,12 +308,6 @@ func (in changeProductIn) checkOutcome(p app.Product) []app.Detail {
 	}
 	return faults
 }
-
-// Limits of a product, as in the tags.
-const (
-	maxPrices       = 200
-	maxTranslations = 100
-)
 
 func (s *Server) changeProduct(ctx context.Context, c *call, in changeProductIn) (app.Product, error) {
 	apply := func(p *app.Product) error {

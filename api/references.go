@@ -9,9 +9,6 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// maxMetadata is the largest number of members of metadata, as in the tags.
-const maxMetadata = 50
-
 // sameText is the change of one text in a merge patch, for [patchEach].
 func sameText(_, text string) string { return text }
 

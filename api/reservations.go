@@ -41,17 +41,17 @@ type createReservationIn struct {
 	CustomerID app.CustomerID `json:"customerId" validate:"omitempty,id"`
 	// A guest. Give either customerId or customer.
 	Customer  *guestIn `json:"customer"`
-	PartySize int      `json:"partySize" validate:"required,min=1,max=500" example:"4"`
+	PartySize int      `json:"partySize" validate:"required,partysize" example:"4"`
 	// With an offset, or in UTC. It must be within the store's booking window.
 	StartAt *app.Time `json:"startAt" validate:"required" example:"2026-03-14T19:30:00+01:00"`
 	// Default: the store's reservationMinutes.
-	DurationMinutes *int   `json:"durationMinutes" validate:"omitempty,min=15,max=1440"`
-	Notes           string `json:"notes" validate:"max=1000" example:"A high chair, please."`
-	TableLabel      string `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	DurationMinutes *int   `json:"durationMinutes" validate:"omitempty,stay"`
+	Notes           string `json:"notes" validate:"reservationnote" example:"A high chair, please."`
+	TableLabel      string `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
 	// The id of an integration's own record, unique among the store's reservations.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,max=500"`
+	Metadata map[string]string `json:"metadata" validate:"metadata"`
 }
 
 func (in createReservationIn) check() []app.Detail {
@@ -95,9 +95,9 @@ type reservationsIn struct {
 	// Only reservations that start on this day in the store's time zone, or on the day before and last into it.
 	Overlaps   string         `query:"overlapsDate" validate:"omitempty,date"`
 	CustomerID app.CustomerID `query:"customerId" validate:"omitempty,id"`
-	ExternalID string         `query:"externalId" validate:"max=255"`
+	ExternalID string         `query:"externalId" validate:"externalid"`
 	// A prefix of the name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"max=200"`
+	Query string `query:"q" validate:"search"`
 	pageParams
 }
 
@@ -142,17 +142,17 @@ type changeReservationIn struct {
 	ID app.ReservationID `path:"id"`
 	// The version, in double quotes, that the reservation must still have.
 	IfMatch   etag `header:"If-Match"`
-	PartySize *int `json:"partySize" validate:"omitempty,min=1,max=500" example:"5"`
+	PartySize *int `json:"partySize" validate:"omitempty,partysize" example:"5"`
 	// With an offset, or in UTC. A new time must be within the store's booking window. The duration stays unless
 	// durationMinutes changes it.
 	StartAt         *app.Time        `json:"startAt" example:"2026-03-14T20:00:00+01:00"`
-	DurationMinutes *int             `json:"durationMinutes" validate:"omitempty,min=15,max=1440"`
-	Notes           nullable[string] `json:"notes" validate:"omitempty,max=1000" example:"A high chair, please."`
-	TableLabel      nullable[string] `json:"tableLabel" validate:"omitempty,notblank,max=40" example:"Terrace 4"`
+	DurationMinutes *int             `json:"durationMinutes" validate:"omitempty,stay"`
+	Notes           nullable[string] `json:"notes" validate:"omitempty,reservationnote" example:"A high chair, please."`
+	TableLabel      nullable[string] `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
 	// The id of an integration's own record, unique among the store's reservations.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,max=255" example:"POS-1042"`
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
 	// Strings of an integration. Members that are not named stay; null removes a member.
-	Metadata metadataPatch `json:"metadata" validate:"max=50,dive,keys,notblank,max=40,endkeys,omitempty,max=500"`
+	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
 }
 
 // apply applies the merge patch to a reservation.
@@ -182,7 +182,7 @@ type changeReservationStatusIn struct {
 	IfMatch etag                  `header:"If-Match"`
 	Status  app.ReservationStatus `json:"status" validate:"required,enum"`
 	// Only allowed for CANCELLED.
-	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,max=500"`
+	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,reason"`
 }
 
 func (in changeReservationStatusIn) check() []app.Detail {

@@ -26,19 +26,19 @@ type changeSettingsIn struct {
 	// Orders before this hour count toward the previous business day.
 	BusinessDayCutoffHour *int `json:"businessDayCutoffHour" validate:"omitempty,min=0,max=23"`
 	// Parts per million, for products without their own rate.
-	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,min=0,max=1000000" example:"190000"`
+	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,taxrate" example:"190000"`
 	// Prices contain the tax.
 	TaxIncluded *bool `json:"taxIncluded"`
 	// The delivery fee is taxed at taxRatePpm.
 	TaxDeliveryFee *bool `json:"taxDeliveryFee"`
 	// In minor units, by currency. Omitted currencies stay as they are; null removes a currency.
-	Fees amounts `json:"deliveryFees" validate:"max=200,dive,keys,currency,endkeys,omitempty,min=0,max=1000000000000"`
+	Fees amounts `json:"deliveryFees" validate:"pricespatch"`
 	// The number of guests that reservations can have at the same time. Existing reservations stay.
 	Seats *int `json:"seats" validate:"omitempty,min=0,max=100000"`
 	// The duration of a reservation without durationMinutes.
-	ReservationMinutes *int `json:"reservationMinutes" validate:"omitempty,min=15,max=1440"`
+	ReservationMinutes *int `json:"reservationMinutes" validate:"omitempty,stay"`
 	// The number of minutes before its start until which a reservation can be made.
-	BookingLeadMinutes *int `json:"bookingLeadMinutes" validate:"omitempty,min=0,max=43200"`
+	BookingLeadMinutes *int `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
 	// The number of days before its start from which a reservation can be made.
 	BookingMaxDays *int `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
 	// By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or
@@ -49,7 +49,7 @@ type changeSettingsIn struct {
 	// The time from an order to its promised time. Omitted types stay as they are.
 	PrepMinutes *prepMinutesIn `json:"prepMinutes"`
 	// The minimum number of minutes from an order to its requestedFor.
-	OrderLeadMinutes *int `json:"orderLeadMinutes" validate:"omitempty,min=0,max=43200"`
+	OrderLeadMinutes *int `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
 	// The maximum number of days from an order to its requestedFor; 0 = no orders for later.
 	OrderMaxDays *int `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`
 	// Deadlines for accepting an order of an API key. Omitted members stay as they are.

@@ -15,7 +15,7 @@ var (
 
 type storeViewIn struct {
 	// Language and country. Unique in the store.
-	Code string `json:"code" validate:"required,viewcode,max=50" example:"de_de"`
+	Code string `json:"code" validate:"required,viewname" example:"de_de"`
 	// A BCP 47 tag of language, script and region.
 	Locale string `json:"locale" validate:"required,locale" example:"de-DE"`
 	// An ISO 4217 code.
@@ -35,7 +35,7 @@ func (s *Server) addView(ctx context.Context, c *call, in storeViewIn) (app.Stor
 type changeViewIn struct {
 	ID app.StoreViewID `path:"id"`
 	// Language and country. Unique in the store.
-	Code *string `json:"code" validate:"omitempty,viewcode,max=50" example:"de_de"`
+	Code *string `json:"code" validate:"omitempty,viewname" example:"de_de"`
 	// A BCP 47 tag of language, script and region.
 	Locale *string `json:"locale" validate:"omitempty,locale" example:"de-DE"`
 	// An ISO 4217 code. Earlier orders keep theirs.

@@ -124,7 +124,7 @@ var (
 	clockEnd = regexp.MustCompile(clockEndPattern)
 )
 
-// newValidator returns the validator of the validate tags of request types. Additional tags:
+// newValidator returns the validator of the validate tags of request types. Its tags include the names in memberLimits, and:
 //
 //	notblank    not only white space
 //	bytes=n     at most n bytes
@@ -156,6 +156,9 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		}
 		return ""
 	})
+	for name, rules := range memberLimits {
+		v.RegisterAlias(name, rules)
+	}
 	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(app.Secret).Reveal() }, app.Secret{})
 	for tag, check := range map[string]func(text, param string, t reflect.Type) bool{
 		"notblank": func(text, _ string, _ reflect.Type) bool { return strings.TrimSpace(text) != "" },
@@ -251,7 +254,7 @@ func (b *binder) validate(in any) {
 	}
 	for _, f := range found {
 		_, path, _ := strings.Cut(strings.ReplaceAll(f.Namespace(), embedded+".", ""), ".")
-		b.fault(memberKeys.ReplaceAllString(path, ".$1"), messageOf(f.Tag(), f.Param(), f.Type()))
+		b.fault(memberKeys.ReplaceAllString(path, ".$1"), messageOf(f.ActualTag(), f.Param(), f.Type()))
 	}
 }
 

@@ -22,14 +22,14 @@ type changeWebhookIn struct {
 	// The version, in double quotes, that the webhook must still have.
 	IfMatch etag `header:"If-Match"`
 	// As when creating a webhook. The new URL applies from the next attempt of every delivery.
-	URL *string `json:"url" validate:"omitempty,max=2048" format:"uri" example:"https://example.com/hooks/orders"`
+	URL *string `json:"url" validate:"omitempty,webhookurl" format:"uri" example:"https://example.com/hooks/orders"`
 	// Null clears it.
-	Description nullable[string] `json:"description" validate:"omitempty,max=200" example:"Point of sale"`
+	Description nullable[string] `json:"description" validate:"omitempty,webhooknote" example:"Point of sale"`
 	// Existing deliveries do not change.
-	Events []app.EventType `json:"events" validate:"omitempty,min=1,max=14,unique,dive,subscribable"`
+	Events []app.EventType `json:"events" validate:"omitempty,webhookevents"`
 	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
 	// origin of url changes.
-	Headers nullable[headersIn] `json:"headers" validate:"omitempty,max=10,dive,keys,max=100,endkeys,min=1,max=1000"`
+	Headers nullable[headersIn] `json:"headers" validate:"omitempty,webhookheaders"`
 	// False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again:
 	// the webhook restarts without failures.
 	IsActive *bool `json:"isActive"`
@@ -82,9 +82,9 @@ type rotateSecretIn struct {
 	// The version, in double quotes, that the webhook must still have.
 	IfMatch etag `header:"If-Match"`
 	// The new key of X-Webhook-Signature. The current secret changes nothing.
-	Secret app.Secret `json:"secret" validate:"required,min=32,max=256"`
+	Secret app.Secret `json:"secret" validate:"required,webhooksecret"`
 	// The number of seconds for which webhook-signature also has a signature with the previous secret. Default: 0.
-	OverlapSeconds int `json:"overlapSeconds" validate:"min=0,max=604800"`
+	OverlapSeconds int `json:"overlapSeconds" validate:"secretoverlap"`
 }
 
 func (s *Server) rotateSecret(ctx context.Context, c *call, in rotateSecretIn) (app.Subscription, error) {

@@ -17,15 +17,15 @@ type createWebhookIn struct {
 	// Must be the store of the token.
 	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
 	// The URL that receives the events: https, with a host, without user name, password and fragment.
-	URL    string          `json:"url" validate:"required,max=2048" format:"uri" example:"https://example.com/hook"`
-	Events []app.EventType `json:"events" validate:"required,min=1,max=14,unique,dive,subscribable"`
+	URL    string          `json:"url" validate:"required,webhookurl" format:"uri" example:"https://example.com/hook"`
+	Events []app.EventType `json:"events" validate:"required,webhookevents"`
 	// What the webhook is for. Staff sees it beside an order.
-	Description string `json:"description" validate:"max=200" example:"Point of sale"`
+	Description string `json:"description" validate:"webhooknote" example:"Point of sale"`
 	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
 	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
-	Headers headersIn `json:"headers" validate:"max=10,dive,keys,max=100,endkeys,min=1,max=1000"`
+	Headers headersIn `json:"headers" validate:"webhookheaders"`
 	// The key of the signature of every delivery. It is never returned.
-	Secret app.Secret `json:"secret" validate:"required,min=32,max=256"`
+	Secret app.Secret `json:"secret" validate:"required,webhooksecret"`
 }
 
 func (in createWebhookIn) check() []app.Detail {

@@ -33,9 +33,9 @@ func (s *Server) websites(ctx context.Context, c *call, in pageParams) (list[app
 
 type changeWebsiteIn struct {
 	ID   app.WebsiteID `path:"id"`
-	Name *string       `json:"name" validate:"omitempty,notblank,max=200" example:"Trattoria"`
+	Name *string       `json:"name" validate:"omitempty,notblank,name" example:"Trattoria"`
 	// A host name, unique among all websites.
-	Domain *string   `json:"domain" validate:"omitempty,max=253" example:"trattoria.example"`
+	Domain *string   `json:"domain" validate:"omitempty,domain" example:"trattoria.example"`
 	Plan   *app.Plan `json:"plan" validate:"omitempty,enum"`
 	// PLATFORM: the website's OWNERs cannot change the plan.
 	PlanManagedBy *app.PlanManager `json:"planManagedBy" validate:"omitempty,enum"`
@@ -71,13 +71,13 @@ func (s *Server) websiteDetails(ctx context.Context, c *call, in websiteIn) (app
 
 type openStoreIn struct {
 	ID        app.WebsiteID `path:"id"`
-	StoreName string        `json:"storeName" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	StoreName string        `json:"storeName" validate:"required,notblank,name" example:"Trattoria Mitte"`
 	// ISO 3166-1 alpha-2.
 	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
 	// An IANA name.
 	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
 	// Exactly one view is the default.
-	StoreViews []storeViewIn `json:"storeViews" validate:"required,min=1,max=20,dive"`
+	StoreViews []storeViewIn `json:"storeViews" validate:"required,storeviews"`
 }
 
 func (in openStoreIn) store() addStoreIn {
@@ -93,8 +93,8 @@ func (s *Server) openStore(ctx context.Context, c *call, in openStoreIn) (app.St
 
 type inviteOwnerIn struct {
 	ID    app.WebsiteID `path:"id"`
-	Email string        `json:"email" validate:"required,email,max=320" example:"owner@trattoria.example"`
-	Name  string        `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
+	Email string        `json:"email" validate:"required,email,useremail" example:"owner@trattoria.example"`
+	Name  string        `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
 	// A store of the website. A sandbox means its live store.
 	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
 }
@@ -128,9 +128,9 @@ func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn)
 }
 
 type openWebsiteIn struct {
-	Name string `json:"name" validate:"required,notblank,max=200" example:"Trattoria"`
+	Name string `json:"name" validate:"required,notblank,name" example:"Trattoria"`
 	// A host name, unique among all websites.
-	Domain string `json:"domain" validate:"required,max=253" example:"trattoria.example"`
+	Domain string `json:"domain" validate:"required,domain" example:"trattoria.example"`
 	// Default: STARTER.
 	Plan  app.Plan    `json:"plan" validate:"omitempty,enum"`
 	Store newStoreIn  `json:"store" validate:"required"`
@@ -138,12 +138,12 @@ type openWebsiteIn struct {
 }
 
 type newStoreIn struct {
-	Name        string `json:"name" validate:"required,notblank,max=200" example:"Trattoria Mitte"`
+	Name        string `json:"name" validate:"required,notblank,name" example:"Trattoria Mitte"`
 	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
 	// An IANA name.
 	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
 	// The first view is the default.
-	Views []newViewIn `json:"views" validate:"required,min=1,max=20,dive"`
+	Views []newViewIn `json:"views" validate:"required,storeviews"`
 }
 
 type newViewIn struct {
@@ -154,11 +154,9 @@ type newViewIn struct {
 }
 
 type newMemberIn struct {
-	Email string `json:"email" validate:"required,email,max=320" example:"owner@trattoria.example"`
-	Name  string `json:"name" validate:"required,notblank,max=200" example:"Ada Lovelace"`
+	Email string `json:"email" validate:"required,email,useremail" example:"owner@trattoria.example"`
+	Name  string `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
 }
-
-const maxHostName = 253
 
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 

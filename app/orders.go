@@ -101,13 +101,13 @@ type OrderItem struct {
 
 // DeliveryAddress is the address to which an order is delivered.
 type DeliveryAddress struct {
-	Line1      string `json:"line1" validate:"required,notblank,max=200"`
-	Line2      string `json:"line2,omitempty" validate:"max=200"`
-	City       string `json:"city" validate:"required,notblank,max=100"`
-	Region     string `json:"region,omitempty" validate:"max=100"`
-	PostalCode string `json:"postalCode,omitempty" validate:"max=20"`
+	Line1      string `json:"line1" validate:"required,notblank,addressline"`
+	Line2      string `json:"line2,omitempty" validate:"addressline"`
+	City       string `json:"city" validate:"required,notblank,city"`
+	Region     string `json:"region,omitempty" validate:"region"`
+	PostalCode string `json:"postalCode,omitempty" validate:"postalcode"`
 	Country    string `json:"country" validate:"required,iso3166_1_alpha2"`
-	Notes      string `json:"notes,omitempty" validate:"max=500"`
+	Notes      string `json:"notes,omitempty" validate:"addressnotes"`
 }
 
 // NewOrder is the input for placing an order. It contains no prices: they come from the products.

@@ -13,14 +13,28 @@ import (
 // Rule is one part of a validate tag.
 type Rule struct{ Name, Param string }
 
+// Limits are rules by the name under which validate tags refer to them. They can contain further names.
+type Limits map[string]string
+
+// resolve replaces the names in a validate tag by their rules.
+func (l Limits) resolve(tag string) string {
+	parts := strings.Split(tag, ",")
+	for i, part := range parts {
+		if rules, named := l[part]; named {
+			parts[i] = l.resolve(rules)
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
 // Rules returns the parts of a validate tag: the rules for the value, for the names of its members, and for
 // each of its elements.
-func Rules(tag string) (own, keys, each []Rule) {
+func (l Limits) Rules(tag string) (own, keys, each []Rule) {
 	if tag == "" {
 		return nil, nil, nil
 	}
 	list := &own
-	for part := range strings.SplitSeq(tag, ",") {
+	for part := range strings.SplitSeq(l.resolve(tag), ",") {
 		name, param, _ := strings.Cut(part, "=")
 		switch name {
 		case "keys":

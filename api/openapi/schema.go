@@ -25,6 +25,7 @@ type Schemas struct {
 	Members  map[string]Member         // members by "Schema.member" or "member", if their field has no comment
 	Patterns map[reflect.Type]string   // of string types
 	Tags     map[string]Tag            // the meaning of validate tags for strings, besides bounds
+	Limits   Limits                    // the names of rules in validate tags
 	Lists    map[string]List           // further enumerations, by the name of their schema
 	Samples  []any                     // values that are the examples of their types
 	Failure  any                       // an empty body of an error response
@@ -132,7 +133,7 @@ func (s Schemas) describeField(params jsonschema.InterceptPropParams) error {
 		return nil
 	}
 	schema, field, response := params.PropertySchema, params.Field, oc.IsProcessingResponse()
-	own, keys, each := Rules(field.Tag.Get("validate"))
+	own, keys, each := s.Limits.Rules(field.Tag.Get("validate"))
 	inBody, omitted := field.Tag.Get("json") != "", strings.Contains(field.Tag.Get("json"), ",omit")
 	required := slices.ContainsFunc(own, func(r Rule) bool { return r.Name == "required" })
 	if inBody && (response && !omitted || !response && required) {
