@@ -22,26 +22,12 @@ var otherVariables = [...]string{
 	"COMANDA_DB_PASSWORD", "COMANDA_OWNER_PASSWORD", "COMANDA_IMAGE", // of docker-compose.yml
 }
 
-// formerVariables maps the variables of an earlier release to the instruction that replaces them.
-var formerVariables = map[string]string{
-	"COMANDA_GOOGLE_CLIENT_IDS":   clientIDsInstruction("google"),
-	"COMANDA_APPLE_CLIENT_IDS":    clientIDsInstruction("apple"),
-	"COMANDA_FACEBOOK_CLIENT_IDS": clientIDsInstruction("facebook"),
-}
-
-// clientIDsInstruction tells how to configure the client ids of a provider (docs/behaviour.md#social-login).
-func clientIDsInstruction(provider string) string {
-	return fmt.Sprintf("is no longer supported, because client ids belong to one website; remove the variable and call "+
-		`PATCH /website as its OWNER, or PATCH /platform/websites/:id, with {"social":{"%s":["…"]}}`, provider)
-}
-
 // kubernetesVariable matches the variables that Kubernetes sets in every container of a namespace that has a service
 // named comanda or comanda-….
 var kubernetesVariable = regexp.MustCompile(
 	`^COMANDA(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?)$`)
 
-// CheckVariables returns an error with one line for each unknown or former variable of an environment that begins with
-// COMANDA_.
+// CheckVariables returns an error with one line for each unknown variable of an environment that begins with COMANDA_.
 func CheckVariables(environ map[string]string) error {
 	fields, err := env.GetFieldParams(&Config{})
 	if err != nil {
@@ -61,10 +47,6 @@ func CheckVariables(environ map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(environ)) {
 		if !strings.HasPrefix(name, variablePrefix) || slices.Contains(known, name) ||
 			kubernetesVariable.MatchString(name) {
-			continue
-		}
-		if instruction, former := formerVariables[name]; former {
-			faults = append(faults, fmt.Errorf("%s: %s", name, instruction))
 			continue
 		}
 		faults = append(faults,

@@ -29,23 +29,6 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// TestFormerVariables checks that a list of client ids, which was valid for every website, says where it belongs now.
-func TestFormerVariables(t *testing.T) {
-	t.Parallel()
-	for _, provider := range []string{"google", "apple", "facebook"} {
-		name := "COMANDA_" + strings.ToUpper(provider) + "_CLIENT_IDS"
-		for _, value := range []string{"", "web.example"} {
-			_, err := Load(with(name, value), API|Worker)
-			for _, want := range []string{"\n" + name + ": is no longer supported", "PATCH /website",
-				"PATCH /platform/websites/:id", `{"social":{"` + provider + `":`} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s=%q: got %v, want %q in it", name, value, err, want)
-				}
-			}
-		}
-	}
-}
-
 func TestKnownVariables(t *testing.T) {
 	t.Parallel()
 	environ := with("COMANDA_WEBHOOK_SECRET", "secret", "COMANDA_TEST_DATABASE_URL", "postgres://",
