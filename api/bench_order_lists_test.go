@@ -63,14 +63,14 @@ func fillOrders(b *testing.B, db *persistencetest.Database, store app.StoreID) i
 		customer_name, customer_email, customer_phone,
 			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency,
 				paid_minor, note, item_count,
-			business_date, created_at, updated_at)
+			business_date, promised_at, created_at, updated_at)
 		SELECT bench_id('ord', n), $1, n, 'view',
 			CASE WHEN n % 1000 = 0 THEN 'RECEIVED' WHEN n % 50 = 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
 			CASE WHEN n <= 10 THEN 'DINE_IN' ELSE 'PICKUP' END, CASE WHEN n <= 10 THEN 'PHONE' ELSE 'WEB' END,
 				bench_id('cus', (hashint4(n)::bigint & 2147483647) % ($3::int / 20)),
 			chr(97 + n % 26) || 'da Number' || n, n || '@example.com', '+49' || 1000000 + n, 500, 0, 0, 33, true, 500,
 				'EUR',
-			CASE WHEN n <= 500 THEN 500 ELSE 0 END, '', 5, (`+at+`)::date, `+at+`, `+at+`
+			CASE WHEN n <= 500 THEN 500 ELSE 0 END, '', 5, (`+at+`)::date, `+at+`, `+at+`, `+at+`
 		FROM generate_series(1, $3::int) n`, store, noon, orders)
 	exec(`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
 		total_minor, discount_minor, tax_rate_ppm, business_date)

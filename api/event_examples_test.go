@@ -165,7 +165,7 @@ func exampleOrder() app.Order {
 		DeliveryAddress: &app.DeliveryAddress{Line1: "Torstraße 1", City: "Berlin", PostalCode: "10119", Country: "DE"},
 		ExternalID:      "POS-1042", Metadata: map[string]string{"terminal": "2"},
 		BusinessDate: "2026-03-14", CreatedAt: app.At(exampleDay),
-		PromisedAt: new(app.At(exampleDay.Add(45 * time.Minute))),
+		PromisedAt: app.At(exampleDay.Add(45 * time.Minute)),
 	}
 }
 

@@ -42,7 +42,7 @@ func TestPlaceAndShowAnOrder(t *testing.T) {
 			PaymentStatus: app.PaymentUnpaid, Note: "No <onions> & ☕\u2028",
 			DeliveryAddress: &app.DeliveryAddress{Line1: "1 Road", City: "Berlin", Country: "DE"},
 			BusinessDate:    "2026-03-14", Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
-			PromisedAt: new(app.At(noon.Add(20 * time.Minute))),
+			PromisedAt: app.At(noon.Add(20 * time.Minute)),
 		},
 		AllowedTransitions: []app.OrderStatus{
 			app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderOutForDelivery, app.OrderCompleted,

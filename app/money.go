@@ -218,20 +218,3 @@ func taxOf(base, rate int64, included bool) int64 {
 	tax, _ := bits.Div64(high+carry, low, 2*uint64(divisor))
 	return int64(tax)
 }
-
-// TaxesOf returns the taxes by rate of an order whose record has only their sum. It returns none if the sum contains
-// the tax of a delivery fee at a rate that no line has. The totals of the lines are net of discounts.
-func TaxesOf(lines []PricedLine, deliveryFee, tax int64, included bool) []Tax {
-	rules := []PriceRules{{TaxIncluded: included}}
-	for _, line := range lines {
-		rules = append(rules, PriceRules{
-			DeliveryFeeMinor: deliveryFee, TaxDeliveryFee: true, TaxRatePPM: line.TaxRatePPM, TaxIncluded: included,
-		})
-	}
-	for _, r := range rules {
-		if t, err := Price(lines, r); err == nil && t.TaxMinor == tax {
-			return t.Taxes
-		}
-	}
-	return []Tax{}
-}

@@ -43,7 +43,7 @@ type OrderStatusChange struct {
 // Moved returns the order after a change of its status and its promised time. A change to the current status and
 // promised time returns the order unchanged. It returns INVALID_TRANSITION if the status cannot follow the current one.
 func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
-	promises := change.Promised != nil && (o.PromisedAt == nil || !change.Promised.Equal(o.PromisedAt.Time))
+	promises := change.Promised != nil && !change.Promised.Equal(o.PromisedAt.Time)
 	if change.To == o.Status && !promises {
 		return o, nil
 	}

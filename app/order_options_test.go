@@ -1,10 +1,8 @@
 package app_test
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/comanda-dev/comanda/app"
@@ -40,31 +38,4 @@ func TestOptionNets(t *testing.T) {
 			t.Fatalf("net amounts %v leave %d of %+v, want 0 to %d", nets, left, line, rest)
 		}
 	})
-}
-
-// The taxes of an order that an earlier release placed are found if the tax of its delivery fee has the rate of a line.
-func TestTaxesOfEarlierOrders(t *testing.T) {
-	t.Parallel()
-	lines := []app.PricedLine{
-		{UnitPriceMinor: 1999, Quantity: 1, TaxRatePPM: 190_000}, {UnitPriceMinor: 333, Quantity: 1, TaxRatePPM: 70_000},
-	}
-	for _, included := range []bool{true, false} {
-		for _, rules := range []app.PriceRules{
-			{TaxIncluded: included, DeliveryFeeMinor: 299},
-			{TaxIncluded: included, DeliveryFeeMinor: 299, TaxDeliveryFee: true, TaxRatePPM: 70_000},
-			{TaxIncluded: included, DeliveryFeeMinor: 299, TaxDeliveryFee: true, TaxRatePPM: 190_000},
-		} {
-			want, err := app.Price(lines, rules)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := app.TaxesOf(slices.Clone(lines), rules.DeliveryFeeMinor, want.TaxMinor, included)
-			if diff := cmp.Diff(want.Taxes, got); diff != "" {
-				t.Errorf("%+v (-want +got):\n%s", rules, diff)
-			}
-		}
-	}
-	if got := app.TaxesOf(lines, 299, 5, true); len(got) != 0 {
-		t.Errorf("taxes of an unknown rate: got %+v, want none", got)
-	}
 }

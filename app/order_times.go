@@ -16,7 +16,7 @@ type OrderRules struct {
 // OrderTimes are the times of an order.
 type OrderTimes struct {
 	RequestedFor *Time // nil = as soon as possible
-	PromisedAt   *Time
+	PromisedAt   Time
 	DueAt        *Time // time to prepare an order for later; nil = as soon as possible
 }
 
@@ -35,14 +35,13 @@ func (r OrderRules) Times(now time.Time, in NewOrder) (OrderTimes, error) {
 	}
 	prep := time.Duration(r.PrepMinutes[in.FulfillmentType]) * time.Minute
 	if in.RequestedFor == nil {
-		promised := At(now.Add(prep))
-		return OrderTimes{PromisedAt: &promised}, nil
+		return OrderTimes{PromisedAt: At(now.Add(prep))}, nil
 	}
 	due := At(in.RequestedFor.Add(-prep))
 	if due.Before(now) {
 		due = At(now)
 	}
-	return OrderTimes{RequestedFor: in.RequestedFor, PromisedAt: in.RequestedFor, DueAt: &due}, nil
+	return OrderTimes{RequestedFor: in.RequestedFor, PromisedAt: *in.RequestedFor, DueAt: &due}, nil
 }
 
 // checkWindow returns OUTSIDE_BOOKING_WINDOW if an order cannot be placed for a time, by any caller.
@@ -106,6 +105,6 @@ func (o Order) promised(at Time, prep time.Duration) Order {
 		}
 		o.DueAt = &due
 	}
-	o.PromisedAt = &at
+	o.PromisedAt = at
 	return o
 }

@@ -62,7 +62,7 @@ type Order struct {
 	CancellationReason string           `json:"cancellationReason,omitempty"`
 	BusinessDate       string           `json:"businessDate"` // YYYY-MM-DD in the store's time zone
 	RequestedFor       *Time            `json:"requestedFor"` // null = as soon as possible
-	PromisedAt         *Time            `json:"promisedAt"`   // null for orders of an earlier release
+	PromisedAt         Time             `json:"promisedAt"`   // when it is promised to be ready
 	DueAt              *Time            `json:"dueAt"`        // when to prepare it; null = as soon as possible
 	ExternalID         string           `json:"externalId,omitempty"`
 	// Customers do not see it.

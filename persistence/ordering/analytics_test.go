@@ -34,12 +34,12 @@ func (r restaurant) year(t *testing.T, db *persistencetest.Database, orders int)
 		`INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id,
 			customer_name, customer_email, customer_phone,
 				subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency,
-				note, business_date, item_count, created_at, updated_at)
+				note, business_date, item_count, promised_at, created_at, updated_at)
 			SELECT 'ord_' || s || '_' || n, st, n, 'view_1', CASE n % 7 WHEN 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
 				'PICKUP', 'POS', 'cus_' || s || '_' || n * 7919 % ($1::bigint / 5), '', '', '',
 				100 * (1 + n % 3), n % 90, n % 11, n % 13, true, 100 * (1 + n % 3) - n % 90 + n % 11,
 				CASE n % 4 WHEN 0 THEN 'USD' ELSE 'EUR' END, '',
-				(at - interval '4 hours')::date, 1 + n % 3, at, at
+				(at - interval '4 hours')::date, 1 + n % 3, at, at, at
 			FROM unnest(ARRAY[$2, $3]) WITH ORDINALITY AS x (st, s), generate_series(1, $1::bigint) n,
 				LATERAL (SELECT $4::timestamptz + n * interval '365 days' / $1::bigint AS at) a`,
 		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
@@ -264,10 +264,10 @@ func TestAnalyticsRejectLargeSums(t *testing.T) {
 		`INSERT INTO orders (id, number, subtotal_minor, total_minor, discount_minor, delivery_fee_minor, tax_minor,
 			tax_included, store_id, store_view_id, status, fulfillment_type, source,
 				customer_id, customer_name, customer_email, customer_phone, currency, note, business_date, item_count,
-				created_at, updated_at)
+				promised_at, created_at, updated_at)
 			SELECT 'ord_' || n, 1 + n, $1, $1, 0, 0, 0, true, store_id, store_view_id, status, fulfillment_type, source,
 				customer_id, customer_name, customer_email, customer_phone, currency, note, business_date, item_count,
-				created_at, updated_at
+				promised_at, created_at, updated_at
 			FROM orders, generate_series(1, 2000) n`,
 		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
 			total_minor, discount_minor, tax_rate_ppm, business_date)

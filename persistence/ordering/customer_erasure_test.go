@@ -51,9 +51,10 @@ func TestErasureUsesIndexes(t *testing.T) {
 			SELECT 'cus_' || n, $1, 'registered', n || '@example.com', $2, $2 FROM generate_series(0, 1999) n`,
 		`INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id,
 				customer_name, customer_email, customer_phone, subtotal_minor, discount_minor, delivery_fee_minor,
-				tax_minor, tax_included, total_minor, currency, note, item_count, business_date, created_at, updated_at)
+				tax_minor, tax_included, total_minor, currency, note, item_count, business_date, promised_at,
+				created_at, updated_at)
 			SELECT 'ord_' || n, $1, n, 'view', 'COMPLETED', 'PICKUP', 'WEB', 'cus_' || n % 2000, '', '', '', 100, 0, 0, 0,
-				true, 100, 'EUR', '', 1, $2::timestamptz::date, $2, $2
+				true, 100, 'EUR', '', 1, $2::timestamptz::date, $2, $2, $2
 			FROM generate_series(1, 20000) n`,
 		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
 				total_minor, discount_minor, tax_rate_ppm, business_date)

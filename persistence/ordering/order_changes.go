@@ -132,7 +132,7 @@ func auditCancellation(ctx context.Context, tx bun.Tx, now time.Time, order app.
 func saveStatus(ctx context.Context, tx bun.Tx, o app.Order) error {
 	_, err := tx.NewRaw(`UPDATE orders SET status = ?, previous_status = ?, cancellation_reason = ?,
 			promised_at = ?, due_at = ?, version = ?, updated_at = ?
-		WHERE store_id = ? AND id = ?`, o.Status, o.PreviousStatus, o.CancellationReason, pg.UTCOrNil(o.PromisedAt),
+		WHERE store_id = ? AND id = ?`, o.Status, o.PreviousStatus, o.CancellationReason, o.PromisedAt.UTC(),
 		pg.UTCOrNil(o.DueAt), o.Version, o.UpdatedAt.Time, o.StoreID, o.ID).Exec(ctx)
 	return err
 }

@@ -31,7 +31,7 @@ func TestOrdersUseIndexes(t *testing.T) {
 		customer_name, customer_email, customer_phone,
 			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency,
 			paid_minor, refunded_minor, note, delivery_address,
-			item_count, business_date, created_at, updated_at)
+			item_count, business_date, promised_at, created_at, updated_at)
 		SELECT 'ord_' || lpad(n::text, 8, '0'), $1, n, 'view',
 			CASE WHEN n % 1000 = 0 THEN 'RECEIVED' WHEN n % 50 = 0 THEN 'CANCELLED' ELSE 'COMPLETED' END,
 			CASE WHEN n <= 10 THEN 'DINE_IN' ELSE 'PICKUP' END, CASE WHEN n <= 10 THEN 'PHONE' ELSE 'WEB' END,
@@ -39,7 +39,7 @@ func TestOrdersUseIndexes(t *testing.T) {
 			chr(97 + n % 26) || 'da Number' || n, n || '@example.com', '+49' || 1000000 + n, 100, 0, 0, 0, true, 100,
 			'EUR',
 			CASE WHEN n <= 500 THEN 100 ELSE 0 END, 0, '', NULL,
-			1, '2026-01-01'::date + n / 1000, '2026-01-01'::timestamptz + n * interval '1 minute',
+			1, '2026-01-01'::date + n / 1000, '2026-01-01', '2026-01-01'::timestamptz + n * interval '1 minute',
 			'2026-01-01'::timestamptz + n * interval '1 minute'
 		FROM generate_series(1, $2::int) n`, store, orders)
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)

@@ -33,7 +33,7 @@ type orderRow struct {
 	DiscountMinor      int64
 	DeliveryFeeMinor   int64
 	TaxMinor           int64
-	Taxes              pg.JSONList[app.Tax] `bun:"type:jsonb"` // nil if an earlier release placed the order
+	Taxes              pg.JSONList[app.Tax] `bun:"type:jsonb"`
 	TaxIncluded        bool
 	TotalMinor         int64
 	Currency           app.Currency
@@ -45,7 +45,7 @@ type orderRow struct {
 	CancellationReason string
 	BusinessDate       string `bun:"type:date"`
 	RequestedFor       *time.Time
-	PromisedAt         *time.Time
+	PromisedAt         time.Time
 	DueAt              *time.Time
 	ItemCount          int64             // sum of the items' quantities, for analytics
 	ExternalID         string            `bun:"external_id"`
@@ -68,7 +68,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 		PaymentStatus: app.PaymentStatusOf(r.TotalMinor, r.PaidMinor, r.RefundedMinor), PaidMinor: r.PaidMinor,
 		RefundedMinor: r.RefundedMinor, Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
 		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
-		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: pg.TimeOrNil(r.PromisedAt),
+		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: app.At(r.PromisedAt),
 		DueAt: pg.TimeOrNil(r.DueAt), ExternalID: r.ExternalID, Metadata: r.Metadata,
 		Version:   r.Version,
 		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
@@ -76,21 +76,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 	for _, i := range items {
 		o.Items = append(o.Items, i.item())
 	}
-	if o.Taxes == nil {
-		o.Taxes = taxesOf(r, items)
-	}
 	return o
-}
-
-// taxesOf returns the taxes by rate of an order that an earlier release placed.
-func taxesOf(r orderRow, items []itemRow) []app.Tax {
-	lines := make([]app.PricedLine, len(items))
-	for n, i := range items {
-		lines[n] = app.PricedLine{
-			UnitPriceMinor: i.TotalMinor - i.DiscountMinor, Quantity: 1, TaxRatePPM: i.TaxRatePPM,
-		}
-	}
-	return app.TaxesOf(lines, r.DeliveryFeeMinor, r.TaxMinor, r.TaxIncluded)
 }
 
 // PlaceOrder places an order at the current prices and takes its items from stock. It emits
@@ -122,7 +108,7 @@ func (db *DB) PlaceOrder(
 		if err != nil {
 			return app.Order{}, err
 		}
-		row.RequestedFor, row.PromisedAt = pg.UTCOrNil(times.RequestedFor), pg.UTCOrNil(times.PromisedAt)
+		row.RequestedFor, row.PromisedAt = pg.UTCOrNil(times.RequestedFor), times.PromisedAt.UTC()
 		row.DueAt = pg.UTCOrNil(times.DueAt)
 		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name,
 			customer.Email, customer.Phone

@@ -1858,8 +1858,8 @@ type Order struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// null on creation
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// null for orders of an earlier release
-	PromisedAt *time.Time `json:"promisedAt"`
+	// when it is promised to be ready
+	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// null = as soon as possible
@@ -2011,8 +2011,8 @@ type OrderData struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// null on creation
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// null for orders of an earlier release
-	PromisedAt *time.Time `json:"promisedAt"`
+	// when it is promised to be ready
+	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// null = as soon as possible
@@ -2225,8 +2225,8 @@ type OrderStatusUpdated struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// null on creation
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// null for orders of an earlier release
-	PromisedAt *time.Time `json:"promisedAt"`
+	// when it is promised to be ready
+	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// null = as soon as possible

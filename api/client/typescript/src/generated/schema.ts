@@ -7151,9 +7151,9 @@ export interface components {
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description null for orders of an earlier release
+             * @description when it is promised to be ready
              */
-            promisedAt: string | null;
+            promisedAt: string;
             /**
              * Format: int64
              * @description The refunds in minor units.
@@ -7443,9 +7443,9 @@ export interface components {
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description null for orders of an earlier release
+             * @description when it is promised to be ready
              */
-            promisedAt: string | null;
+            promisedAt: string;
             /**
              * Format: int64
              * @description The refunds in minor units.
@@ -7846,9 +7846,9 @@ export interface components {
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description null for orders of an earlier release
+             * @description when it is promised to be ready
              */
-            promisedAt: string | null;
+            promisedAt: string;
             /**
              * Format: int64
              * @description The refunds in minor units.

@@ -62,7 +62,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
           For <ShortTime at={order.requestedFor} />
         </p>
       )}
-      {order.promisedAt && order.promisedAt !== order.requestedFor && (
+      {order.promisedAt !== order.requestedFor && (
         <p className="text-xs">
           Ready at <ClockTime at={order.promisedAt} />
         </p>
@@ -124,7 +124,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
 function Age({ order }: { order: Order }) {
   const now = useNow(30_000);
   const { warnMinutes } = useDeviceSettings();
-  const urgency = urgencyOf(order, now, warnMinutes);
+  const urgency = urgencyOf(order.promisedAt, now, warnMinutes);
   return (
     <time
       dateTime={order.createdAt}

@@ -62,13 +62,7 @@ export function OrderPage() {
             about={
               <>
                 {fulfillments[order.data.fulfillmentType]} · {sources[order.data.source]} ·{" "}
-                <Time at={order.data.createdAt} />
-                {order.data.promisedAt && (
-                  <>
-                    {" "}
-                    · Ready at <ClockTime at={order.data.promisedAt} />
-                  </>
-                )}
+                <Time at={order.data.createdAt} /> · Ready at <ClockTime at={order.data.promisedAt} />
               </>
             }
             actions={

@@ -91,7 +91,7 @@ function Slip({ order }: { order: Order }) {
           For <ShortTime at={order.requestedFor} />
         </p>
       )}
-      {order.promisedAt && order.promisedAt !== order.requestedFor && (
+      {order.promisedAt !== order.requestedFor && (
         <p className="font-bold">
           Ready at <ClockTime at={order.promisedAt} />
         </p>

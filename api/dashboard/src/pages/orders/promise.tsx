@@ -61,7 +61,7 @@ export function PromiseMenu({ order, onChoose, trigger }: Props) {
 
 function OtherTimeDialog({ order, onChoose, onClose }: Props & { onClose: () => void }) {
   const { timezone } = useSession();
-  const [start] = useState(() => order.promisedAt ?? new Date().toISOString());
+  const [start] = useState(order.promisedAt);
   const [error, setError] = useState<string>();
   function submit(form: FormData) {
     const at = instantOf(String(form.get("day")), String(form.get("time")), timezone);

@@ -49,12 +49,9 @@ test("actorLabel names users, API keys, guests and Comanda", () => {
 
 test("urgencyOf compares with the promised time", () => {
   const now = Date.parse("2026-03-14T12:00:00Z");
-  const promised = (promisedAt: string) => ({ createdAt: "2026-03-14T09:00:00Z", promisedAt });
-  expect(urgencyOf(promised("2026-03-14T12:06:00Z"), now, 5)).toBe("normal");
-  expect(urgencyOf(promised("2026-03-14T12:05:00Z"), now, 5)).toBe("soon");
-  expect(urgencyOf(promised("2026-03-14T12:00:00Z"), now, 5)).toBe("late");
-  expect(urgencyOf({ createdAt: "2026-03-14T11:41:00Z", promisedAt: null }, now, 5)).toBe("soon");
-  expect(urgencyOf({ createdAt: "2026-03-14T11:40:00Z", promisedAt: null }, now, 5)).toBe("late");
+  expect(urgencyOf("2026-03-14T12:06:00Z", now, 5)).toBe("normal");
+  expect(urgencyOf("2026-03-14T12:05:00Z", now, 5)).toBe("soon");
+  expect(urgencyOf("2026-03-14T12:00:00Z", now, 5)).toBe("late");
 });
 
 test("isScheduled ends when the preparation is due or starts", () => {

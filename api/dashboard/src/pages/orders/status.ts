@@ -107,17 +107,9 @@ export function formatAge(at: string, now: number): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Orders of an earlier release have no promised time. They are due after this many minutes. */
-const defaultPromise = 20;
-
-type Promised = Pick<Order, "createdAt" | "promisedAt">;
-
-const promiseOf = ({ createdAt, promisedAt }: Promised) =>
-  promisedAt ? Date.parse(promisedAt) : Date.parse(createdAt) + defaultPromise * 60_000;
-
 /** Reports whether the promised time of an order has passed, or comes within a number of minutes. */
-export function urgencyOf(order: Promised, now: number, warnMinutes: number): "normal" | "soon" | "late" {
-  const left = (promiseOf(order) - now) / 60_000;
+export function urgencyOf(promisedAt: string, now: number, warnMinutes: number): "normal" | "soon" | "late" {
+  const left = (Date.parse(promisedAt) - now) / 60_000;
   return left <= 0 ? "late" : left <= warnMinutes ? "soon" : "normal";
 }
 

@@ -27,7 +27,6 @@ export function Totals({ of }: { of: Amounts }) {
       </dd>
     </div>
   );
-  // Orders of an earlier release have no rates.
   const taxed = of.taxes.filter(({ ratePpm }) => ratePpm > 0);
   const taxes = (name: string, className?: string) =>
     taxed.length === 0
