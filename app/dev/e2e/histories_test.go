@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"net/http"
 	"os"
@@ -22,8 +21,8 @@ import (
 var record = flag.Bool("record", false, "write the histories to workflows/testdata")
 
 // TestHistories records the history of each possible course of a delivery with a real server, and replays it with the
-// current code. With -record, it adds missing histories to workflows/testdata. Workflows stay open for thirty days, so
-// old histories must replay too: a change of commands adds files under a new name.
+// current code. Workflows stay open for thirty days, so the histories of earlier releases in workflows/testdata must
+// replay too: after a release, a change of commands adds files under new names, such as delivery_retried_v2.
 func TestHistories(t *testing.T) {
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
 	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
@@ -93,7 +92,7 @@ var (
 	stickyQueue    = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
 )
 
-// replay replays a history with the current code. With -record, it adds the history to workflows/testdata.
+// replay replays a history with the current code, see also keep.
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()
@@ -104,22 +103,20 @@ func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	keep(t, name, events)
 }
 
-// keep adds a history to workflows/testdata if -record is set.
+// keep fails the test if workflows/testdata has no history with this name. With -record, it adds the history.
 func keep(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
+	path := filepath.Join("..", "..", "..", "workflows", "testdata", name+".json")
+	if _, err := os.Stat(path); err == nil {
+		return
+	}
 	if !*record {
+		t.Errorf("there is no recorded history %s: run task histories", name)
 		return
 	}
 	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(&history.History{Events: events})
 	must(t, err)
 	text = workerIdentity.ReplaceAll(text, []byte(`"$1":$2"recorder"`))
 	text = stickyQueue.ReplaceAll(text, []byte(`"name":$1"recorder:sticky"`))
-	path := filepath.Join("..", "..", "..", "workflows", "testdata", name+".json")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return
-	}
-	must(t, err)
-	_, err = file.Write(append(text, '\n'))
-	must(t, errors.Join(err, file.Close()))
+	must(t, os.WriteFile(path, append(text, '\n'), 0o644))
 }
