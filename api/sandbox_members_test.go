@@ -137,14 +137,3 @@ func TestSandboxHasTheInvitationsOfItsStore(t *testing.T) {
 	w.do("DELETE", "/invitations/"+string(out.ID), inside, nil).ok(204, nil)
 	w.do("DELETE", "/invitations/"+string(out.ID), inside, nil).refused(app.CodeNotFound)
 }
-
-// An invitation that an earlier release wrote for a store and its sandbox can be accepted.
-func TestAcceptForAStoreAndItsSandbox(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	own, sandbox := w.stores["own"].id, w.sandbox()
-	token := w.invited(grace("MANAGER"))
-	w.exec("UPDATE invitations SET store_ids = ARRAY[$1, $2]", sandbox, own)
-	w.do("POST", "/auth/accept-invite", "", accept(token, goodPassword)).ok(200, nil)
-	w.sameMembers(sandbox, "after the acceptance")
-}

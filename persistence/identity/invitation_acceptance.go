@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -141,16 +142,11 @@ func invitedUser(
 	return user, err
 }
 
-// join makes a user a member of the stores of an invitation and returns the stores, sorted. An earlier
-// release may have written the id of a sandbox, which means its live store.
+// join makes a user a member of the stores of an invitation and returns the stores, sorted.
 func join(
 	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.UserID, invitation invitationRow,
 ) (stores []app.StoreID, err error) {
-	err = tx.NewRaw(`SELECT DISTINCT coalesce(sandbox_of, id) AS id FROM stores WHERE id IN (?) ORDER BY id`,
-		bun.List(invitation.StoreIDs)).Scan(ctx, &stores)
-	if err != nil {
-		return nil, err
-	}
+	stores = slices.Sorted(slices.Values(invitation.StoreIDs))
 	var joined []app.StoreID
 	err = tx.NewRaw(`INSERT INTO memberships AS m (user_id, store_id, role, created_at)
 		SELECT ?0, id, ?1, ?2 FROM stores WHERE id IN (?3) ORDER BY id
