@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -55,9 +56,16 @@ func TestStreamsOfReminders(t *testing.T) {
 // A reminder is sent once, also if it is found again among the changed orders, and not after a later version.
 func TestReminderIsSentOnce(t *testing.T) {
 	t.Parallel()
-	feed := newOrderFeed(nil, func() time.Time { return noon }, nil)
-	w := &watcher{store: "sto_1", notices: make(chan app.OrderNotice, 10)}
-	l := &orderListener{watchers: map[*watcher]bool{w: true}, sent: map[app.OrderID]sentNotice{}}
+	feed := newOrderFeed(listening(func(ctx context.Context, began func(), _ func(app.OrderNotice)) error {
+		began()
+		<-ctx.Done()
+		return ctx.Err()
+	}), func() time.Time { return noon }, nil)
+	r, err := feed.watch(t.Context(), "sto_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.leave(r)
 	received := app.OrderNotice{StoreID: "sto_1", ID: "ord_1", Status: app.OrderReceived, Version: 1}
 	reminder, confirmed := received, received
 	reminder.Reminder = true
@@ -69,14 +77,16 @@ func TestReminderIsSentOnce(t *testing.T) {
 	for _, n := range []app.OrderNotice{
 		received, reminder, received, reminder, confirmed, reminder, answered, late, received,
 	} {
-		feed.send(l, n)
+		feed.changed(n)
 	}
-	close(w.notices)
-	var got []app.OrderNotice
-	for n := range w.notices {
-		got = append(got, n)
+	var want, got []string
+	for _, n := range []app.OrderNotice{received, reminder, confirmed, answered} {
+		want = append(want, orderText(n))
 	}
-	if diff := cmp.Diff([]app.OrderNotice{received, reminder, confirmed, answered}, got); diff != "" {
-		t.Error("notices (-want +got):", diff)
+	for m, ok := feed.next(r); ok; m, ok = feed.next(r) {
+		got = append(got, m.text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("messages (-want +got):", diff)
 	}
 }

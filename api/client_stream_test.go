@@ -39,7 +39,7 @@ func TestClientStreamSurvivesRestarts(t *testing.T) {
 	w := newStreamWorld(t)
 	start := func() *Server {
 		server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
-		server.events.every = time.Hour
+		server.eventFeed.every = time.Hour
 		return server
 	}
 	var running atomic.Pointer[Server] // nil = away
@@ -86,7 +86,7 @@ func TestClientStreamSurvivesRestarts(t *testing.T) {
 func TestClientStreamReadsSlowly(t *testing.T) {
 	t.Parallel()
 	w := newStreamWorld(t)
-	server := w.streamsOn(func(s *Server) { s.patience = 200 * time.Millisecond })
+	server := w.streamsOn(func(s *Server) { s.writeTimeout = 200 * time.Millisecond })
 	const events = 40 // more than the buffers of the connection and the service hold
 	insert := func() {
 		padding := strings.Repeat("x", 1<<19)
@@ -127,7 +127,7 @@ func TestThousandClientStreams(t *testing.T) {
 	t.Parallel()
 	w := newStreamWorld(t)
 	server := w.streamsOn(func(*Server) {})
-	const stores, each, events = 20, maxWatchers / 20, 3
+	const stores, each, events = 20, maxReaders / 20, 3
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var open, received sync.WaitGroup

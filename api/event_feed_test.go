@@ -17,12 +17,12 @@ type fakeEvents struct {
 	mu     sync.Mutex
 	events map[app.StoreID][]app.StoredEvent
 	reads  int
-	heard  func(app.StoreID)
+	notify func(app.StoreID)
 }
 
-func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), heard func(app.StoreID)) error {
+func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), dispatched func(app.StoreID)) error {
 	f.mu.Lock()
-	f.heard = heard
+	f.notify = dispatched
 	f.mu.Unlock()
 	began()
 	<-ctx.Done()
@@ -62,10 +62,10 @@ func (f *fakeEvents) add(store app.StoreID, size int) {
 		Event:    app.Event{Type: app.EventOrderCreated, Body: make([]byte, size)},
 		Position: int64(len(f.events[store]) + 1),
 	})
-	heard := f.heard
+	dispatched := f.notify
 	f.mu.Unlock()
-	if heard != nil {
-		heard(store)
+	if dispatched != nil {
+		dispatched(store)
 	}
 }
 
@@ -80,11 +80,11 @@ func newFakeFeed(t *testing.T, every time.Duration) (*fakeEvents, *eventFeed) {
 // A thousand streams of twenty stores read each event of the database once per store.
 func TestThousandStreamsShareTheirReads(t *testing.T) {
 	t.Parallel()
-	const stores, each, events = 20, maxWatchers / 20, 10
+	const stores, each, events = 20, maxReaders / 20, 10
 	source, feed := newFakeFeed(t, time.Hour)
-	readers := make([]*eventReader, 0, maxWatchers)
-	for i := range maxWatchers {
-		r, err := feed.join(t.Context(), app.StoreID(fmt.Sprint("sto_", i%stores)), nil)
+	readers := make([]*streamReader, 0, maxReaders)
+	for i := range maxReaders {
+		r, err := feed.join(t.Context(), app.StoreID(fmt.Sprint("sto_", i%stores)), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,8 +93,8 @@ func TestThousandStreamsShareTheirReads(t *testing.T) {
 		}
 		readers = append(readers, r)
 	}
-	if _, err := feed.join(t.Context(), "sto_0", nil); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("stream beyond %d: got %v, want %s", maxWatchers, err, app.CodeUnavailable)
+	if _, err := feed.join(t.Context(), "sto_0", nil, 0); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("stream beyond %d: got %v, want %s", maxReaders, err, app.CodeUnavailable)
 	}
 	for range events {
 		for i := range stores {
@@ -136,9 +136,9 @@ func TestThousandStreamsShareTheirReads(t *testing.T) {
 func TestSlowEventStreamsEnd(t *testing.T) {
 	t.Parallel()
 	source, feed := newFakeFeed(t, time.Hour)
-	join := func() *eventReader {
+	join := func() *streamReader {
 		t.Helper()
-		r, err := feed.join(t.Context(), "sto_1", nil)
+		r, err := feed.join(t.Context(), "sto_1", nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,21 +174,21 @@ func TestSlowEventStreamsEnd(t *testing.T) {
 func TestEventStreamsFindLostNotices(t *testing.T) {
 	t.Parallel()
 	source, feed := newFakeFeed(t, 10*time.Millisecond)
-	r, err := feed.join(t.Context(), "sto_1", []app.EventType{app.EventOrderCreated})
+	r, err := feed.join(t.Context(), "sto_1", []app.EventType{app.EventOrderCreated}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer feed.leave(r)
 	feed.follow(r, 0)
 	source.mu.Lock()
-	source.heard = nil
+	source.notify = nil
 	source.mu.Unlock()
 	source.add("sto_1", 1)
 	<-r.ready
 	if m, ok := feed.next(r); !ok || m.position != 1 {
 		t.Errorf("event without a notification: got %+v, want position 1", m)
 	}
-	if diff := cmp.Diff(int64(1), feed.passed(r, 0)); diff != "" {
+	if diff := cmp.Diff(int64(1), feed.passed(r)); diff != "" {
 		t.Errorf("position (-want +got):\n%s", diff)
 	}
 }

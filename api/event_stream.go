@@ -2,10 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -20,26 +16,19 @@ type streamEventsIn struct {
 }
 
 // streamEvents streams the events of the store in the order of dispatch. It returns VALIDATION_FAILED if events after
-// the last received one are erased. The stream ends when the credential is no longer valid, when the client is too
-// slow, or on errors; then the client opens a new stream with the position of its last event.
+// the last received one are erased. When a stream ends, the client opens a new one with the position of its last event.
 func (s *Server) streamEvents(ctx context.Context, c *call, in streamEventsIn) (eventStream, error) {
 	after, err := s.startOf(ctx, c, in.LastEventID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openStream(ctx, c); err != nil {
-		return nil, err
-	}
-	r, err := s.events.join(ctx, c.principal.StoreID, distinct(in.Type))
-	if err != nil {
-		s.closeStream(c)
-		return nil, err
-	}
-	return func(x *exchange) {
-		defer s.closeStream(c)
-		defer s.events.leave(r)
-		s.sendEvents(x, c, r, after)
-	}, nil
+	store := c.principal.StoreID
+	return s.stream(ctx, c, streamOf{
+		hub:      s.eventFeed.hub,
+		join:     func() (*streamReader, error) { return s.eventFeed.join(ctx, store, distinct(in.Type), after) },
+		position: func(r *streamReader) string { return "id: " + s.sealPosition(store, s.eventFeed.passed(r)) + "\n" },
+		catchUp:  s.sendHistory,
+	})
 }
 
 // startOf returns the position after which a stream starts.
@@ -63,86 +52,26 @@ func (s *Server) startOf(ctx context.Context, c *call, last string) (int64, erro
 	return after, nil
 }
 
-// sendEvents writes the events after a position until the stream ends.
-func (s *Server) sendEvents(x *exchange, c *call, r *eventReader, last int64) {
-	x.Header().Set("Content-Type", "text/event-stream")
-	x.Header().Set("X-Accel-Buffering", "no") // for proxies
-	control := http.NewResponseController(x)
-	_ = control.SetReadDeadline(time.Time{}) // removes that of the request; not supported by test recorders
-	x.WriteHeader(http.StatusOK)
-	beat := time.NewTicker(s.heartbeat)
-	defer beat.Stop()
-	write := func(text string) bool { return s.writeEvent(x, control, text) == nil }
-	position := func() string {
-		return "id: " + s.sealPosition(c.principal.StoreID, s.events.passed(r, last)) + "\n\n"
-	}
-	if !write(fmt.Sprintf("retry: %d\n", retryWatchingIn.Milliseconds()) + position()) {
-		return
-	}
-	current := false
-	always := make(chan struct{})
-	close(always)
-	for {
-		history := always
-		if current {
-			history = nil
-		}
-		select {
-		case <-history:
-			mark := s.events.mark(r)
-			next, more, err := s.sendHistory(x.open, r, last, write)
-			if err != nil {
-				return
-			}
-			last = next
-			if !more {
-				last = max(last, mark)
-				current = s.events.follow(r, last)
-			}
-		case <-r.ready:
-			m, ok := s.events.next(r)
-			if ok && m.position > last {
-				if !write(m.text) {
-					return
-				}
-				last = m.position
-			}
-			s.events.wrote(r, m)
-		case <-beat.C:
-			if s.mayStill(x.open, c) != nil || !write(": still here\n"+position()) {
-				return
-			}
-		case <-r.late:
-			return
-		case <-r.listener.ended:
-			return
-		case <-x.open.Done():
-			return
-		case <-s.stopping:
-			return
-		}
-	}
-}
-
-// errGone means that the client does not read.
-var errGone = errors.New("the client of a stream is gone")
-
-// sendHistory writes the next stored events after a position. It returns the position of the last one, and whether
-// there may be more.
-func (s *Server) sendHistory(
-	ctx context.Context, r *eventReader, last int64, write func(string) bool,
-) (to int64, more bool, err error) {
-	page, err := s.db.Events(ctx, r.of.id, app.EventFilter{Types: r.types}, true, last, eventPage)
+// sendHistory writes the next stored events to a reader. It reports whether the reader has received all of them and
+// follows.
+func (s *Server) sendHistory(ctx context.Context, r *streamReader, write func(string) error) (bool, error) {
+	mark, last := s.eventFeed.mark(r), r.last
+	page, err := s.db.Events(ctx, r.of.store, app.EventFilter{Types: r.types}, true, last, eventPage)
 	if err != nil {
-		return last, false, err
+		return false, err
 	}
 	for _, e := range page {
-		if text := s.eventText(r.of.id, e); text != "" && !write(text) {
-			return last, false, errGone
+		if text := s.eventText(r.of.store, e); text != "" {
+			if err := write(text); err != nil {
+				return false, err
+			}
 		}
 		last = e.Position
 	}
-	return last, len(page) == eventPage, nil
+	if len(page) < eventPage {
+		last = max(last, mark)
+	}
+	return s.eventFeed.follow(r, last), nil
 }
 
 // eventText returns the text of an event in a stream, "" if its body is erased.

@@ -245,7 +245,7 @@ func TestEventStreamsAreLimited(t *testing.T) {
 func TestSlowClientsOfEventsAreDisconnected(t *testing.T) {
 	t.Parallel()
 	w := newStreamWorld(t)
-	server := w.streamsOn(func(s *Server) { s.patience = 200 * time.Millisecond })
+	server := w.streamsOn(func(s *Server) { s.writeTimeout = 200 * time.Millisecond })
 	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/events/stream", nil)
 	w.must(err)
 	request.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])

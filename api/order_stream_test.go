@@ -30,7 +30,7 @@ type stream struct {
 func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 	w.Helper()
 	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
-	server.watched.every, server.events.every = time.Hour, time.Hour
+	server.orderFeed.every, server.eventFeed.every = time.Hour, time.Hour
 	change(server)
 	listener := httptest.NewUnstartedServer(server)
 	listener.EnableHTTP2 = true
@@ -166,7 +166,7 @@ func TestStreamsOfOrders(t *testing.T) {
 func TestStreamsOutliveTheirWriteDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := w.streamsOn(func(s *Server) { s.heartbeat, s.patience = 600*time.Millisecond, 200*time.Millisecond })
+	server := w.streamsOn(func(s *Server) { s.heartbeat, s.writeTimeout = 600*time.Millisecond, 200*time.Millisecond })
 	s := w.watch(server, w.tokens["STAFF"])
 	for i := range 3 {
 		if s.next(":") == "" {
@@ -275,10 +275,10 @@ func TestStreamsEndWithTheirLease(t *testing.T) {
 }
 
 // listening is a source of order notices in memory.
-type listening func(ctx context.Context, began func(), heard func(app.OrderNotice)) error
+type listening func(ctx context.Context, began func(), changed func(app.OrderNotice)) error
 
-func (l listening) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
-	return l(ctx, began, heard)
+func (l listening) ListenOrders(ctx context.Context, began func(), changed func(app.OrderNotice)) error {
+	return l(ctx, began, changed)
 }
 
 func (listening) ChangedOrders(context.Context, []app.StoreID, time.Time) ([]app.OrderNotice, error) {
@@ -289,7 +289,7 @@ func (listening) ChangedOrders(context.Context, []app.StoreID, time.Time) ([]app
 func TestStreamsFindLostNotices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := w.streamsOn(func(s *Server) { s.watched.every = 20 * time.Millisecond })
+	server := w.streamsOn(func(s *Server) { s.orderFeed.every = 20 * time.Millisecond })
 	s := w.watch(server, w.tokens["STAFF"])
 	own := w.stores["own"].order
 	w.exec("UPDATE orders SET version = 7, updated_at = $1 WHERE id = $2", noon, own.ID)
@@ -308,30 +308,30 @@ func TestStreamsFindLostNotices(t *testing.T) {
 // A stream that a client reads too slowly ends instead of omitting changes. It does not delay other streams.
 func TestSlowStreamsEnd(t *testing.T) {
 	t.Parallel()
-	told := make(chan func(app.OrderNotice))
+	listens := make(chan func(app.OrderNotice), 1)
 	stopped := make(chan struct{})
-	f := newOrderFeed(listening(func(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
+	f := newOrderFeed(listening(func(ctx context.Context, began func(), changed func(app.OrderNotice)) error {
 		began()
-		told <- heard
+		listens <- changed
 		<-ctx.Done()
 		close(stopped)
 		return ctx.Err()
 	}), time.Now, func(err error) { t.Error(err) })
-	slow, err := f.join(t.Context(), "sto_1")
+	slow, err := f.watch(t.Context(), "sto_1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := <-told
-	for i := range watcherBacklog {
-		heard(app.OrderNotice{StoreID: "sto_1", Version: int64(i)})
+	changed := <-listens
+	for i := range maxNoticesBehind {
+		changed(app.OrderNotice{StoreID: "sto_1", Version: int64(i)})
 	}
 	select {
 	case <-slow.late:
 		t.Error("the stream ended before its buffer was full")
 	default:
 	}
-	heard(app.OrderNotice{StoreID: "sto_1", Version: watcherBacklog})
-	heard(app.OrderNotice{StoreID: "sto_1", Version: watcherBacklog + 1})
+	changed(app.OrderNotice{StoreID: "sto_1", Version: maxNoticesBehind})
+	changed(app.OrderNotice{StoreID: "sto_1", Version: maxNoticesBehind + 1})
 	<-slow.late
 	f.leave(slow)
 	<-stopped
@@ -350,20 +350,20 @@ func TestStreamsEndWithTheListener(t *testing.T) {
 			return ctx.Err()
 		}
 	}), time.Now, func(error) {})
-	first, err := f.join(t.Context(), "sto_1")
+	first, err := f.watch(t.Context(), "sto_1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken <- struct{}{}
-	<-first.of.ended
-	next, err := f.join(t.Context(), "sto_1")
-	if err != nil || next.of == first.of {
+	<-first.connection.ended
+	next, err := f.watch(t.Context(), "sto_1")
+	if err != nil || next.connection == first.connection {
 		t.Fatalf("join after a broken connection: got %v and the old listener %v, want a new one", err,
-			next.of == first.of)
+			next.connection == first.connection)
 	}
 	f.leave(first)
 	f.leave(next)
-	<-next.of.ended
+	<-next.connection.ended
 }
 
 // Without a connection that listens for changes, no stream opens.
@@ -373,7 +373,7 @@ func TestNoStreamWithoutTheDatabase(t *testing.T) {
 	failing := func(context.Context, func(), func(app.OrderNotice)) error { return errors.New("out of reach") }
 	f := newOrderFeed(listening(failing),
 		time.Now, func(err error) { failures <- err })
-	if _, err := f.join(t.Context(), "sto_1"); app.CodeOf(err) != app.CodeUnavailable {
+	if _, err := f.watch(t.Context(), "sto_1"); app.CodeOf(err) != app.CodeUnavailable {
 		t.Errorf("join without a database: got %v, want %s", err, app.CodeUnavailable)
 	}
 	if <-failures == nil {

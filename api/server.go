@@ -84,12 +84,13 @@ type Server struct {
 	resets    *background
 	gzip      func(http.Handler) http.HandlerFunc
 	stopping  <-chan struct{}
-	watched   *orderFeed
-	events    *eventFeed
 	views     productViews
-	heartbeat time.Duration   // of streams
-	patience  time.Duration   // streamPatience
 	words     map[string]bool // the segments of all paths, for the access log
+
+	orderFeed    *orderFeed
+	eventFeed    *eventFeed
+	heartbeat    time.Duration // of streams
+	writeTimeout time.Duration // streamWriteTimeout
 
 	watchdogDays int
 	pages        workflowPages
@@ -116,12 +117,12 @@ func New(c Config) *Server {
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures), resets: newBackground(maxResetRequests),
-		gzip: newCompressor(), stopping: c.Stopping, heartbeat: heartbeat, patience: streamPatience,
+		gzip: newCompressor(), stopping: c.Stopping, heartbeat: heartbeat, writeTimeout: streamWriteTimeout,
 	}
-	s.watched = newOrderFeed(s.db, s.now, func(err error) {
+	s.orderFeed = newOrderFeed(s.db, s.now, func(err error) {
 		s.log.Warn().Err(err).Msg("order notifications lost; streams end")
 	})
-	s.events = newEventFeed(s.db, s.eventText, func(err error) {
+	s.eventFeed = newEventFeed(s.db, s.eventText, func(err error) {
 		s.log.Warn().Err(err).Msg("event notifications lost; streams end")
 	})
 	table := routes()

@@ -2,15 +2,120 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"time"
 )
 
 const (
-	heartbeat        = 15 * time.Second
-	streamLease      = 3 * heartbeat    // for which a stream counts after its process was killed
-	streamRecheckFor = 5 * time.Second  // timeout of the check at a heartbeat
-	streamPatience   = 10 * time.Second // for a client to read an event
+	heartbeat          = 15 * time.Second
+	streamLease        = 3 * heartbeat    // for which a stream counts after its process was killed
+	streamRecheckFor   = 5 * time.Second  // timeout of the check at a heartbeat
+	streamWriteTimeout = 10 * time.Second // for a client to read a message
+	reconnectIn        = 2 * time.Second  // sent to clients as the retry field
 )
+
+// eventStream writes a response of server-sent events and returns at its end.
+type eventStream func(x *exchange)
+
+func (e eventStream) envelop() any { return e }
+
+// streamOf is the part of a stream that depends on its hub.
+type streamOf struct {
+	*hub
+	join func() (*streamReader, error)
+
+	// position returns the line with the position of a reader, "" without positions.
+	position func(r *streamReader) string
+
+	// catchUp writes the next stored messages to a reader that does not follow. It reports whether the reader now follows.
+	// nil = every reader follows.
+	catchUp func(ctx context.Context, r *streamReader, write func(string) error) (bool, error)
+}
+
+// stream opens a stream. It returns RATE_LIMITED and UNAVAILABLE. The stream ends when the credential is no longer
+// valid, when the client is too slow, or on errors.
+func (s *Server) stream(ctx context.Context, c *call, of streamOf) (eventStream, error) {
+	if err := s.openStream(ctx, c); err != nil {
+		return nil, err
+	}
+	r, err := of.join()
+	if err != nil {
+		s.closeStream(c)
+		return nil, err
+	}
+	return func(x *exchange) {
+		defer s.closeStream(c)
+		defer of.leave(r)
+		s.writeStream(x, c, of, r)
+	}, nil
+}
+
+// writeStream writes the messages of a reader until the stream ends.
+func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader) {
+	x.Header().Set("Content-Type", "text/event-stream")
+	x.Header().Set("X-Accel-Buffering", "no") // for proxies
+	control := http.NewResponseController(x)
+	_ = control.SetReadDeadline(time.Time{}) // removes that of the request; not supported by test recorders
+	x.WriteHeader(http.StatusOK)
+	write := func(text string) error { return s.writeMessage(x, control, text) }
+	if write(fmt.Sprintf("retry: %d\n%s\n", reconnectIn.Milliseconds(), of.position(r))) != nil {
+		return
+	}
+	beat := time.NewTicker(s.heartbeat)
+	defer beat.Stop()
+	var behind chan struct{} // receives while the reader does not follow
+	if of.catchUp != nil {
+		behind = make(chan struct{})
+		close(behind)
+	}
+	for {
+		select {
+		case <-behind:
+			follows, err := of.catchUp(x.open, r, write)
+			if err != nil {
+				return
+			}
+			if follows {
+				behind = nil
+			}
+		case <-r.ready:
+			if m, ok := of.next(r); ok {
+				if write(m.text) != nil {
+					return
+				}
+				of.wrote(r, m)
+			}
+		case <-beat.C:
+			if s.recheckStream(x.open, c) != nil || write(": still here\n"+of.position(r)+"\n") != nil {
+				return
+			}
+		case <-r.late:
+			return
+		case <-r.connection.ended:
+			return
+		case <-x.open.Done():
+			return
+		case <-s.stopping:
+			return
+		}
+	}
+}
+
+// writeMessage sends a text to a client, which has s.writeTimeout to read it. Between the texts of a stream there is no
+// deadline: HTTP/2 resets a stream whose deadline has passed, also if nothing is being written.
+func (s *Server) writeMessage(x *exchange, control *http.ResponseController, text string) error {
+	_ = control.SetWriteDeadline(time.Now().Add(s.writeTimeout)) // not supported by test recorders
+	if _, err := io.WriteString(x, text); err != nil {
+		return err
+	}
+	if err := control.Flush(); err != nil {
+		return err
+	}
+	_ = control.SetWriteDeadline(time.Time{})
+	return nil
+}
 
 // openStream counts a stream against the limit of its store. It returns RATE_LIMITED.
 func (s *Server) openStream(ctx context.Context, c *call) error {
@@ -26,8 +131,8 @@ func (s *Server) closeStream(c *call) {
 	}
 }
 
-// mayStill checks the credential of a stream again and renews its lease.
-func (s *Server) mayStill(ctx context.Context, c *call) error {
+// recheckStream checks the credential of a stream again and renews its lease.
+func (s *Server) recheckStream(ctx context.Context, c *call) error {
 	ctx, cancel := context.WithTimeout(ctx, streamRecheckFor)
 	defer cancel()
 	again := *c // closeStream needs the principal, also if it is no longer one
