@@ -206,8 +206,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.withUserNames",           // users belong to no store
 		"ordering.OrderHistory",            // users belong to no store
 		"ordering.ChangedOrders",           // watchers of several stores
-		"delivery.notify",                  // watchers of several stores
-		"delivery.run",                     // watchers of several stores
+		"delivery.newEventNotifier",        // watchers of several stores
+		"delivery.newOrderNotifier",        // watchers of several stores
 		"delivery.EventHeads",              // watchers of several stores
 	}
 	slices.Sort(want)

@@ -292,7 +292,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 	})
 	if err == nil {
 		for _, d := range queued {
-			q.orders.add(changedEvent{d.EventID, store, d.EventType})
+			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
 		}
 	}
 	return app.ReplayStep{

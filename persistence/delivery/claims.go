@@ -53,7 +53,7 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 		if err != nil {
 			return app.Claimed{}, pg.Classify(err)
 		}
-		q.orders.add(claimedEvents(found.Claims)...)
+		q.notifyOrders(claimedEvents(found.Claims)...)
 		if len(found.Claims) > 0 || !found.unread {
 			break
 		}

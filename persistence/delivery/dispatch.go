@@ -24,7 +24,7 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 	err := q.pg.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time).
 		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores))
 	if err == nil {
-		q.events.add(stores)
+		q.events.Add(stores...)
 	}
 	return d, pg.Classify(err)
 }

@@ -2,7 +2,7 @@ package delivery
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -57,26 +57,6 @@ const orderDeliveries = `
 		JOIN subscriptions s ON s.id = d.subscription_id AND s.store_id = e.store_id
 	WHERE e.store_id = $1 AND e.subject = $2 AND d.id > $3 ORDER BY d.id LIMIT $4`
 
-// orderNotifier notifies the listeners of orders that deliveries of an order's events have changed. One statement
-// serves all changes of a pause, and reads nothing if the stores have no open streams. A notification is lost if the
-// process dies within the pause.
-type orderNotifier struct {
-	pg      *pg.DB
-	policy  GroupPolicy
-	closing chan struct{}
-	done    sync.WaitGroup
-
-	mu      sync.Mutex
-	changed map[app.EventID]app.StoreID // waiting for the next statement
-	running bool
-}
-
-func newOrderNotifier(db *pg.DB, policy GroupPolicy) *orderNotifier {
-	return &orderNotifier{
-		pg: db, policy: policy, closing: make(chan struct{}), changed: map[app.EventID]app.StoreID{},
-	}
-}
-
 // changedEvent is an event of which a delivery has changed.
 type changedEvent struct {
 	ID      app.EventID
@@ -84,61 +64,28 @@ type changedEvent struct {
 	Type    app.EventType
 }
 
-// add enqueues notifications for events of orders, and ignores other events. It does not wait. The changes must be
-// committed.
-func (n *orderNotifier) add(events ...changedEvent) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, e := range events {
-		if e.Type.ConcernsOrder() {
-			n.changed[e.ID] = e.StoreID
+// newOrderNotifier returns the notifier of the listeners of orders about changed deliveries. One statement serves all
+// changes of a pause, and reads nothing if the stores have no open streams. A notification is lost if the process dies
+// within the pause.
+func newOrderNotifier(db *pg.DB, policy GroupPolicy) *pg.Coalescer[changedEvent] {
+	return pg.NewCoalescer(policy.Pause, policy.Timeout, func(ctx context.Context, changed []changedEvent) {
+		var events []app.EventID
+		var stores []app.StoreID
+		for _, e := range changed {
+			events, stores = append(events, e.ID), append(stores, e.StoreID)
 		}
-	}
-	if len(n.changed) > 0 && !n.running {
-		n.running = true
-		n.done.Go(n.run)
-	}
+		// If the database is out of reach, the streams end too, and their clients read the orders again.
+		_, _ = db.System().DB.ExecContext(ctx, notifyOrdersStatement, OrdersChannel, events, stores)
+	})
 }
 
-// run sends notifications until there are no more changes.
-func (n *orderNotifier) run() {
-	for {
-		select {
-		case <-time.After(n.policy.Pause):
-		case <-n.closing:
-		}
-		n.mu.Lock()
-		changed := n.changed
-		n.changed = map[app.EventID]app.StoreID{}
-		n.running = len(changed) > 0
-		n.mu.Unlock()
-		if len(changed) == 0 {
-			return
-		}
-		n.notify(changed)
-	}
+// notifyOrders enqueues notifications for the events that concern orders. The changes must be committed.
+func (q *Queue) notifyOrders(events ...changedEvent) {
+	q.orders.Add(slices.DeleteFunc(events, func(e changedEvent) bool { return !e.Type.ConcernsOrder() })...)
 }
 
-func (n *orderNotifier) notify(changed map[app.EventID]app.StoreID) {
-	var events []app.EventID
-	var stores []app.StoreID
-	for event, store := range changed {
-		events, stores = append(events, event), append(stores, store)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.policy.Timeout)
-	defer cancel()
-	// If the database is out of reach, the streams end too, and their clients read the orders again.
-	_, _ = n.pg.System().DB.ExecContext(ctx, notifyOrders, OrdersChannel, events, stores)
-}
-
-// close sends the waiting notifications.
-func (n *orderNotifier) close() {
-	close(n.closing)
-	n.done.Wait()
-}
-
-// notifyOrders notifies the listeners of the orders of events, if their stores have open streams.
-const notifyOrders = `
+// notifyOrdersStatement notifies the listeners of the orders of events, if their stores have open streams.
+const notifyOrdersStatement = `
 	WITH watched AS MATERIALIZED (
 		SELECT DISTINCT store_id FROM open_streams WHERE store_id = ANY ($3) AND expires_at > clock_timestamp()
 	), changed AS MATERIALIZED (

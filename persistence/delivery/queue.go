@@ -35,8 +35,8 @@ type Queue struct {
 
 	loader   *grouper[attemptKey, *app.Outgoing]
 	recorder *grouper[app.MadeAttempt, bool]
-	orders   *orderNotifier
-	events   *eventNotifier
+	orders   *pg.Coalescer[changedEvent]
+	events   *pg.Coalescer[app.StoreID]
 }
 
 // New returns the queue of a database. Close it before the database.
@@ -62,6 +62,6 @@ func New(db *pg.DB, config Config) *Queue {
 func (q *Queue) Close() {
 	q.loader.close()
 	q.recorder.close()
-	q.orders.close()
-	q.events.close()
+	q.orders.Close()
+	q.events.Close()
 }

@@ -50,7 +50,7 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	if err := rows.Err(); err != nil {
 		return recorded, err
 	}
-	q.orders.add(changed...)
+	q.notifyOrders(changed...)
 	if len(ended) == 0 {
 		return recorded, nil
 	}
@@ -163,7 +163,7 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 	})
 	if err == nil && ended > 0 {
 		q.ended(status, ended)
-		q.orders.add(event)
+		q.notifyOrders(event)
 	}
 	return err
 }

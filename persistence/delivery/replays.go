@@ -53,7 +53,7 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 		return err
 	})
 	if err == nil {
-		q.orders.add(changedEvent{row.EventID, store, row.EventType})
+		q.notifyOrders(changedEvent{row.EventID, store, row.EventType})
 	}
 	return row.delivery(), err
 }

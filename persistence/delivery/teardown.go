@@ -22,7 +22,7 @@ func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.Store
 	if err == nil && len(rows) > 0 {
 		q.ended(app.DeliveryCancelled, len(rows))
 		for _, d := range rows {
-			q.orders.add(changedEvent{d.EventID, store, d.EventType})
+			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
 		}
 	}
 	return len(rows), err

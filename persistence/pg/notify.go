@@ -3,8 +3,6 @@ package pg
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -34,59 +32,20 @@ func Notify(ctx context.Context, channel, payload string) error {
 	return nil
 }
 
-// notifier sends notifications. One statement sends those of all commits since the previous statement.
-type notifier struct {
-	pool    *bun.DB
-	mu      sync.Mutex
-	waiting []notice
-	sending bool
-	done    sync.WaitGroup
-}
-
 // notifyTimeout limits a statement that sends notifications.
 const notifyTimeout = 5 * time.Second
 
-// send enqueues notifications, and starts run unless it runs.
-func (n *notifier) send(notices []notice) {
-	if len(notices) == 0 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, each := range notices {
-		if !slices.Contains(n.waiting, each) {
-			n.waiting = append(n.waiting, each)
-		}
-	}
-	if !n.sending {
-		n.sending = true
-		n.done.Go(n.run)
-	}
-}
-
-// run sends waiting notifications until there are none.
-func (n *notifier) run() {
-	for {
-		n.mu.Lock()
-		batch := n.waiting
-		n.waiting = nil
-		n.sending = len(batch) > 0
-		n.mu.Unlock()
-		if len(batch) == 0 {
-			return
-		}
+// newNotifier returns the sender of notifications. One statement sends those of all commits since the previous
+// statement.
+func newNotifier(pool *bun.DB) *Coalescer[notice] {
+	return NewCoalescer(0, notifyTimeout, func(ctx context.Context, notices []notice) {
 		var channels, payloads []string
-		for _, each := range batch {
+		for _, each := range notices {
 			channels, payloads = append(channels, each.channel), append(payloads, each.payload)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
 		// Listeners poll for changes, so an error is ignored.
-		_, _ = n.pool.DB.ExecContext(ctx, `
+		_, _ = pool.DB.ExecContext(ctx, `
 			SELECT set_config('synchronous_commit', 'off', true), pg_notify(channel, payload)
 			FROM unnest($1::text[], $2::text[]) AS notice (channel, payload)`, channels, payloads)
-		cancel()
-	}
+	})
 }
-
-// close waits until all notifications are sent.
-func (n *notifier) close() { n.done.Wait() }

@@ -34,7 +34,7 @@ type DB struct {
 	system *bun.DB
 	url    string
 
-	notifier notifier
+	notifier *Coalescer[notice]
 }
 
 // lostHost are the settings with which PostgreSQL ends a session within about 30 seconds after the host of its client
@@ -91,13 +91,13 @@ func Open(config Config) (*DB, error) {
 		sqldb.SetConnMaxIdleTime(maxIdle)
 		*pool = bun.NewDB(sqldb, dialect{pgdialect.New()})
 	}
-	db.notifier.pool = db.app
+	db.notifier = newNotifier(db.app)
 	return db, nil
 }
 
 // Close sends the notifications of committed transactions and closes the pools.
 func (db *DB) Close() error {
-	db.notifier.close()
+	db.notifier.Close()
 	return errors.Join(db.app.Close(), db.system.Close())
 }
 

@@ -42,7 +42,7 @@ func (db *DB) runTx(ctx context.Context, pool *bun.DB, f func(ctx context.Contex
 		var notices []notice
 		err = pool.RunInTx(context.WithValue(ctx, noticesKey{}, &notices), &sql.TxOptions{}, f)
 		if err == nil {
-			db.notifier.send(notices)
+			db.notifier.Add(notices...)
 		}
 		if !isRetryable(err) || ctx.Err() != nil {
 			break
