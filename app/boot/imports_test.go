@@ -28,12 +28,10 @@ var imports = map[string]struct{ may, because string }{
 	"persistence/identity": {
 		"app app/otp persistence/pg persistence/delivery", "accounts and stores do not depend on orders",
 	},
-	"persistence/delivery":        {"app persistence/pg", "the queue does not depend on other resources"},
-	"persistence/pg":              {"app persistence/migrations", "it contains no resource"},
-	"persistence/migrations":      {"", "it contains SQL only"},
-	"persistence/localpg":         {"persistence/localpg/dirlock persistence/localpg/former", "it runs any PostgreSQL"},
-	"persistence/localpg/dirlock": {"persistence/localpg/former", "it locks a directory"},
-	"persistence/localpg/former":  {"", "it waits for processes to end"},
+	"persistence/delivery":   {"app persistence/pg", "the queue does not depend on other resources"},
+	"persistence/pg":         {"app persistence/migrations", "it contains no resource"},
+	"persistence/migrations": {"", "it contains SQL only"},
+	"persistence/localpg":    {"", "it runs any PostgreSQL"},
 	"persistence/persistencetest": {
 		"app persistence persistence/identity persistence/pg persistence/localpg", "it is a test kit",
 	},

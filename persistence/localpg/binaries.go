@@ -29,12 +29,10 @@ func (b binaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 
 // places are the directories, in addition to PATH, in which packages install PostgreSQL.
 var places = [...]string{
-	"/usr/lib/postgresql/*/bin",                          // Debian, Ubuntu
-	"/usr/pgsql-*/bin",                                   // PostgreSQL's own packages for Red Hat
-	"/opt/homebrew/opt/postgresql@*/bin",                 // Homebrew on Apple silicon
-	"/usr/local/opt/postgresql@*/bin",                    // Homebrew on Intel
-	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",    // Homebrew on Linux
-	"/Applications/Postgres.app/Contents/Versions/*/bin", // Postgres.app
+	"/usr/lib/postgresql/*/bin",                       // Debian, Ubuntu
+	"/opt/homebrew/opt/postgresql@*/bin",              // Homebrew on Apple silicon
+	"/usr/local/opt/postgresql@*/bin",                 // Homebrew on Intel
+	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin", // Homebrew on Linux
 }
 
 // findBinaries returns the newest installed PostgreSQL. For an existing cluster it returns the

@@ -81,8 +81,7 @@ func (s *Server) startFailure() error {
 	log, h := s.process.tail, s.home
 	switch {
 	case log.contains(`lock file "postmaster.pid" already exists`):
-		pid, _ := h.postmaster()
-		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
+		return fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, h.postmaster())
 	case log.contains("pre-existing shared memory block"):
 		return fmt.Errorf("PostgreSQL's data directory %s is %w: end them, or retry later", h.data(), errLeftBehind)
 	case log.contains("could not create any TCP/IP sockets"):

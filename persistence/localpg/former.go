@@ -7,23 +7,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
-// hesitation is the time for which Start waits for a running server that does not report that it is
-// stopping. A server whose parent was killed receives its signal a moment later.
-const hesitation = 2 * time.Second
+const (
+	// endingTime is the maximum time to wait for a server that is ending. PostgreSQL gives its children 5 s to follow an
+	// immediate shutdown, and the kernel first completes the started writes of a killed process.
+	endingTime = 15 * time.Second
+	// noticeTime is the duration of a wait after which its reason is written.
+	noticeTime = time.Second
+	// pollTime is the pause between two attempts.
+	pollTime = 50 * time.Millisecond
+)
 
-// statusLine is the index of the line of postmaster.pid that contains the server's status: starting,
-// ready or stopping.
-const statusLine = 7
+// await calls try until it succeeds. When try fails, it returns the time, counted from the first call, for which await
+// repeats it; after that time await returns the error of try. If ctx ends, the error wraps the cause. A wait longer than
+// a second writes one line to notice.
+func await(ctx context.Context, notice io.Writer, try func() (most time.Duration, err error)) error {
+	began := time.Now()
+	poll := time.NewTicker(pollTime)
+	defer poll.Stop()
+	for noticed := false; ; {
+		most, err := try()
+		waited := time.Since(began)
+		if err == nil || waited >= most {
+			return err
+		}
+		if !noticed && waited >= noticeTime {
+			noticed = true
+			fmt.Fprintf(notice, "Waiting up to %v: %v\n", most, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w while waiting: %w", context.Cause(ctx), err)
+		case <-poll.C:
+		}
+	}
+}
 
 // AwaitFormer waits until no server runs on the data of o.Dir, which may be missing. Like Start, it
 // waits for a server that is ending. If the server continues, AwaitFormer returns the same error as
@@ -31,43 +57,32 @@ const statusLine = 7
 func AwaitFormer(ctx context.Context, o Options) error {
 	o.setDefaults()
 	h := &home{path: o.Dir}
-	return former.Await(ctx, o.Notice, h.checkFormer)
+	return await(ctx, o.Notice, h.checkFormer)
 }
 
-// checkFormer returns an error while the last server of the cluster has not ended, and the time for
-// which waiting is useful.
-func (h *home) checkFormer() (time.Duration, error) {
-	pid, status := h.postmaster()
-	if pid == 0 {
+// checkFormer returns an error while the last server of the cluster has not ended, and the time for which waiting is
+// useful.
+func (h *home) checkFormer() (most time.Duration, err error) {
+	pid := h.postmaster()
+	if pid == 0 || hasEnded(pid) || !worksIn(pid, h.data()) { // a server works in its data directory
 		return 0, nil
 	}
-	inUse := fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
-	switch state := former.StateOf(pid); {
-	case state == former.Gone, !former.WorksIn(pid, h.data()): // a server works in its data directory
-		return 0, nil
-	case state == former.Ending, status == "stopping":
-		return former.EndingTime, inUse
-	default:
-		return hesitation, inUse
-	}
+	return endingTime, fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
 }
 
-// postmaster returns the process id and the status of the last server of the cluster. The id is 0 if
-// there was no server, or it has stopped regularly.
-func (h *home) postmaster() (pid int, status string) {
+// postmaster returns the process id of the last server of the cluster. It is 0 if there was no server, or it has stopped
+// regularly.
+func (h *home) postmaster() int {
 	text, err := os.ReadFile(h.pidFile())
 	if err != nil {
-		return 0, ""
+		return 0
 	}
-	lines := strings.Split(string(text), "\n")
-	pid, err = strconv.Atoi(lines[0])
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
 	if err != nil {
-		return 0, ""
+		return 0
 	}
-	if len(lines) > statusLine {
-		status = strings.TrimSpace(lines[statusLine])
-	}
-	return max(pid, -pid), status // a server in single-user mode writes the negative id
+	return max(pid, -pid) // a server in single-user mode writes the negative id
 }
 
 func (h *home) pidFile() string { return filepath.Join(h.data(), "postmaster.pid") }
@@ -79,8 +94,8 @@ func (h *home) pidFile() string { return filepath.Join(h.data(), "postmaster.pid
 // PostgreSQL finds processes that the last server has left behind. The caller must hold the home's
 // lock and must have checked that the last server has ended.
 func (h *home) disown() error {
-	pid, _ := h.postmaster()
-	if pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	pid := h.postmaster()
+	if pid == 0 || isMissing(pid) {
 		return nil
 	}
 	text, err := os.ReadFile(h.pidFile())
@@ -97,3 +112,6 @@ func (h *home) disown() error {
 	}
 	return os.Rename(fresh, h.pidFile())
 }
+
+// isMissing reports whether no process has the id.
+func isMissing(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -23,7 +23,7 @@ func orphan(t *testing.T, o Options) *exec.Cmd {
 	t.Helper()
 	needPostgres(t)
 	server := start(t, o)
-	url, port := server.URL(superuser), server.Port()
+	url, port := server.URL(superuser), server.port
 	stop(t, server)
 	h := server.home
 	bin, err := findBinaries(t.Context(), 0, h, nil)
@@ -87,14 +87,6 @@ func signal(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// onNotice is called with the notice of a waiting start.
-type onNotice func(text string)
-
-func (f onNotice) Write(text []byte) (int, error) {
-	f(string(text))
-	return len(text), nil
-}
-
 func TestStartAfterKilledUnreapedServer(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: reachableDir(t)}
@@ -155,4 +147,43 @@ func TestStartWithReusedProcessID(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, o)
+}
+
+func TestHasEnded(t *testing.T) {
+	t.Parallel()
+	child := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if hasEnded(os.Getpid()) || hasEnded(child.Process.Pid) {
+		t.Error("a running process has ended")
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(endingTime); !hasEnded(child.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a killed child has not ended before Wait")
+		}
+	}
+	_ = child.Wait()
+	if !hasEnded(child.Process.Pid) {
+		t.Error("a child has not ended after Wait")
+	}
+}
+
+func TestWorksIn(t *testing.T) {
+	t.Parallel()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dir  string
+		want bool
+	}{{dir, true}, {t.TempDir(), false}} {
+		if got := worksIn(os.Getpid(), test.dir); got != test.want {
+			t.Errorf("worksIn(this process, %s): got %v, want %v", test.dir, got, test.want)
+		}
+	}
 }

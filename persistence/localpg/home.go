@@ -15,15 +15,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
 )
 
 // home is the directory of one server, with its cluster, its password and its lock.
 type home struct {
 	path  string
 	runAs *account
-	lock  *dirlock.Lock
+	lock  *Lock
 	// scratch contains the paths that close deletes: a temporary directory and the link to it.
 	scratch []string
 }
@@ -93,12 +91,9 @@ func lockHome(ctx context.Context, path string, runAs *account, notice io.Writer
 	if err := runAs.take(path); err != nil {
 		return nil, err
 	}
-	lock, err := dirlock.Take(ctx, path, notice)
-	if held, ok := errors.AsType[*dirlock.HeldError](err); ok {
-		return nil, fmt.Errorf("PostgreSQL's data %w", held)
-	}
+	lock, err := TakeLock(ctx, path, notice)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("PostgreSQL's data %w", err)
 	}
 	return &home{path: path, runAs: runAs, lock: lock}, nil
 }

@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/comanda-dev/comanda/persistence/localpg/former"
 )
 
 // superuser is the role that owns every cluster of this package.
@@ -122,14 +120,14 @@ func startIn(ctx context.Context, h *home, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{password: password, home: h}
-	return s, former.Await(ctx, o.Notice, func() (time.Duration, error) { return s.tryLaunch(ctx, bin, o) })
+	return s, await(ctx, o.Notice, func() (time.Duration, error) { return s.tryLaunch(ctx, bin, o) })
 }
 
 // tryLaunch launches the server unless the previous server still runs. If it fails, it returns the
 // time for which to repeat it.
 func (s *Server) tryLaunch(ctx context.Context, bin binaries, o Options) (time.Duration, error) {
-	if patience, err := s.home.checkFormer(); err != nil {
-		return patience, err
+	if most, err := s.home.checkFormer(); err != nil {
+		return most, err
 	}
 	if err := s.home.disown(); err != nil {
 		return 0, err
@@ -137,7 +135,7 @@ func (s *Server) tryLaunch(ctx context.Context, bin binaries, o Options) (time.D
 	err := s.launch(ctx, bin, o)
 	switch {
 	case errors.Is(err, errLeftBehind):
-		return former.EndingTime, err
+		return endingTime, err
 	case errors.Is(err, errPortTaken) && o.Port == 0: // taken between the choice of the port and its use
 		return portTime, err
 	default:
@@ -199,9 +197,6 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // address returns the loopback address of a port.
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// Port returns the port on 127.0.0.1 on which the server listens.
-func (s *Server) Port() int { return s.port }
 
 // URL returns the connection string of the superuser for a database.
 func (s *Server) URL(database string) string {

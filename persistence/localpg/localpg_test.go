@@ -138,7 +138,7 @@ func TestDataSurvivesRestart(t *testing.T) {
 	}
 	for setting, want := range map[string]string{
 		"server_encoding": "UTF8", "timezone": "UTC", "listen_addresses": "127.0.0.1", "unix_socket_directories": "",
-		"max_connections": "200", "fsync": "on", "work_mem": "5MB", "port": strconv.Itoa(second.Port()),
+		"max_connections": "200", "fsync": "on", "work_mem": "5MB", "port": strconv.Itoa(second.port),
 	} {
 		t.Run(setting, func(t *testing.T) {
 			if got := query(t, second.URL("postgres"), `SELECT current_setting('`+setting+`')`); got != want {
@@ -177,10 +177,12 @@ func TestDirectoryInUse(t *testing.T) {
 	wantStartError(t, o, server.home.path, "in use by process "+strconv.Itoa(os.Getpid()))
 
 	// Without the lock, the server itself counts as the user of the directory.
-	if err := os.Remove(filepath.Join(o.Dir, "lock")); err != nil {
-		t.Fatal(err)
+	want := "in use by process " + strconv.Itoa(server.process.cmd.Process.Pid)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := AwaitFormer(ctx, o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("wait for the running server: got error %v, want it to contain %q", err, want)
 	}
-	wantStartError(t, o, server.home.path, "in use by process "+strconv.Itoa(server.process.cmd.Process.Pid))
 }
 
 func TestPortTaken(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/localca"
 	"github.com/comanda-dev/comanda/app/dev/temporaldev"
 	"github.com/comanda-dev/comanda/persistence/localpg"
-	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
 )
 
 const (
@@ -100,7 +99,7 @@ func (s *Stack) open(ctx context.Context, o Options) error {
 	if err := os.MkdirAll(string(s.data), 0o755); err != nil {
 		return err
 	}
-	lock, err := dirlock.Take(ctx, string(s.data), o.Notice)
+	lock, err := localpg.TakeLock(ctx, string(s.data), o.Notice)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/comanda-dev/comanda/persistence/localpg/dirlock"
+	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // TestRestart starts the infrastructure, stops it, and starts the whole product with the same data.
@@ -304,7 +304,7 @@ func TestDataDirectoryInUse(t *testing.T) {
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := dirlock.Take(t.Context(), data, io.Discard)
+	lock, err := localpg.TakeLock(t.Context(), data, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
