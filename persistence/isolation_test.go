@@ -93,7 +93,7 @@ func TestRowLevelSecurity(t *testing.T) {
 		}
 	}
 	for _, table := range []string{"users", "sessions", "websites", "platform_audit", "rate_limits", "plan_windows",
-		"plan_moves", "plan_queues", "website_client_ids", "platform_idempotency_keys"} {
+		"plan_queues", "website_client_ids", "platform_idempotency_keys"} {
 		if _, err := db.CountAsApp(t.Context(), table); err == nil {
 			t.Errorf("the role of one store can read %s, want permission denied", table)
 		}

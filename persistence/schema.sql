@@ -71,18 +71,18 @@ CREATE TABLE attempts (
     subscription_id text NOT NULL,
     event_id text NOT NULL,
     event_type text NOT NULL,
+    is_test boolean NOT NULL GENERATED ALWAYS AS ((delivery_id IS NULL)) STORED,
     number integer NOT NULL,
     status text NOT NULL,
+    request_url text NOT NULL DEFAULT ''::text,
+    request_headers jsonb,
     status_code integer NOT NULL,
     response_time_ms bigint NOT NULL,
     error text NOT NULL,
     response_headers jsonb,
     response_body bytea,
-    next_retry_at timestamp with time zone,
     attempted_at timestamp with time zone NOT NULL,
-    request_url text NOT NULL DEFAULT ''::text,
-    request_headers jsonb,
-    is_test boolean NOT NULL GENERATED ALWAYS AS ((delivery_id IS NULL)) STORED,
+    next_retry_at timestamp with time zone,
     CONSTRAINT attempts_pkey PRIMARY KEY (id),
     CONSTRAINT attempts_delivery_id_number_key UNIQUE (delivery_id, number),
     CONSTRAINT attempts_status_check CHECK ((status = ANY (ARRAY['delivered'::text, 'failed'::text, 'retrying'::text, 'dead_letter'::text])))
@@ -222,13 +222,13 @@ CREATE TABLE customer_sessions (
     store_id text NOT NULL,
     customer_id text NOT NULL,
     refresh_counter bigint NOT NULL DEFAULT 0,
+    address text NOT NULL DEFAULT ''::text,
+    user_agent text NOT NULL DEFAULT ''::text,
     created_at timestamp with time zone NOT NULL,
     rotated_at timestamp with time zone,
     expires_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     end_reason text,
-    address text NOT NULL DEFAULT ''::text,
-    user_agent text NOT NULL DEFAULT ''::text,
     CONSTRAINT customer_sessions_pkey PRIMARY KEY (id),
     CONSTRAINT customer_sessions_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT customer_sessions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
@@ -249,26 +249,26 @@ CREATE TABLE customers (
     first_name text NOT NULL DEFAULT ''::text,
     last_name text NOT NULL DEFAULT ''::text,
     phone text NOT NULL DEFAULT ''::text,
-    loyalty_points bigint NOT NULL DEFAULT 0,
-    total_orders bigint NOT NULL DEFAULT 0,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
     password_hash text NOT NULL DEFAULT ''::text,
     email_proven boolean NOT NULL DEFAULT false,
-    disabled_at timestamp with time zone,
+    loyalty_points bigint NOT NULL DEFAULT 0,
+    total_orders bigint NOT NULL DEFAULT 0,
+    external_id text NOT NULL DEFAULT ''::text,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     version bigint NOT NULL DEFAULT 1,
+    business_date date NOT NULL DEFAULT ((now() AT TIME ZONE 'UTC'::text))::date,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    disabled_at timestamp with time zone,
+    erased_at timestamp with time zone,
     search_name text COLLATE "C" GENERATED ALWAYS AS (lower(TRIM(BOTH FROM ((first_name || ' '::text) || last_name)))) STORED,
     search_surname text COLLATE "C" GENERATED ALWAYS AS (
 CASE
     WHEN (last_name <> ''::text) THEN lower(last_name)
     ELSE regexp_replace(lower(first_name), '^.*\s'::text, ''::text)
 END) STORED,
-    search_phone text COLLATE "C" GENERATED ALWAYS AS (phone) STORED,
-    business_date date NOT NULL DEFAULT ((now() AT TIME ZONE 'UTC'::text))::date,
     search_email text COLLATE "C" GENERATED ALWAYS AS (lower((email COLLATE "default"))) STORED,
-    external_id text NOT NULL DEFAULT ''::text,
-    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-    erased_at timestamp with time zone,
+    search_phone text COLLATE "C" GENERATED ALWAYS AS (phone) STORED,
     CONSTRAINT customers_pkey PRIMARY KEY (id),
     CONSTRAINT customers_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT customers_kind_check CHECK ((kind = ANY (ARRAY['guest'::text, 'registered'::text]))),
@@ -299,24 +299,24 @@ CREATE TABLE deliveries (
     event_id text NOT NULL,
     subscription_id text NOT NULL,
     event_type text NOT NULL,
+    queue text,
+    class smallint NOT NULL DEFAULT 0,
     status text NOT NULL,
     reason text NOT NULL DEFAULT ''::text,
     attempts integer NOT NULL DEFAULT 0,
+    schedule_base integer NOT NULL DEFAULT 0,
     replays integer NOT NULL DEFAULT 0,
+    replay_id text,
+    generation integer NOT NULL DEFAULT 0,
+    burst_id text,
+    counted_in timestamp with time zone,
     scheduled_for timestamp with time zone NOT NULL,
     lease_until timestamp with time zone,
     started_at timestamp with time zone,
     next_retry_at timestamp with time zone,
+    check_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
-    replay_id text,
-    queue text,
-    class smallint NOT NULL DEFAULT 0,
-    generation integer NOT NULL DEFAULT 0,
-    schedule_base integer NOT NULL DEFAULT 0,
-    burst_id text,
-    counted_in timestamp with time zone,
-    check_at timestamp with time zone,
     CONSTRAINT deliveries_pkey PRIMARY KEY (id),
     CONSTRAINT deliveries_event_id_subscription_id_key UNIQUE (event_id, subscription_id),
     CONSTRAINT deliveries_class_check CHECK (((class >= 0) AND (class <= 2))),
@@ -333,7 +333,6 @@ CREATE INDEX deliveries_queued ON deliveries (subscription_id, scheduled_for, id
 CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'pending'::text])));
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text, 'dead_letter'::text]));
 CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_at, started_at)) WHERE ((status = ANY (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT NULL));
-CREATE INDEX deliveries_waiting ON deliveries (store_id, scheduled_for, id) WHERE ((status = 'queued'::text) AND (scheduled_for > created_at));
 ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON deliveries TO comanda_system USING (true);
 CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -375,9 +374,9 @@ CREATE TABLE idempotency_keys (
     key text NOT NULL,
     body_hash bytea NOT NULL,
     response bytea NOT NULL,
-    created_at timestamp with time zone NOT NULL,
     existed boolean NOT NULL DEFAULT false,
     subject text,
+    created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, credential, route, key),
     CONSTRAINT idempotency_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
@@ -396,12 +395,12 @@ CREATE TABLE invitations (
     role text NOT NULL,
     store_ids text[] NOT NULL,
     token_hash bytea NOT NULL,
+    mailed boolean NOT NULL DEFAULT false,
+    failures integer NOT NULL DEFAULT 0,
     invited_by text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     accepted_at timestamp with time zone,
-    mailed boolean NOT NULL DEFAULT false,
-    failures integer NOT NULL DEFAULT 0,
     CONSTRAINT invitations_pkey PRIMARY KEY (id),
     CONSTRAINT invitations_token_hash_key UNIQUE (token_hash),
     CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id),
@@ -564,6 +563,9 @@ CREATE TABLE order_items (
     position smallint NOT NULL,
     product_id text NOT NULL,
     product_name text NOT NULL,
+    sku text NOT NULL DEFAULT ''::text,
+    options jsonb NOT NULL DEFAULT '[]'::jsonb,
+    note text NOT NULL DEFAULT ''::text,
     quantity bigint NOT NULL,
     unit_price_minor bigint NOT NULL,
     total_minor bigint NOT NULL,
@@ -571,9 +573,6 @@ CREATE TABLE order_items (
     tax_rate_ppm bigint NOT NULL,
     stock_taken boolean NOT NULL DEFAULT false,
     business_date date NOT NULL,
-    sku text NOT NULL DEFAULT ''::text,
-    options jsonb NOT NULL DEFAULT '[]'::jsonb,
-    note text NOT NULL DEFAULT ''::text,
     CONSTRAINT order_items_pkey PRIMARY KEY (order_id, "position"),
     CONSTRAINT order_items_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT order_items_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
@@ -606,24 +605,32 @@ CREATE TABLE orders (
     store_view_id text NOT NULL,
     status text NOT NULL,
     previous_status text,
+    cancellation_reason text NOT NULL DEFAULT ''::text,
     fulfillment_type text NOT NULL,
     source text NOT NULL,
     customer_id text NOT NULL,
     customer_name text NOT NULL,
     customer_email text NOT NULL,
     customer_phone text NOT NULL,
+    delivery_address jsonb,
+    table_label text NOT NULL DEFAULT ''::text,
+    note text NOT NULL,
+    requested_for timestamp with time zone,
+    promised_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    item_count bigint NOT NULL,
     subtotal_minor bigint NOT NULL,
     discount_minor bigint NOT NULL,
     delivery_fee_minor bigint NOT NULL,
     tax_minor bigint NOT NULL,
     tax_included boolean NOT NULL,
+    taxes jsonb NOT NULL DEFAULT '[]'::jsonb,
     total_minor bigint NOT NULL,
     currency text NOT NULL,
     paid_minor bigint NOT NULL DEFAULT 0,
     refunded_minor bigint NOT NULL DEFAULT 0,
-    note text NOT NULL,
-    delivery_address jsonb,
-    cancellation_reason text NOT NULL DEFAULT ''::text,
+    external_id text NOT NULL DEFAULT ''::text,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     business_date date NOT NULL,
     version bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL,
@@ -632,14 +639,6 @@ CREATE TABLE orders (
     search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text)) STORED,
     search_email text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     search_phone text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED,
-    item_count bigint NOT NULL,
-    taxes jsonb NOT NULL DEFAULT '[]'::jsonb,
-    requested_for timestamp with time zone,
-    promised_at timestamp with time zone NOT NULL,
-    due_at timestamp with time zone,
-    external_id text NOT NULL DEFAULT ''::text,
-    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-    table_label text NOT NULL DEFAULT ''::text,
     CONSTRAINT orders_pkey PRIMARY KEY (id),
     CONSTRAINT orders_store_id_number_key UNIQUE (store_id, number),
     CONSTRAINT orders_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
@@ -689,13 +688,13 @@ CREATE TABLE outbox (
     id text NOT NULL,
     store_id text NOT NULL,
     type text NOT NULL,
+    subject text,
     body text,
+    trace_context text,
     occurred_at timestamp with time zone NOT NULL,
     dispatched_at timestamp with time zone,
-    subject text,
-    erasing text,
     placed boolean,
-    trace_context text,
+    erasing text,
     CONSTRAINT outbox_pkey PRIMARY KEY (id),
     CONSTRAINT outbox_trace_context_check CHECK ((length(trace_context) <= 128))
 );
@@ -760,14 +759,6 @@ CREATE POLICY every_store ON payments TO comanda_system USING (true);
 CREATE POLICY one_store ON payments TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON payments TO comanda_app, comanda_system;
 
-CREATE TABLE plan_moves (
-    website_id text NOT NULL,
-    done_to timestamp with time zone NOT NULL,
-    CONSTRAINT plan_moves_pkey PRIMARY KEY (website_id),
-    CONSTRAINT plan_moves_website_id_fkey FOREIGN KEY (website_id) REFERENCES websites(id)
-);
-GRANT DELETE, INSERT, SELECT, UPDATE ON plan_moves TO comanda_system;
-
 CREATE TABLE plan_windows (
     queue text NOT NULL,
     starts_at timestamp with time zone NOT NULL,
@@ -830,23 +821,23 @@ CREATE TABLE products (
     name text NOT NULL,
     description text NOT NULL DEFAULT ''::text,
     category text NOT NULL DEFAULT ''::text,
+    position bigint NOT NULL DEFAULT 0,
     image_url text NOT NULL DEFAULT ''::text,
     price_minor bigint NOT NULL,
     currency text NOT NULL,
     prices jsonb NOT NULL DEFAULT '{}'::jsonb,
-    translations jsonb NOT NULL DEFAULT '{}'::jsonb,
     tax_rate_ppm bigint,
+    translations jsonb NOT NULL DEFAULT '{}'::jsonb,
+    option_groups jsonb NOT NULL DEFAULT '[]'::jsonb,
     is_available boolean NOT NULL DEFAULT true,
     stock_quantity bigint,
+    sold_out_until timestamp with time zone,
+    external_id text NOT NULL DEFAULT ''::text,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     version bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
-    option_groups jsonb NOT NULL DEFAULT '[]'::jsonb,
-    position bigint NOT NULL DEFAULT 0,
-    sold_out_until timestamp with time zone,
-    external_id text NOT NULL DEFAULT ''::text,
-    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT products_pkey PRIMARY KEY (id),
     CONSTRAINT products_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT products_currency_check CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -906,6 +897,7 @@ CREATE TABLE replays (
     subscription_id text,
     event_type text,
     delivery_status text NOT NULL,
+    delivery_reason text,
     created_from timestamp with time zone NOT NULL,
     created_to timestamp with time zone NOT NULL,
     status text NOT NULL,
@@ -916,7 +908,6 @@ CREATE TABLE replays (
     cursor text NOT NULL DEFAULT ''::text,
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
-    delivery_reason text,
     CONSTRAINT replays_pkey PRIMARY KEY (id),
     CONSTRAINT replays_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT replays_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id),
@@ -935,29 +926,29 @@ CREATE TABLE reservations (
     id text NOT NULL,
     store_id text NOT NULL,
     status text NOT NULL,
+    cancellation_reason text NOT NULL DEFAULT ''::text,
     customer_id text,
     customer_name text NOT NULL,
     customer_email text NOT NULL,
     customer_phone text NOT NULL,
     party_size integer NOT NULL,
+    table_label text NOT NULL DEFAULT ''::text,
     start_at timestamp with time zone NOT NULL,
     end_at timestamp with time zone NOT NULL,
     notes text NOT NULL,
     confirmed_realm text,
     confirmed_by text,
     confirmed_at timestamp with time zone,
-    cancellation_reason text NOT NULL DEFAULT ''::text,
+    external_id text NOT NULL DEFAULT ''::text,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     version bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    erased_at timestamp with time zone,
     search_name text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
     search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text)) STORED,
     search_email text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     search_phone text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED,
-    external_id text NOT NULL DEFAULT ''::text,
-    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-    table_label text NOT NULL DEFAULT ''::text,
-    erased_at timestamp with time zone,
     CONSTRAINT reservations_pkey PRIMARY KEY (id),
     CONSTRAINT reservations_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT reservations_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
@@ -1006,13 +997,13 @@ CREATE TABLE sessions (
     active_store_id text,
     active_view_id text,
     refresh_counter bigint NOT NULL DEFAULT 0,
-    created_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL,
-    ended_at timestamp with time zone,
-    rotated_at timestamp with time zone,
-    end_reason text,
     address text NOT NULL DEFAULT ''::text,
     user_agent text NOT NULL DEFAULT ''::text,
+    created_at timestamp with time zone NOT NULL,
+    rotated_at timestamp with time zone,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    end_reason text,
     CONSTRAINT sessions_pkey PRIMARY KEY (id),
     CONSTRAINT sessions_active_store_id_fkey FOREIGN KEY (active_store_id) REFERENCES stores(id),
     CONSTRAINT sessions_active_view_id_fkey FOREIGN KEY (active_view_id) REFERENCES store_views(id),
@@ -1046,30 +1037,30 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON store_views TO comanda_app, comanda_syst
 CREATE TABLE stores (
     id text NOT NULL,
     website_id text NOT NULL,
+    sandbox_of text,
     name text NOT NULL,
     country_code text NOT NULL,
     timezone text NOT NULL,
     business_day_cutoff_hour smallint NOT NULL DEFAULT 0,
+    require_otp boolean NOT NULL DEFAULT false,
     tax_rate_ppm bigint NOT NULL DEFAULT 0,
     tax_included boolean NOT NULL DEFAULT false,
     tax_delivery_fee boolean NOT NULL DEFAULT false,
     delivery_fees jsonb NOT NULL DEFAULT '{}'::jsonb,
-    created_at timestamp with time zone NOT NULL,
-    sandbox_of text,
-    seats integer NOT NULL DEFAULT 50,
-    reservation_minutes integer NOT NULL DEFAULT 120,
-    booking_lead_minutes integer NOT NULL DEFAULT 0,
-    booking_max_days integer NOT NULL DEFAULT 90,
-    settings_version bigint NOT NULL DEFAULT 1,
-    require_otp boolean NOT NULL DEFAULT false,
     opening_hours jsonb NOT NULL DEFAULT '{}'::jsonb,
     closures jsonb NOT NULL DEFAULT '[]'::jsonb,
     prep_minutes jsonb NOT NULL DEFAULT '{"PICKUP": 20, "DINE_IN": 20, "DELIVERY": 20}'::jsonb,
     order_lead_minutes integer NOT NULL DEFAULT 0,
     order_max_days integer NOT NULL DEFAULT 14,
+    ordering_paused_until timestamp with time zone,
     remind_after_minutes integer NOT NULL DEFAULT 0,
     cancel_after_minutes integer NOT NULL DEFAULT 0,
-    ordering_paused_until timestamp with time zone,
+    seats integer NOT NULL DEFAULT 50,
+    reservation_minutes integer NOT NULL DEFAULT 120,
+    booking_lead_minutes integer NOT NULL DEFAULT 0,
+    booking_max_days integer NOT NULL DEFAULT 90,
+    settings_version bigint NOT NULL DEFAULT 1,
+    created_at timestamp with time zone NOT NULL,
     CONSTRAINT stores_pkey PRIMARY KEY (id),
     CONSTRAINT stores_sandbox_of_key UNIQUE (sandbox_of),
     CONSTRAINT stores_sandbox_of_fkey FOREIGN KEY (sandbox_of) REFERENCES stores(id),
@@ -1099,13 +1090,13 @@ CREATE TABLE subscription_health (
     failure_count bigint NOT NULL DEFAULT 0,
     failing_since timestamp with time zone,
     slow_seen_at timestamp with time zone,
+    quick_streak integer NOT NULL DEFAULT 0,
     watch_at timestamp with time zone,
     watched_since timestamp with time zone,
     watched_until timestamp with time zone,
     failing_days integer NOT NULL DEFAULT 0,
     healthy boolean NOT NULL GENERATED ALWAYS AS ((failure_count = 0)) STORED,
     quick boolean NOT NULL GENERATED ALWAYS AS ((slow_seen_at IS NULL)) STORED,
-    quick_streak integer NOT NULL DEFAULT 0,
     CONSTRAINT subscription_health_pkey PRIMARY KEY (subscription_id),
     CONSTRAINT subscription_health_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id)
 );
@@ -1118,18 +1109,18 @@ CREATE TABLE subscriptions (
     id text NOT NULL,
     store_id text NOT NULL,
     url text NOT NULL,
+    description text NOT NULL DEFAULT ''::text,
     events text[] NOT NULL,
     secret bytea NOT NULL,
+    previous_secret bytea,
+    previous_secret_until timestamp with time zone,
+    headers bytea,
+    header_names text[] NOT NULL DEFAULT '{}'::text[],
     is_active boolean NOT NULL DEFAULT true,
     version bigint NOT NULL DEFAULT 1,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
-    previous_secret bytea,
-    previous_secret_until timestamp with time zone,
-    description text NOT NULL DEFAULT ''::text,
-    headers bytea,
-    header_names text[] NOT NULL DEFAULT '{}'::text[],
     CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
     CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
@@ -1163,13 +1154,13 @@ CREATE TABLE users (
     password_hash text NOT NULL,
     platform_role text,
     last_store_id text,
-    disabled_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
     otp_secret bytea,
     otp_pending_at timestamp with time zone,
     otp_enabled_at timestamp with time zone,
     otp_last_step bigint NOT NULL DEFAULT 0,
     recovery_hashes bytea[] NOT NULL DEFAULT '{}'::bytea[],
+    disabled_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
     CONSTRAINT users_pkey PRIMARY KEY (id),
     CONSTRAINT otp_has_a_secret CHECK (((otp_secret IS NULL) = ((otp_pending_at IS NULL) AND (otp_enabled_at IS NULL)))),
     CONSTRAINT otp_is_pending_or_on CHECK (((otp_pending_at IS NULL) OR (otp_enabled_at IS NULL))),
@@ -1197,9 +1188,9 @@ CREATE TABLE websites (
     name text NOT NULL,
     domain text NOT NULL,
     plan text NOT NULL,
+    plan_managed_by text NOT NULL DEFAULT 'OWNER'::text,
     suspended_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
-    plan_managed_by text NOT NULL DEFAULT 'OWNER'::text,
     CONSTRAINT websites_pkey PRIMARY KEY (id),
     CONSTRAINT websites_domain_key UNIQUE (domain),
     CONSTRAINT websites_plan_check CHECK ((plan = ANY (ARRAY['STARTER'::text, 'GROW'::text, 'PROFESSIONAL'::text, 'ENTERPRISE'::text]))),
@@ -1221,10 +1212,7 @@ CREATE VIEW plan_queues WITH (security_invoker=true) AS
         CASE
             WHEN (s.sandbox_of IS NULL) THEN w.plan
             ELSE 'STARTER'::text
-        END AS plan,
-    ((s.sandbox_of IS NOT NULL) OR (w.plan <> 'ENTERPRISE'::text) OR (EXISTS ( SELECT
-           FROM plan_moves m
-          WHERE (m.website_id = w.id)))) AS limited
+        END AS plan
    FROM (stores s
      JOIN websites w ON ((w.id = s.website_id)));
 GRANT SELECT ON plan_queues TO comanda_system;
@@ -1529,52 +1517,6 @@ BEGIN
         RETURN NULL; -- ignored by statement triggers
     END IF;
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
-END $function$;
-
-CREATE FUNCTION take_plan_slots(of_queue text, wanted bigint, per_window bigint, as_replays boolean, at timestamp with time zone, this_window timestamp with time zone, length interval, earlier_than timestamp with time zone)
- RETURNS TABLE(place bigint, scheduled_for timestamp with time zone)
- LANGUAGE plpgsql
-AS $function$
-#variable_conflict use_column
-DECLARE
-    most         bigint := CASE WHEN as_replays THEN per_window / 2 ELSE per_window END;
-    tenth_ms     bigint := extract(epoch FROM length) * 100;
-    first_window timestamptz := this_window;
-    last_window  timestamptz;
-BEGIN
-    PERFORM pg_advisory_xact_lock(plan_lock(of_queue));
-    -- Keep the previous window: the clock of another server may still be in it.
-    DELETE FROM plan_windows w WHERE w.queue = of_queue AND w.starts_at < this_window - length;
-    SELECT greatest(this_window, max(w.starts_at)) INTO last_window FROM plan_windows w WHERE w.queue = of_queue;
-    IF earlier_than IS NULL AND EXISTS (SELECT FROM plan_moves m WHERE m.website_id = of_queue) THEN
-        first_window := last_window;
-    END IF;
-    last_window := coalesce(earlier_than - length, last_window + length * ceil(wanted / most::float8));
-    RETURN QUERY WITH room AS (
-        SELECT w.starts_at, coalesce(p.taken, 0) AS taken, coalesce(p.last_at, '-infinity') AS last_at,
-            greatest(0, CASE WHEN as_replays
-                THEN least(per_window - coalesce(p.taken, 0), most - coalesce(p.replays, 0))
-                ELSE per_window - coalesce(p.taken, 0) END) AS free
-        FROM generate_series(first_window, last_window, length) AS w (starts_at)
-        LEFT JOIN plan_windows p ON p.queue = of_queue AND p.starts_at = w.starts_at
-    ), share AS (
-        SELECT r.*, r.up_to - r.free AS before, least(r.free, wanted - (r.up_to - r.free)) AS take
-        FROM (SELECT *, sum(free) OVER (ORDER BY starts_at)::bigint AS up_to FROM room) r
-        WHERE r.free > 0 AND r.up_to - r.free < wanted
-    ), slot AS MATERIALIZED (
-        SELECT s.starts_at, s.before + i AS place,
-            CASE WHEN s.starts_at = this_window THEN greatest(at, s.last_at)
-                ELSE greatest(s.starts_at + interval '1 ms' * (tenth_ms * (s.taken + i - 1) / per_window), s.last_at)
-                END AS scheduled_for
-        FROM share s, generate_series(1, s.take) i
-    ), counted AS (
-        INSERT INTO plan_windows AS p (queue, starts_at, taken, replays, last_at)
-        SELECT of_queue, s.starts_at, count(*), CASE WHEN as_replays THEN count(*) ELSE 0 END, max(s.scheduled_for)
-        FROM slot s GROUP BY s.starts_at
-        ON CONFLICT (queue, starts_at) DO UPDATE
-            SET taken = p.taken + excluded.taken, replays = p.replays + excluded.replays, last_at = excluded.last_at
-    )
-    SELECT s.place, s.scheduled_for FROM slot s;
 END $function$;
 
 CREATE FUNCTION take_rate_limits(keys bytea[], most integer[], span interval)

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "rewrite persistence/schema.sql")
 // schemaFile shows the schema that the migrations create.
 const schemaFile = "../schema.sql"
 
-const schemaHeader = `-- The whole schema, as PostgreSQL describes it after all migrations. The files in migrations give the reasons, and
+const schemaHeader = `
+-- The whole schema, as PostgreSQL describes it after all migrations. The files in migrations give the reasons, and
 -- "task golden" writes this file. The owner of the database owns all objects.
 
 `
@@ -29,7 +30,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	if unknown := list(t, conn, schemaUnknown); len(unknown) > 0 {
 		t.Errorf("the schema has %s, which this test does not show: extend its queries", strings.Join(unknown, ", "))
 	}
-	schema := schemaHeader
+	schema := strings.TrimPrefix(schemaHeader, "\n")
 	for _, query := range []string{schemaTables, schemaViews, schemaFunctions} {
 		for _, object := range list(t, conn, query) {
 			schema += object + "\n\n"

@@ -1,7 +1,6 @@
 package ordering_test
 
 import (
-	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,13 +14,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/identity"
-	"github.com/comanda-dev/comanda/persistence/migrations"
 	"github.com/comanda-dev/comanda/persistence/ordering"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 // TestTotalsMatchRows checks that the totals, which concurrent changes of orders update, equal the
-// sums of the rows. The same applies after the migration computes the totals from existing rows.
+// sums of the rows.
 func TestTotalsMatchRows(t *testing.T) {
 	t.Parallel()
 	database := persistencetest.New(t)
@@ -71,17 +69,6 @@ func TestTotalsMatchRows(t *testing.T) {
 			t.Errorf("the test made fewer than 5 %s", table)
 		}
 	}
-
-	owner, err := sql.Open("pgx", database.OwnerURL)
-	must(t, err)
-	defer owner.Close()
-	for _, direction := range []string{"down", "up"} {
-		statements, err := migrations.Files.ReadFile("20261121000035_sales.tx." + direction + ".sql")
-		must(t, err)
-		_, err = owner.ExecContext(t.Context(), string(statements))
-		must(t, err)
-	}
-	day.compare(database)
 }
 
 // trading is a store in which workers change orders.

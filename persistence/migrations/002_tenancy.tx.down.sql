@@ -1,0 +1,3 @@
+DROP TABLE store_views, stores, website_client_ids;
+DROP FUNCTION website_suspended;
+DROP TABLE websites;

@@ -1,0 +1,112 @@
+-- Webhooks: events, and the subscriptions that receive them.
+
+-- Events. Each row is written in the transaction of its change. The relay dispatches it to deliveries and sets
+-- dispatched_at.
+CREATE TABLE outbox (
+    id            text PRIMARY KEY,
+    store_id      text NOT NULL,
+    type          text NOT NULL,
+    subject       text,        -- order (also of a payment), customer, reservation or product; '' for test.ping
+    body          text,        -- bytes of the envelope; null = erased
+    trace_context text         -- traceparent of the request (W3C Trace Context), which attempts continue; null = none
+        CHECK (length(trace_context) <= 128),
+    occurred_at   timestamptz NOT NULL,
+    dispatched_at timestamptz,
+    placed        boolean,     -- its dispatch has given it a position
+    erasing       text         -- customer whose erasure erases the body as soon as the deliveries have ended
+);
+CREATE INDEX outbox_waiting ON outbox (id) WHERE dispatched_at IS NULL;
+CREATE INDEX outbox_of_subject ON outbox (subject) WHERE subject IS NOT NULL;
+CREATE INDEX outbox_without_subject ON outbox (store_id) WHERE subject IS NULL AND body IS NOT NULL;
+CREATE INDEX outbox_erasing ON outbox (erasing) WHERE erasing IS NOT NULL;
+CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE body IS NOT NULL; -- for the erasure of bodies by age
+CALL fence('outbox', 'store_id');
+
+-- The dispatched events of a store in the order of their dispatch, for lists and streams.
+CREATE TABLE event_log (
+    id       text PRIMARY KEY,      -- of the event
+    store_id text NOT NULL,
+    position bigint NOT NULL,       -- ascending, see event_position
+    type     text NOT NULL,
+    UNIQUE (store_id, position)
+);
+CREATE INDEX event_log_of_type ON event_log (store_id, type, position);
+CALL fence('event_log', 'store_id');
+
+-- The last position of each store. The lock of its row lasts until the commit, so that the positions of a store become
+-- visible in ascending order.
+CREATE TABLE event_heads (
+    store_id text PRIMARY KEY,
+    position bigint NOT NULL,
+    previous bigint NOT NULL,          -- position before the last dispatch
+    taken    bigint NOT NULL,          -- number of events of the last dispatch
+    erased   bigint NOT NULL DEFAULT 0 -- highest position of an erased event
+) WITH (fillfactor = 50);
+CALL fence('event_heads', 'store_id');
+
+-- Returns the first position of a millisecond. The position of an event is that of its time, or the next free one if an
+-- event of a later time was dispatched before it. Thus a period is a range of positions.
+CREATE FUNCTION event_position(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT (extract(epoch FROM at) * 1000)::bigint << 20
+$$;
+
+-- Gives a position to an event that is dispatched without one.
+CREATE FUNCTION place_event() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    at bigint;
+BEGIN
+    INSERT INTO event_heads AS h (store_id, position, previous, taken)
+        VALUES (NEW.store_id, event_position(NEW.occurred_at), 0, 1)
+        ON CONFLICT (store_id) DO UPDATE
+            SET position = greatest(h.position + 1, excluded.position), previous = h.position, taken = 1
+        RETURNING position INTO at;
+    INSERT INTO event_log (id, store_id, position, type) VALUES (NEW.id, NEW.store_id, at, NEW.type);
+    NEW.placed := true;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER place_event BEFORE UPDATE OF dispatched_at ON outbox FOR EACH ROW
+    WHEN (OLD.dispatched_at IS NULL AND NEW.dispatched_at IS NOT NULL AND NEW.placed IS NULL)
+    EXECUTE FUNCTION place_event();
+
+CREATE TABLE subscriptions (
+    id                    text PRIMARY KEY,
+    store_id              text NOT NULL REFERENCES stores,
+    url                   text NOT NULL,
+    description           text NOT NULL DEFAULT '',
+    events                text[] NOT NULL,
+    secret                bytea NOT NULL,               -- encrypted
+    previous_secret       bytea,                        -- encrypted; valid until previous_secret_until; null = none
+    previous_secret_until timestamptz,
+    headers               bytea,                        -- further request headers: sealed JSON, value by name
+    header_names          text[] NOT NULL DEFAULT '{}', -- their names, which clients see
+    is_active             boolean NOT NULL DEFAULT true,
+    version               bigint NOT NULL DEFAULT 1,
+    created_at            timestamptz NOT NULL,
+    updated_at            timestamptz NOT NULL,
+    deleted_at            timestamptz
+);
+CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE deleted_at IS NULL;
+CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE previous_secret_until IS NOT NULL;
+-- For the reconciler: subscriptions whose teardown may be lost.
+CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at) WHERE deleted_at IS NOT NULL;
+CALL fence('subscriptions', 'store_id');
+
+-- Health of a subscription's receiver. It is separate from subscriptions, and a success of a healthy subscription does
+-- not change it, so that the deliveries of a busy subscription do not all write one row. failing_days belongs to the
+-- streak of failures that began at watched_since, so it need not be cleared.
+CREATE TABLE subscription_health (
+    subscription_id text PRIMARY KEY REFERENCES subscriptions,
+    store_id        text NOT NULL,
+    failure_count   bigint NOT NULL DEFAULT 0,  -- consecutive failed attempts
+    failing_since   timestamptz,                -- time of the first of them
+    slow_seen_at    timestamptz,                -- time of the last slow response; null = no recent slow response
+    quick_streak    integer NOT NULL DEFAULT 0, -- consecutive quick responses of a slow receiver
+    watch_at        timestamptz,                -- next tick of the watchdog; null = no watchdog
+    watched_since   timestamptz,                -- failing_since of the counted streak
+    watched_until   timestamptz,                -- end of the last day that was checked
+    failing_days    int NOT NULL DEFAULT 0,     -- checked days with a failed attempt
+    -- The only definitions of healthy and quick.
+    healthy         boolean NOT NULL GENERATED ALWAYS AS (failure_count = 0) STORED,    -- no failing streak
+    quick           boolean NOT NULL GENERATED ALWAYS AS (slow_seen_at IS NULL) STORED  -- no recent slow response
+);
+CALL fence('subscription_health', 'store_id');

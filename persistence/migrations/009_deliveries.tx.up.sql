@@ -1,0 +1,200 @@
+-- The delivery engine: deliveries and their attempts, the starts that plans limit, bulk replays, jobs and mails.
+
+-- One event for one subscription. Like attempts it has no foreign keys: dispatch inserts rows from a join, and a
+-- foreign key would lock the row of the subscription for each of them. The id contains the time of the creation, so
+-- that the primary key finds deliveries by time.
+CREATE TABLE deliveries (
+    id              text PRIMARY KEY,
+    store_id        text NOT NULL,
+    event_id        text NOT NULL,
+    subscription_id text NOT NULL,
+    event_type      text NOT NULL,
+    queue           text,                          -- plan_queues.queue of its store
+    class           smallint NOT NULL DEFAULT 0    -- 0 = first delivery, 1 = of a customer.* event, 2 = replay
+        CHECK (class BETWEEN 0 AND 2),
+    status          text NOT NULL
+        CHECK (status IN ('queued', 'pending', 'retrying', 'delivered', 'dead_letter', 'cancelled')),
+    reason          text NOT NULL DEFAULT '',
+    attempts        int NOT NULL DEFAULT 0,
+    schedule_base   int NOT NULL DEFAULT 0,        -- attempts made before the current schedule began
+    replays         int NOT NULL DEFAULT 0,
+    replay_id       text,                          -- last bulk replay that queued the delivery
+    generation      int NOT NULL DEFAULT 0,        -- number of claims so far
+    burst_id        text,                          -- burst that makes or made the first attempt
+    counted_in      timestamptz,                   -- window that counts the claim; null = unlimited plan
+    scheduled_for   timestamptz NOT NULL,          -- earliest start
+    lease_until     timestamptz,                   -- end of the lease of a relay
+    started_at      timestamptz,                   -- time at which the start of the workflow was recorded
+    next_retry_at   timestamptz,
+    check_at        timestamptz,                   -- time of the next check by the reconciler
+    created_at      timestamptz NOT NULL,
+    ended_at        timestamptz,
+    UNIQUE (event_id, subscription_id)
+);
+-- For lists and bulk replays, which read deliveries by status and type. Pending deliveries are few and not included, so
+-- that a delivery that succeeds at its first attempt is written to each index only once.
+CREATE INDEX deliveries_of_store ON deliveries (store_id, status, event_type, id) WHERE status <> 'pending';
+CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id)
+    WHERE status <> 'pending';
+CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE status = 'pending';
+-- Failed deliveries of a subscription that can still be delivered.
+CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE status IN ('retrying', 'dead_letter');
+-- For claims, which read the queues with waiting deliveries, their subscriptions, and the oldest events of each.
+CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE status = 'queued';
+CREATE INDEX deliveries_queued ON deliveries (subscription_id, scheduled_for, id) WHERE status = 'queued';
+-- Claims whose lease may have ended.
+CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE status = 'pending' AND started_at IS NULL;
+-- Unfinished deliveries of a burst whose relay or worker has crashed.
+CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE burst_id IS NOT NULL AND status = 'pending';
+-- Unfinished deliveries by the time of their next check, for the reconciler.
+CREATE INDEX deliveries_unfinished ON deliveries ((coalesce(check_at, next_retry_at, started_at)))
+    WHERE status IN ('pending', 'retrying') AND coalesce(check_at, next_retry_at, started_at) IS NOT NULL;
+-- Deliveries of a bulk replay by status, and those without an attempt.
+CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
+CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE replay_id IS NOT NULL
+    AND status IN ('queued', 'pending');
+CALL fence('deliveries', 'store_id');
+
+-- Sets the columns of a delivery that is queued without a queue: its queue and class, the start of a replay's schedule,
+-- and the number of claims.
+CREATE FUNCTION enter_queue() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.queue IS NULL THEN
+        SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue
+            FROM stores s WHERE s.id = NEW.store_id;
+        NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.replays > OLD.replays THEN
+        NEW.class := 2;
+        NEW.schedule_base := NEW.attempts;
+        NEW.burst_id := NULL;
+        NEW.check_at := NULL;
+    END IF;
+    IF TG_OP = 'UPDATE' AND OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation THEN
+        NEW.generation := NEW.generation + 1;
+        NEW.counted_in := NULL;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER enter_queue BEFORE INSERT ON deliveries
+    FOR EACH ROW WHEN (NEW.queue IS NULL) EXECUTE FUNCTION enter_queue();
+CREATE TRIGGER reenter_queue BEFORE UPDATE OF status ON deliveries
+    FOR EACH ROW WHEN (NEW.queue IS NULL OR NEW.replays > OLD.replays
+        OR OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation)
+    EXECUTE FUNCTION enter_queue();
+
+-- The request and the response of each attempt. The attempt of a test has no delivery, and its event has no other
+-- attempts.
+CREATE TABLE attempts (
+    id               text PRIMARY KEY,
+    store_id         text NOT NULL,
+    delivery_id      text,
+    subscription_id  text NOT NULL,
+    event_id         text NOT NULL,
+    event_type       text NOT NULL,
+    is_test          boolean NOT NULL GENERATED ALWAYS AS (delivery_id IS NULL) STORED,
+    number           int NOT NULL,
+    status           text NOT NULL CHECK (status IN ('delivered', 'failed', 'retrying', 'dead_letter')),
+    request_url      text NOT NULL DEFAULT '',
+    request_headers  jsonb,
+    status_code      int NOT NULL,             -- 0 = no response
+    response_time_ms bigint NOT NULL,
+    error            text NOT NULL,
+    response_headers jsonb,
+    response_body    bytea,                    -- at most the first 16 KiB
+    attempted_at     timestamptz NOT NULL,
+    next_retry_at    timestamptz,
+    UNIQUE (delivery_id, number)
+);
+CREATE UNIQUE INDEX attempts_of_tests ON attempts (event_id) WHERE delivery_id IS NULL;
+-- Covers the counts and the statistics of a subscription.
+CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at, id)
+    INCLUDE (store_id, status, event_type, response_time_ms, is_test);
+CALL fence('attempts', 'store_id');
+
+-- The queue of each store: of its website (by its id) or, for a sandbox, of the store (by its id). The plan of a queue
+-- limits its starts when deliveries are claimed.
+CREATE VIEW plan_queues WITH (security_invoker) AS
+    SELECT s.id AS store_id, s.website_id,
+        CASE WHEN s.sandbox_of IS NULL THEN w.id ELSE s.id END AS queue,
+        CASE WHEN s.sandbox_of IS NULL THEN w.plan ELSE 'STARTER' END AS plan
+    FROM stores s JOIN websites w ON w.id = s.website_id;
+GRANT SELECT ON plan_queues TO comanda_system;
+
+-- Deliveries that have started in a window of a queue.
+CREATE TABLE plan_windows (
+    queue           text NOT NULL,
+    starts_at       timestamptz NOT NULL,
+    started         bigint NOT NULL DEFAULT 0, -- including replays
+    replays_started bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (queue, starts_at)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON plan_windows TO comanda_system;
+
+-- Returns the key of the advisory lock for counting starts of a queue or changing its plan.
+CREATE FUNCTION plan_lock(queue text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT hashtextextended('plan/' || queue, 0)
+$$;
+
+-- Bulk replays: filter and progress. The cursor moves in the transaction that queues the deliveries before it.
+CREATE TABLE replays (
+    id              text PRIMARY KEY,
+    store_id        text NOT NULL REFERENCES stores,
+    subscription_id text REFERENCES subscriptions, -- null = all subscriptions
+    event_type      text,                          -- null = all types
+    delivery_status text NOT NULL                  -- missed = events without a delivery to the webhook
+        CHECK (delivery_status IN ('delivered', 'dead_letter', 'cancelled', 'missed')),
+    delivery_reason text,                          -- reason of the deliveries to replay; null = all
+    created_from    timestamptz NOT NULL,          -- deliveries created at or after this time
+    created_to      timestamptz NOT NULL,          -- and before this time
+    status          text NOT NULL CHECK (status IN ('running', 'completed', 'cancelled')),
+    reason          text NOT NULL DEFAULT '',      -- reason of a cancellation
+    matched         bigint NOT NULL,
+    replayed        bigint NOT NULL DEFAULT 0,
+    skipped         bigint NOT NULL DEFAULT 0,
+    cursor          text NOT NULL DEFAULT '',      -- last delivery that was checked; for missed events, a position
+    created_at      timestamptz NOT NULL,
+    ended_at        timestamptz,
+    CHECK ((status = 'running') = (ended_at IS NULL))
+);
+CREATE INDEX replays_of_store ON replays (store_id, id);
+-- For the reconciler: bulk replays whose workflow may be lost.
+CREATE INDEX replays_running ON replays (created_at) WHERE status = 'running';
+CALL fence('replays', 'store_id');
+
+-- Jobs: work that a transaction enqueues and a workflow does. A row is deleted when its workflow has started.
+CREATE TABLE jobs (
+    id          text PRIMARY KEY,
+    store_id    text NOT NULL REFERENCES stores,
+    kind        text NOT NULL,
+    subject     text NOT NULL,
+    created_at  timestamptz NOT NULL,
+    lease_until timestamptz NOT NULL -- end of the lease of a worker
+);
+CREATE INDEX jobs_free ON jobs (lease_until);
+CALL fence('jobs', 'store_id');
+
+-- Mails that a transaction has enqueued, each to one recipient. Address and text are not stored: the worker determines
+-- them when it sends the mail.
+CREATE TABLE mails (
+    id          text PRIMARY KEY,
+    store_id    text NOT NULL REFERENCES stores,
+    kind        text NOT NULL CHECK (kind IN ('invitation', 'webhook_warning', 'webhook_deactivated', 'password_reset',
+        'customer_password_reset', 'order_reminder', 'order_cancelled', 'customer_email_change',
+        'customer_email_notice')),
+    subject     text NOT NULL,         -- id of its topic, such as an invitation
+    recipient   text REFERENCES users, -- null = the person that the topic names
+    details     jsonb NOT NULL,
+    secret      bytea,                 -- encrypted token of a link, until the mail has ended
+    status      text NOT NULL DEFAULT 'queued' CHECK (status IN ('queued', 'sent', 'obsolete', 'failed')),
+    reason      text NOT NULL DEFAULT '',
+    lease_until timestamptz NOT NULL,  -- end of the lease of a worker
+    created_at  timestamptz NOT NULL,
+    ended_at    timestamptz,
+    CHECK ((status = 'queued') = (ended_at IS NULL)),
+    CHECK (secret IS NULL OR ended_at IS NULL)
+);
+CREATE INDEX mails_of_subject ON mails (subject) WHERE ended_at IS NULL;
+-- For the reconciler: mails whose workflow may be lost.
+CREATE INDEX mails_queued ON mails (lease_until) WHERE status = 'queued';
+CALL fence('mails', 'store_id');

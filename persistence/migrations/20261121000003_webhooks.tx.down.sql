@@ -1,1 +1,0 @@
-DROP TABLE attempts, deliveries, subscription_health, subscriptions, outbox;

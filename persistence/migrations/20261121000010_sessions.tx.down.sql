@@ -1,1 +1,0 @@
-ALTER TABLE sessions DROP rotated_at, DROP end_reason;

@@ -1,2 +1,0 @@
-DROP TABLE audit;
-DROP FUNCTION refuse_change();

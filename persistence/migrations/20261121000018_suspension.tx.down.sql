@@ -1,1 +1,0 @@
-DROP FUNCTION website_suspended(text);

@@ -1,1 +1,0 @@
-CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE previous_secret_until IS NOT NULL;

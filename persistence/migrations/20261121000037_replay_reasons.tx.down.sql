@@ -1,1 +1,0 @@
-ALTER TABLE replays DROP delivery_reason;

@@ -1,1 +1,0 @@
-ALTER TABLE plan_windows DROP started, DROP replays_started;

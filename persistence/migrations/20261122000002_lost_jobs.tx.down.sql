@@ -1,1 +1,0 @@
-DROP INDEX mails_queued, replays_running, subscriptions_deleted;

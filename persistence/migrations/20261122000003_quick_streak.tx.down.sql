@@ -1,1 +1,0 @@
-ALTER TABLE subscription_health DROP COLUMN quick_streak;

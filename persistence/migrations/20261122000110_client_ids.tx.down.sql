@@ -1,2 +1,0 @@
-DROP TABLE used_id_tokens;
-DROP TABLE website_client_ids;

@@ -1,1 +1,0 @@
-ALTER TABLE websites DROP COLUMN plan_managed_by;

@@ -1,1 +1,0 @@
--- The repaired rows stay as they are.

@@ -1,1 +1,0 @@
-DROP TABLE platform_idempotency_keys;

@@ -1,2 +1,0 @@
-ALTER TABLE orders DROP COLUMN taxes;
-ALTER TABLE order_items DROP COLUMN note, DROP COLUMN options, DROP COLUMN sku;

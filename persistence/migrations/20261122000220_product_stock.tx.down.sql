@@ -1,2 +1,0 @@
-DROP INDEX products_with_deleted;
-ALTER TABLE products DROP COLUMN sold_out_until;

@@ -1,3 +1,0 @@
-DROP INDEX payments_by_provider;
-DROP INDEX payments_by_status;
-DROP INDEX payments_newest;

@@ -1,1 +1,0 @@
-ALTER TABLE subscriptions ADD COLUMN description text NOT NULL DEFAULT '';

@@ -1,1 +1,0 @@
--- Names that an earlier release had changed are not restored.

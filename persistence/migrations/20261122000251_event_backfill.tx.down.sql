@@ -1,1 +1,0 @@
-TRUNCATE event_log, event_heads;

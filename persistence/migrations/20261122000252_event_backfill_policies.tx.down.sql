@@ -1,3 +1,0 @@
-CREATE POLICY backfill ON outbox FOR SELECT TO CURRENT_USER USING (true);
-CREATE POLICY backfill ON event_log TO CURRENT_USER USING (true);
-CREATE POLICY backfill ON event_heads TO CURRENT_USER USING (true);

@@ -1,4 +1,0 @@
--- The backfill is complete.
-DROP POLICY backfill ON outbox;
-DROP POLICY backfill ON event_log;
-DROP POLICY backfill ON event_heads;

@@ -1,1 +1,0 @@
-ALTER TABLE subscriptions DROP COLUMN headers, DROP COLUMN header_names;

@@ -1,1 +1,0 @@
-SELECT; -- The migrations before it drop the tables.
