@@ -66,8 +66,7 @@ func (s *Server) platformAuditTrail(
 }
 
 const (
-	maxFailures    = 64 // failed logins that are recorded concurrently
-	failureTimeout = 5 * time.Second
+	maxFailures = 64 // failed logins that are recorded concurrently
 
 	// maxFailureEntries is the number of failed logins of one account that the trail shows per hour. The access log
 	// contains all of them.
@@ -108,9 +107,7 @@ func (s *Server) customerLoginFailed(c *call, store app.StoreID, customer app.Cu
 // too many are waiting or the process is killed, entries are missing in the trail, but not in the access log.
 func (s *Server) recordFailure(c *call, account string, why app.LoginFault, record func(context.Context) error) {
 	log := c.exchange.log.With().Str("accountId", account).Str("reason", string(why)).Logger()
-	noted := s.failures.run(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), failureTimeout)
-		defer cancel()
+	noted := s.failures.run(func(ctx context.Context) {
 		if account == "" { // no user, whose trail could have an entry
 			return
 		}
@@ -130,21 +127,29 @@ func (s *Server) recordFailure(c *call, account string, why app.LoginFault, reco
 	}
 }
 
-// background runs functions concurrently, up to a limit.
+// backgroundTimeout is the time for a function that runs in the background.
+const backgroundTimeout = 5 * time.Second
+
+// background runs functions concurrently, up to a limit, and cancels each after a timeout.
 type background struct {
 	places  chan struct{}
+	timeout time.Duration
 	running sync.WaitGroup
 }
 
-func newBackground(most int) *background { return &background{places: make(chan struct{}, most)} }
+func newBackground(most int) *background {
+	return &background{places: make(chan struct{}, most), timeout: backgroundTimeout}
+}
 
 // run starts f unless the limit is reached. It reports whether it did.
-func (b *background) run(f func()) bool {
+func (b *background) run(f func(context.Context)) bool {
 	select {
 	case b.places <- struct{}{}:
 		b.running.Go(func() {
 			defer func() { <-b.places }()
-			f()
+			ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+			defer cancel()
+			f(ctx)
 		})
 		return true
 	default:

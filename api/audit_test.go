@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"net/http"
@@ -192,12 +193,12 @@ func TestTooManyFailures(t *testing.T) {
 	t.Parallel()
 	b := newBackground(1)
 	hold := make(chan struct{})
-	if !b.run(func() { <-hold }) || b.run(func() { t.Error("a second function runs, want one") }) {
+	if !b.run(func(context.Context) { <-hold }) || b.run(func(context.Context) { t.Error("a second function runs, want one") }) {
 		t.Error("places: got none or more than one, want one")
 	}
 	close(hold)
 	b.wait()
-	if !b.run(func() {}) {
+	if !b.run(func(context.Context) {}) {
 		t.Error("run after the end of the first function: got false, want true")
 	}
 	b.wait()

@@ -21,10 +21,7 @@ var (
 		app.CodeTokenInvalid)
 )
 
-const (
-	maxResetRequests = 64 // that are processed concurrently
-	resetTimeout     = 5 * time.Second
-)
+const maxResetRequests = 64 // that are processed concurrently
 
 // The pages to which the links of mails lead, for both realms.
 var (
@@ -112,9 +109,7 @@ func (s *Server) limitResets(ctx context.Context, account string) error {
 // processed. If the process is killed, no mail is sent, and the user requests another one.
 func (s *Server) inBackground(c *call, mail func(context.Context) error) (messageOut, error) {
 	log := c.exchange.log
-	started := !s.db.Mails() || s.resets.run(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), resetTimeout)
-		defer cancel()
+	started := !s.db.Mails() || s.resets.run(func(ctx context.Context) {
 		switch err := mail(ctx); app.CodeOf(err) {
 		case "", app.CodeNotFound, app.CodeRateLimited:
 		default:

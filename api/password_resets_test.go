@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -201,7 +202,7 @@ func TestResetsDoNotRevealAccounts(t *testing.T) {
 	counted := w.serverOn(wire.db, func(*Config) {})
 	release := make(chan struct{})
 	for range cap(counted.resets.places) - 1 {
-		counted.resets.run(func() { <-release })
+		counted.resets.run(func(context.Context) { <-release })
 	}
 	defer close(release)
 	cost := func(a account) string {
@@ -228,7 +229,7 @@ func TestResetRequestsAreBounded(t *testing.T) {
 	s := w.mailingServer(func(*Config) {})
 	accounts := w.accounts()
 	release := make(chan struct{})
-	for s.resets.run(func() { <-release }) {
+	for s.resets.run(func(context.Context) { <-release }) {
 	}
 	unknown := accounts["user"]
 	unknown.login = credentials("nobody@example.com", "")

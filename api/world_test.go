@@ -127,8 +127,8 @@ func newStores(names []string) (stores []identity.NewStore) {
 	return stores
 }
 
-// patience is the time that a request, or its wait to hash a password, may take in tests. It is longer than in
-// production, so that a slow machine does not respond UNAVAILABLE.
+// patience is the time that a request, its wait to hash a password, or its work in the background may take in tests. It
+// is longer than in production, so that a slow machine neither responds UNAVAILABLE nor omits an audit entry.
 const patience = 2 * time.Minute
 
 // serverOn creates another server, with the log and the clock of the world.
@@ -146,7 +146,7 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config.Stopping = stopped
 	change(&config)
 	server := New(config)
-	server.passwords.maxWait = patience
+	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = patience, patience, patience
 	w.Cleanup(server.Close)
 	return server
 }
