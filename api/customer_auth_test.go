@@ -175,6 +175,7 @@ func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 func TestCustomerRehash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.server.passwords.use(hashing)
 	own := w.stores["own"].id
 	weak, err := argon2id.CreateHash(password,
 		&argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})

@@ -242,8 +242,7 @@ func TestAcceptingRaisesTheRole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own, sibling := w.stores["own"].id, w.stores["sibling"].id
-	hash, err := HashPassword(app.NewSecret(goodPassword))
-	w.must(err)
+	hash := quickHash(w.T, goodPassword)
 	for name, c := range map[string]struct{ has, invited, want app.Role }{
 		"raised": {app.RoleStaff, app.RoleAdmin, app.RoleAdmin}, "kept": {app.RoleAdmin, app.RoleStaff, app.RoleAdmin},
 	} {

@@ -67,8 +67,7 @@ func TestInvitation(t *testing.T) {
 func TestInvitationOfAnExistingUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	hash, err := HashPassword(app.NewSecret(goodPassword))
-	w.must(err)
+	hash := quickHash(w.T, goodPassword)
 	w.addUser("grace", hash, nil, map[app.StoreID]app.Role{w.stores["foreign"].id: app.RoleStaff})
 	token := w.invited(grace("ADMIN"))
 	w.do("POST", "/auth/accept-invite", "", accept(token, "a stranger's password")).refused(app.CodeInvalidCredentials)
@@ -165,8 +164,7 @@ func TestInvitationIsRepeatedWithoutItsToken(t *testing.T) {
 func TestPlatformAdministratorsJoinNoStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	hash, err := HashPassword(app.NewSecret(goodPassword))
-	w.must(err)
+	hash := quickHash(w.T, goodPassword)
 	admin := app.PlatformAdmin
 	w.addUser("root", hash, &admin, nil)
 	body := websiteBody("roots.test")

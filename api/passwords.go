@@ -40,23 +40,30 @@ type passwords struct {
 	running chan struct{}
 	waiting chan struct{}
 	maxWait time.Duration
-	dummy   string // a hash of no password
-	runs    func() // called for each hash; tests count them
+	params  argon2id.Params // of new hashes
+	dummy   string          // a hash of no password
+	runs    func()          // called for each hash; tests count them
 }
 
 func newPasswords() *passwords {
-	random := make([]byte, hashing.SaltLength+hashing.KeyLength)
-	rand.Read(random)
-	encoded := base64.RawStdEncoding.EncodeToString
-	return &passwords{
+	p := &passwords{
 		running: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		waiting: make(chan struct{}, maxQueue),
 		maxWait: maxWait,
-		dummy: fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", hashing.Memory, hashing.Iterations,
-			hashing.Parallelism,
-			encoded(random[:hashing.SaltLength]), encoded(random[hashing.SaltLength:])),
-		runs: func() {},
+		runs:    func() {},
 	}
+	p.use(hashing)
+	return p
+}
+
+// use sets the parameters of new hashes.
+func (p *passwords) use(params argon2id.Params) {
+	random := make([]byte, params.SaltLength+params.KeyLength)
+	rand.Read(random)
+	encoded := base64.RawStdEncoding.EncodeToString
+	p.params = params
+	p.dummy = fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", params.Memory, params.Iterations,
+		params.Parallelism, encoded(random[:params.SaltLength]), encoded(random[params.SaltLength:]))
 }
 
 // check reports whether a password matches a hash. It runs Argon2id exactly once, also for an invalid hash
@@ -73,9 +80,9 @@ func (p *passwords) check(ctx context.Context, password app.Secret, hash string)
 	}
 	p.runs()
 	ok, params, err := argon2id.CheckHash(password.Reveal(), hash)
-	if ok && (params.Memory < hashing.Memory || params.Iterations < hashing.Iterations ||
-		params.KeyLength < hashing.KeyLength) {
-		fresh, err = HashPassword(password)
+	if ok && (params.Memory < p.params.Memory || params.Iterations < p.params.Iterations ||
+		params.KeyLength < p.params.KeyLength) {
+		fresh, err = argon2id.CreateHash(password.Reveal(), &p.params)
 	}
 	return ok, fresh, err
 }
@@ -88,7 +95,7 @@ func (p *passwords) hash(ctx context.Context, password app.Secret) (string, erro
 	}
 	defer leave()
 	p.runs()
-	return HashPassword(password)
+	return argon2id.CreateHash(password.Reveal(), &p.params)
 }
 
 // newPassword checks and hashes a new password. member is its name in the request, words are those of

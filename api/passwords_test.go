@@ -29,8 +29,7 @@ func (w *world) accounts() map[string]account {
 	w.withPassword("ada", nil, "own")
 	w.withPassword("root", &role)
 	w.addCustomer("own", "carol@example.com")
-	hash, err := HashPassword(app.NewSecret(password))
-	w.must(err)
+	hash := quickHash(w.T, password)
 	w.exec("UPDATE customers SET password_hash = $1 WHERE email = 'carol@example.com'", hash)
 	w.exec("UPDATE customer_sessions SET ended_at = created_at")
 	return map[string]account{

@@ -69,8 +69,7 @@ func TestListAndChangeWebsites(t *testing.T) {
 func TestSuspendedWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	hash, err := HashPassword(app.NewSecret("correct horse"))
-	w.must(err)
+	hash := quickHash(w.T, "correct horse")
 	w.addUser("LOGIN", hash, nil, map[app.StoreID]app.Role{w.stores["own"].id: app.RoleOwner})
 	w.addUser("BOTH", hash, nil,
 		map[app.StoreID]app.Role{w.stores["own"].id: app.RoleOwner, w.stores["foreign"].id: app.RoleStaff})

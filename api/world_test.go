@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
@@ -131,6 +132,19 @@ func newStores(names []string) (stores []identity.NewStore) {
 // is longer than in production, so that a slow machine neither responds UNAVAILABLE nor omits an audit entry.
 const patience = 2 * time.Minute
 
+// quickHashing are parameters with which a hash takes microseconds. In production it takes a tenth of a second of
+// processor time.
+var quickHashing = argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+func quickHash(t *testing.T, password string) string {
+	t.Helper()
+	hash, err := argon2id.CreateHash(password, &quickHashing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hash
+}
+
 // serverOn creates another server, with the log and the clock of the world.
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
@@ -146,6 +160,7 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config.Stopping = stopped
 	change(&config)
 	server := New(config)
+	server.passwords.use(quickHashing)
 	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = patience, patience, patience
 	w.Cleanup(server.Close)
 	return server
