@@ -55,6 +55,10 @@ const MaxSecretOverlap = 7 * 24 * time.Hour
 // subscription's id.
 const JobTeardown JobKind = "teardown"
 
+// JobDeactivation is the kind of a job that ends the queued deliveries of an inactive subscription. Its subject is the
+// subscription's id.
+const JobDeactivation JobKind = "deactivation"
+
 // MaxSubscriptions is the maximum number of subscriptions per store.
 const MaxSubscriptions = 100
 

@@ -1125,6 +1125,7 @@ CREATE TABLE subscriptions (
     CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
 CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX subscriptions_inactive ON subscriptions (updated_at) WHERE ((NOT is_active) AND (deleted_at IS NULL));
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE (previous_secret_until IS NOT NULL);
 ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

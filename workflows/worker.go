@@ -97,7 +97,7 @@ func localOptions(slots int, stopTimeout time.Duration) worker.Options {
 func Register(registry worker.WorkflowRegistry) {
 	for name, each := range map[string]any{
 		workflowDelivery: Delivery, workflowBurst: Burst, workflowRetention: Retention,
-		workflowTest: Test, string(app.JobTeardown): Teardown,
+		workflowTest: Test, string(app.JobTeardown): Teardown, string(app.JobDeactivation): Deactivation,
 		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
 		string(app.JobSoldOut): SoldOut, string(app.JobErasure): Erasure,
 		string(app.JobAcceptance): Acceptance,

@@ -42,7 +42,7 @@ var Statements = map[string]struct {
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Overdue":        {overdueStatement, 4},
-	"EnqueueLost":    {enqueueLostStatement, 10},
+	"EnqueueLost":    {enqueueLostStatement, 11},
 	"PlanUsage":      {planUsageStatement, 2},
 	"ExpectStarts":   {expectedStartsStatement, 8},
 }

@@ -28,7 +28,7 @@ var enqueueLostStatement string
 
 // EnqueueLostJobs enqueues jobs again whose workflows may be lost, and returns their number:
 //
-//   - jobs that are unfinished for longer than after
+//   - jobs that are unfinished for longer than after, including deactivations with queued deliveries
 //   - mails that were not attempted for Policy.MailOverdue
 //   - products whose soldOutUntil, and orders whose next deadline of acceptance, passed more than after ago
 //
@@ -36,7 +36,7 @@ var enqueueLostStatement string
 func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
 	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
 		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs, app.JobSoldOut, app.JobErasure,
-		app.JobAcceptance).Scan(&n)
+		app.JobAcceptance, app.JobDeactivation).Scan(&n)
 	return n, pg.Classify(err)
 }
 

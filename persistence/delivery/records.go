@@ -135,7 +135,8 @@ func (c *recordColumns) args(policy Policy) []any {
 // EndDelivery ends a delivery without an attempt, as a dead letter or cancelled. An attempt with a
 // pending retry gets the status dead_letter. A delivered or cancelled delivery stays as it is, and so does one that a
 // replay has queued: the end is that of an earlier run. If the subscription is deleted, a queued replay ends too, and the
-// reason of a cancelled delivery is always [app.ReasonDeleted].
+// reason of a cancelled delivery is always [app.ReasonDeleted]. A claim that ends before its attempt is not counted for the
+// plan.
 func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
 	reason string,
 ) error {
@@ -159,7 +160,8 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 			return nil
 		}
 		// A separate statement sees the attempts that were committed before the delivery was locked.
-		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted).Scan(&ended)
+		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted,
+			from == app.DeliveryPending).Scan(&ended)
 	})
 	if err == nil && ended > 0 {
 		q.ended(status, ended)
@@ -173,9 +175,13 @@ const endDelivery = `WITH d AS (
 			reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
 				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
 					THEN $5 ELSE $3 END
-		WHERE id = $1 RETURNING id
+		WHERE id = $1 RETURNING id, class, queue, attempts, schedule_base, counted_in
 	), retrying AS (
 		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
 		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
+	), uncounted AS (
+		UPDATE plan_windows w SET started = w.started - 1,
+			replays_started = w.replays_started - CASE WHEN d.class = 2 THEN 1 ELSE 0 END
+		FROM d WHERE $6 AND d.attempts = d.schedule_base AND w.queue = d.queue AND w.starts_at = d.counted_in
 	)
 	SELECT count(*) FROM d`

@@ -59,7 +59,7 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 }
 
 // requeue queues ended deliveries of a store again, for a bulk replay ("" = none), and wakes the
-// relays. A later claim counts each as one start of the plan.
+// relays. A later claim counts each as one start of the plan. Replays to an inactive subscription end as dead letters.
 func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
 	ids ...app.DeliveryID,
 ) ([]deliveryRow, error) {
@@ -75,6 +75,13 @@ func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, r
 		RETURNING id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at`,
 		store, pgdialect.Array(ids), now, replay).Scan(ctx, &rows)
 	if err != nil {
+		return nil, err
+	}
+	subscriptions := make([]app.SubscriptionID, len(rows))
+	for i, row := range rows {
+		subscriptions[i] = row.SubscriptionID
+	}
+	if err := endReplaysToInactive(ctx, tx, now, subscriptions); err != nil {
 		return nil, err
 	}
 	return rows, wakeRelays(ctx)

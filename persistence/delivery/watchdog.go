@@ -130,6 +130,9 @@ func (q *Queue) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store 
 	if err != nil {
 		return err
 	}
+	if err := EnqueueJob(ctx, tx, now, store, app.JobDeactivation, string(id)); err != nil {
+		return err
+	}
 	err = pg.Audit(ctx, tx, now, store, app.Actor{}, app.AuditWebhookDeactivated, string(id),
 		map[string]any{
 			"failingDays": watched.Days, "failures": watched.Failures, "failingSince": app.At(watched.Since),

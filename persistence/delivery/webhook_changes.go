@@ -118,6 +118,9 @@ func (q *Queue) applyChange(
 		}
 		return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReactivated, string(id), nil)
 	}
+	if err := EnqueueJob(ctx, tx, now, store, app.JobDeactivation, string(id)); err != nil {
+		return err
+	}
 	return pg.Audit(ctx, tx, now, store, by, app.AuditWebhookDeactivated, string(id), nil)
 }
 

@@ -83,7 +83,8 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             CASE WHEN h.healthy AND h.quick THEN $14::bigint ELSE $15::bigint END AS most,
             CASE WHEN h.healthy AND h.quick THEN greatest($10::bigint, $11::bigint) ELSE $12::bigint END AS batch
         FROM subscriptions JOIN subscription_health h ON h.subscription_id = subscriptions.id
-        WHERE subscriptions.id = s.subscription_id AND subscriptions.deleted_at IS NULL OFFSET 0
+        WHERE subscriptions.id = s.subscription_id AND subscriptions.deleted_at IS NULL AND subscriptions.is_active
+        OFFSET 0
     ) h
 ), subscription AS MATERIALIZED (
     -- wanted is twice the subscription's share of the batch, because other subscriptions may have fewer deliveries.

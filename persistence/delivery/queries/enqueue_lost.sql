@@ -4,6 +4,7 @@
 --   $7 maximum number of jobs of each kind   $8 kind of the job that ends the time of a sold-out product
 --   $9 kind of the job that erases the bodies of a customer's events
 --   $10 kind of the job that watches an order until it is accepted
+--   $11 kind of the job that ends the queued deliveries of an inactive webhook
 WITH unfinished AS MATERIALIZED (
     (SELECT s.store_id, $4::text AS kind, s.id AS subject FROM subscriptions s
         WHERE s.deleted_at <= $1::timestamptz - $2::interval AND EXISTS (
@@ -11,6 +12,12 @@ WITH unfinished AS MATERIALIZED (
             WHERE d.subscription_id = s.id AND d.store_id = s.store_id
                 AND d.status IN ('queued', 'retrying', 'dead_letter'))
         ORDER BY s.deleted_at DESC LIMIT $7)
+    UNION ALL
+    -- Also a delivery that was dispatched while the webhook was switched off.
+    (SELECT s.store_id, $11, s.id FROM subscriptions s
+        WHERE NOT s.is_active AND s.deleted_at IS NULL AND s.updated_at <= $1::timestamptz - $2::interval AND EXISTS (
+            SELECT FROM deliveries d WHERE d.subscription_id = s.id AND d.store_id = s.store_id AND d.status = 'queued')
+        ORDER BY s.updated_at DESC LIMIT $7)
     UNION ALL
     (SELECT store_id, $5, id FROM replays WHERE status = 'running' AND created_at <= $1::timestamptz - $2::interval
         ORDER BY created_at LIMIT $7)

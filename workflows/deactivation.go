@@ -1,0 +1,56 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+const (
+	activityEndBatch = "EndQueuedBatch"
+
+	// deactivationLimit is the timeout of one batch, a single statement.
+	deactivationLimit = time.Minute
+	// deactivationPause is the pause after a pass that ended deliveries. It exceeds the duration of a dispatch, so that
+	// the next pass finds deliveries that were dispatched at the time of the deactivation.
+	deactivationPause = 10 * time.Second
+)
+
+// Deactivation ends the queued deliveries of an inactive subscription, the subject of the job, as dead letters. It
+// repeats its pass until one finds no queued delivery. That is also the case after a reactivation: the remaining
+// deliveries are made.
+func Deactivation(ctx workflow.Context, in JobInput) error {
+	ctx = withJobOptions(ctx, deactivationLimit)
+	batch := activities.DeactivationInput{StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject)}
+	total := 0
+	for pass, found := 1, 0; ; pass, found = pass+1, 0 {
+		for more := true; more; {
+			var did activities.DeactivationResult
+			if err := workflow.ExecuteActivity(ctx, activityEndBatch, batch).Get(ctx, &did); err != nil {
+				return err
+			}
+			found, more = found+did.Ended, did.More
+			total += did.Ended
+			workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries ended", total))
+			if more && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+				return workflow.NewContinueAsNewError(ctx, string(app.JobDeactivation), in)
+			}
+		}
+		if found == 0 && pass > 1 {
+			return nil
+		}
+		if err := workflow.Sleep(ctx, deactivationPause); err != nil {
+			return err
+		}
+	}
+}
+
+// HandleDeactivation registers the activities of deactivation jobs. It must be called before Start.
+func (w *Workers) HandleDeactivation(d *activities.Deactivation) {
+	w.jobs.RegisterActivityWithOptions(d.EndBatch, activity.RegisterOptions{Name: activityEndBatch})
+}

@@ -1,0 +1,44 @@
+package workflows
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
+)
+
+// A deactivation processes all batches, repeats the pass for deliveries that were being dispatched, and ends after a
+// pass without queued deliveries.
+func TestDeactivation(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(start)
+	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
+	results := []activities.DeactivationResult{{Ended: 1000, More: true}, {Ended: 7}, {Ended: 1}, {}}
+	n, failures := 0, 1
+	env.RegisterActivityWithOptions(func(in activities.DeactivationInput) (activities.DeactivationResult, error) {
+		if in.StoreID != "sto_1" || in.SubscriptionID != "whk_1" {
+			t.Errorf("input: got %+v, want sto_1 and whk_1", in)
+		}
+		if n == 1 && failures > 0 {
+			failures--
+			return activities.DeactivationResult{}, errors.New("the database is down")
+		}
+		n++
+		return results[n-1], nil
+	}, activity.RegisterOptions{Name: activityEndBatch})
+	env.ExecuteWorkflow(string(app.JobDeactivation), JobInput{StoreID: "sto_1", Subject: "whk_1"})
+	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil {
+		t.Fatalf("completed %v with error %v, want completed without error", env.IsWorkflowCompleted(), err)
+	}
+	if took := env.Now().Sub(start); n != len(results) || took != 2*deactivationPause+time.Second {
+		t.Errorf("%d batches in %s, want %d in %s", n, took, len(results), 2*deactivationPause+time.Second)
+	}
+}
