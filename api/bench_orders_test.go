@@ -269,8 +269,8 @@ func (r recorded) place(ctx context.Context, conn *pgx.Conn) error {
 		}
 		now := time.Now()
 		if _, err := read(`INSERT INTO customers AS c (id, store_id, kind, email, first_name, phone, total_orders,
-			created_at, updated_at)
-			VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6, $6)
+			business_date, created_at, updated_at)
+			VALUES ($1, $2, 'guest', $3, $4, $5, 1, $6::timestamptz, $6, $6)
 			ON CONFLICT (store_id, kind, lower(email)) WHERE email <> ''
 			DO UPDATE SET total_orders = c.total_orders + 1 RETURNING id`,
 			app.NewID[app.CustomerID](now), r.order.StoreID, r.order.Customer.Email, r.order.Customer.Name,

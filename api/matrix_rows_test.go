@@ -89,7 +89,7 @@ func (w *world) addOwnerInvitation(store app.StoreID) app.InvitationID {
 func (w *world) addGuest(store app.StoreID) app.CustomerID {
 	w.Helper()
 	id := app.NewID[app.CustomerID](noon)
-	w.exec(`INSERT INTO customers (id, store_id, kind, created_at, updated_at)
-		VALUES ($1, $2, 'guest', $3, $3)`, id, store, noon)
+	w.exec(`INSERT INTO customers (id, store_id, kind, business_date, created_at, updated_at)
+		VALUES ($1, $2, 'guest', $3::timestamptz, $3, $3)`, id, store, noon)
 	return id
 }

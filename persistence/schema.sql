@@ -256,7 +256,7 @@ CREATE TABLE customers (
     external_id text NOT NULL DEFAULT ''::text,
     metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     version bigint NOT NULL DEFAULT 1,
-    business_date date NOT NULL DEFAULT ((now() AT TIME ZONE 'UTC'::text))::date,
+    business_date date NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     disabled_at timestamp with time zone,
@@ -299,7 +299,7 @@ CREATE TABLE deliveries (
     event_id text NOT NULL,
     subscription_id text NOT NULL,
     event_type text NOT NULL,
-    queue text,
+    queue text NOT NULL,
     class smallint NOT NULL DEFAULT 0,
     status text NOT NULL,
     reason text NOT NULL DEFAULT ''::text,
@@ -336,8 +336,6 @@ CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_
 ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON deliveries TO comanda_system USING (true);
 CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER enter_queue BEFORE INSERT ON deliveries FOR EACH ROW WHEN ((new.queue IS NULL)) EXECUTE FUNCTION enter_queue();
-CREATE TRIGGER reenter_queue BEFORE UPDATE OF status ON deliveries FOR EACH ROW WHEN (((new.queue IS NULL) OR (new.replays > old.replays) OR ((old.status = 'queued'::text) AND (new.status = 'pending'::text) AND (new.generation = old.generation)))) EXECUTE FUNCTION enter_queue();
 GRANT DELETE, INSERT, SELECT, UPDATE ON deliveries TO comanda_app, comanda_system;
 
 CREATE TABLE event_heads (
@@ -375,7 +373,7 @@ CREATE TABLE idempotency_keys (
     body_hash bytea NOT NULL,
     response bytea NOT NULL,
     existed boolean NOT NULL DEFAULT false,
-    subject text,
+    subject text NOT NULL DEFAULT ''::text,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT idempotency_keys_pkey PRIMARY KEY (store_id, credential, route, key),
     CONSTRAINT idempotency_keys_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
@@ -688,25 +686,22 @@ CREATE TABLE outbox (
     id text NOT NULL,
     store_id text NOT NULL,
     type text NOT NULL,
-    subject text,
+    subject text NOT NULL DEFAULT ''::text,
     body text,
     trace_context text,
     occurred_at timestamp with time zone NOT NULL,
     dispatched_at timestamp with time zone,
-    placed boolean,
     erasing text,
     CONSTRAINT outbox_pkey PRIMARY KEY (id),
     CONSTRAINT outbox_trace_context_check CHECK ((length(trace_context) <= 128))
 );
 CREATE INDEX outbox_erasing ON outbox (erasing) WHERE (erasing IS NOT NULL);
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE (body IS NOT NULL);
-CREATE INDEX outbox_of_subject ON outbox (subject) WHERE (subject IS NOT NULL);
+CREATE INDEX outbox_of_subject ON outbox (subject);
 CREATE INDEX outbox_waiting ON outbox (id) WHERE (dispatched_at IS NULL);
-CREATE INDEX outbox_without_subject ON outbox (store_id) WHERE ((subject IS NULL) AND (body IS NOT NULL));
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON outbox TO comanda_system USING (true);
 CREATE POLICY one_store ON outbox TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER place_event BEFORE UPDATE OF dispatched_at ON outbox FOR EACH ROW WHEN (((old.dispatched_at IS NULL) AND (new.dispatched_at IS NOT NULL) AND (new.placed IS NULL))) EXECUTE FUNCTION place_event();
 GRANT DELETE, INSERT, SELECT, UPDATE ON outbox TO comanda_app, comanda_system;
 
 CREATE TABLE password_resets (
@@ -1362,29 +1357,6 @@ BEGIN
     RETURN NULL;
 END $function$;
 
-CREATE FUNCTION enter_queue()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-    IF NEW.queue IS NULL THEN
-        SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue
-            FROM stores s WHERE s.id = NEW.store_id;
-        NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
-    END IF;
-    IF TG_OP = 'UPDATE' AND NEW.replays > OLD.replays THEN
-        NEW.class := 2;
-        NEW.schedule_base := NEW.attempts;
-        NEW.burst_id := NULL;
-        NEW.check_at := NULL;
-    END IF;
-    IF TG_OP = 'UPDATE' AND OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation THEN
-        NEW.generation := NEW.generation + 1;
-        NEW.counted_in := NULL;
-    END IF;
-    RETURN NEW;
-END $function$;
-
 CREATE FUNCTION erase_audit(trail regclass, after text, before timestamp with time zone, most integer, OUT last text, OUT more boolean, OUT erased bigint)
  RETURNS record
  LANGUAGE plpgsql
@@ -1472,23 +1444,6 @@ BEGIN
             ON CONFLICT (user_id, store_id) DO UPDATE SET role = excluded.role, created_at = excluded.created_at;
     END IF;
     RETURN NULL;
-END $function$;
-
-CREATE FUNCTION place_event()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-    at bigint;
-BEGIN
-    INSERT INTO event_heads AS h (store_id, position, previous, taken)
-        VALUES (NEW.store_id, event_position(NEW.occurred_at), 0, 1)
-        ON CONFLICT (store_id) DO UPDATE
-            SET position = greatest(h.position + 1, excluded.position), previous = h.position, taken = 1
-        RETURNING position INTO at;
-    INSERT INTO event_log (id, store_id, position, type) VALUES (NEW.id, NEW.store_id, at, NEW.type);
-    NEW.placed := true;
-    RETURN NEW;
 END $function$;
 
 CREATE FUNCTION plan_lock(queue text)

@@ -94,9 +94,9 @@ func TestBacklogOmitsDeliveriesDelayedByPlan(t *testing.T) {
 func TestBacklogUsesIndexes(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	seed(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
-		created_at)
-		SELECT 'dlv_' || n, 's', 'evt_' || n, 'whk_' || n % 100, 'order.created', CASE WHEN n % 20 < 4
+	seed(t, db, `INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status,
+		scheduled_for, created_at)
+		SELECT 'dlv_' || n, 's', 's', 'evt_' || n, 'whk_' || n % 100, 'order.created', CASE WHEN n % 20 < 4
 			THEN (ARRAY['retrying', 'dead_letter', 'queued', 'pending'])[1 + n % 20] ELSE 'delivered' END, now(), now()
 			FROM generate_series(1, 40000) n`)
 	seed(t, db, `INSERT INTO outbox (id, store_id, type, occurred_at, dispatched_at)
@@ -178,9 +178,9 @@ func TestEndedIsCalledOncePerDelivery(t *testing.T) {
 	end(cancelled, app.DeliveryCancelled)
 	end(late, app.DeliveryCancelled)
 	attempt(t, counter, late, 1, app.AttemptDelivered, 0) // was running
-	seed(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
-		created_at)
-		SELECT 'dlv_' || n, $1, 'evt_' || n, $2, 'order.created', 'queued', now(), now()
+	seed(t, db, `INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status,
+		scheduled_for, created_at)
+		SELECT 'dlv_' || n, $1, $1, 'evt_' || n, $2, 'order.created', 'queued', now(), now()
 		FROM generate_series(1, 3) n`, r.Stores[0], webhook.ID)
 	_, err = counting.CancelQueued(t.Context(), noon, r.Stores[0], webhook.ID, 10)
 	must(t, err)

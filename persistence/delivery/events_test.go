@@ -197,27 +197,6 @@ func TestStoresAreDispatchedIndependently(t *testing.T) {
 	}
 }
 
-// A relay of the previous release dispatches without positions. Its events have positions nevertheless.
-func TestEventsOfThePreviousReleaseHavePositions(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	store := open(t, db, "one.example").Stores[0]
-	dispatchAll(t, db)
-	head, err := db.EventHead(t.Context(), store)
-	must(t, err)
-	first := emitAt(t, db, store, app.EventOrderCreated, noon)
-	second := emitAt(t, db, store, app.EventOrderCreated, noon.Add(-time.Hour))
-	for _, id := range []app.EventID{first, second} {
-		change(t, db, "UPDATE outbox SET dispatched_at = $2 WHERE id = $1", id, noon)
-	}
-	third := emitAt(t, db, store, app.EventOrderCreated, noon)
-	dispatchAll(t, db)
-	got := listed(t, db, store, app.EventFilter{}, true, head)
-	if diff := gocmp.Diff([]app.EventID{first, second, third}, eventIDs(got)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 // Lists of events with every combination of filters and orders return the events of a plain query, page by page.
 func TestEventFilters(t *testing.T) {
 	t.Parallel()
@@ -304,15 +283,6 @@ func TestErasedEventsEndPositions(t *testing.T) {
 	has(last, true, "after the erasure of earlier events")
 	if n := len(listed(t, db, store, app.EventFilter{}, true, 0)); n != 1 {
 		t.Errorf("events after 91 days: got %d, want 1", n)
-	}
-	change(t, db, "DELETE FROM outbox WHERE store_id = $1", store) // by the previous release
-	_, err = db.Erase(t.Context(), noon.AddDate(0, 0, 200), retention, func() {})
-	must(t, err)
-	var kept int
-	must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM event_log WHERE store_id = $1",
-		store).Scan(&kept))
-	if kept != 0 {
-		t.Errorf("positions of events that do not exist: got %d, want 0", kept)
 	}
 }
 

@@ -89,7 +89,7 @@ func ErasingStatements(before time.Time) map[string][]any {
 	}
 	for _, statement := range []string{
 		eraseDeliveries, eraseEvents, eraseReplays, eraseSessions, eraseCustomerSessions, eraseInvitations, eraseMails,
-		eraseIdempotencyKeys, erasePlatformKeys, setSubjects, erasePositions,
+		eraseIdempotencyKeys, erasePlatformKeys,
 	} {
 		statements[statement] = []any{"", before}
 	}

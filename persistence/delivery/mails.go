@@ -90,8 +90,7 @@ func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.T
 
 // EnqueueSealedMail enqueues a mail with a secret, which is stored sealed until the mail has ended: the token of a link
 // that resets a password or confirms a new email, or the former address of a customer. kind is MailPasswordReset,
-// MailCustomerPasswordReset, MailCustomerEmailChange or MailCustomerEmailNotice. Workers of the previous release fail
-// to read the details and leave the mail to others. Without a mail server it does nothing.
+// MailCustomerPasswordReset, MailCustomerEmailChange or MailCustomerEmailNotice. Without a mail server it does nothing.
 func (q *Queue) EnqueueSealedMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind,
 	subject string, secret app.Secret,
 ) error {
@@ -101,7 +100,7 @@ func (q *Queue) EnqueueSealedMail(ctx context.Context, tx bun.Tx, now time.Time,
 	id := app.NewID[app.MailID](now)
 	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO mails
 			(id, store_id, kind, subject, details, secret, lease_until, created_at)
-		VALUES ($1, $2, $3, $4, '[]', $5, $6, $6)`,
+		VALUES ($1, $2, $3, $4, '{}', $5, $6, $6)`,
 		id, store, kind, subject, q.sealer.Seal(secret, string(id)), app.At(now).Time)
 	if err != nil {
 		return err

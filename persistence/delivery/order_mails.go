@@ -22,15 +22,14 @@ const (
 )
 
 // EnqueueOrderMails enqueues a mail about an order that was not accepted for each MANAGER, ADMIN and OWNER of the
-// store. kind is MailOrderReminder or MailOrderCancelled. Without a mail server it does nothing. Workers of the
-// previous release fail to read the details and leave the mail to others.
+// store. kind is MailOrderReminder or MailOrderCancelled. Without a mail server it does nothing.
 func (q *Queue) EnqueueOrderMails(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind, order app.OrderID,
 ) error {
 	if !q.mails {
 		return nil
 	}
-	return enqueueMails(ctx, tx, now, store, kind, string(order), json.RawMessage("[]"), managesOrders)
+	return enqueueMails(ctx, tx, now, store, kind, string(order), json.RawMessage("{}"), managesOrders)
 }
 
 // loadOrderMail adds the content to a mail about an order. A reminder of an order that has left RECEIVED, and a mail to

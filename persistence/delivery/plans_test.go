@@ -23,8 +23,9 @@ func TestRelayStatementsUseIndexes(t *testing.T) {
 		`INSERT INTO outbox (id, store_id, type, occurred_at, dispatched_at)
 			SELECT 'evt_x' || i, $2, 'order.created', now(), CASE WHEN i > 300 THEN now() END
 			FROM generate_series(1, 50000) i WHERE $1 <> ''`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at)
-			SELECT 'dlv_x' || i, $2, 'evt_x' || i, CASE WHEN i % 2 = 0 THEN $1 ELSE $1 || i % 100 END, 'order.created',
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+				created_at)
+			SELECT 'dlv_x' || i, $2, $2, 'evt_x' || i, CASE WHEN i % 2 = 0 THEN $1 ELSE $1 || i % 100 END, 'order.created',
 				CASE WHEN i % 4 = 0 THEN 'queued' ELSE 'delivered' END, now() + interval '1 s' * i, now()
 				FROM generate_series(1, 50000) i`,
 		`INSERT INTO plan_windows SELECT $1 || i % 100, now() + interval '1 h' * i, 500, 0

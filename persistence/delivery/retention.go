@@ -11,13 +11,10 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Erase erases data of all stores after its retention, in many small transactions, and completes events of the previous
-// release. It calls beat before each transaction. It skips locked rows. A repeated call erases the rows that remain.
+// Erase erases data of all stores after its retention, in many small transactions. It calls beat before each
+// transaction. It skips locked rows. A repeated call erases the rows that remain.
 func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error) {
 	var erased app.Erased
-	if err := q.eraseRows(ctx, setSubjects, now, beat, new(int64)); err != nil {
-		return erased, err
-	}
 	if err := q.eraseBodies(ctx, now.Add(-retention.Bodies), beat, &erased.Bodies); err != nil {
 		return erased, err
 	}
@@ -29,7 +26,6 @@ func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retentio
 	}{
 		{eraseDeliveries, log, &erased.Deliveries},
 		{eraseEvents, log, &erased.Events},
-		{erasePositions, log, new(int64)},
 		{eraseReplays, log, &erased.Replays},
 		{eraseSessions, log, &erased.Sessions},
 		{eraseCustomerSessions, log, &erased.Sessions},
@@ -159,20 +155,6 @@ var (
 		)
 		SELECT count(*) FROM body`
 
-	// Sets the subject of events of the previous release. The envelope has a fixed order of members.
-	setSubjects = fmt.Sprintf(`
-		WITH old AS MATERIALIZED (
-			SELECT e.id, CASE WHEN e.type LIKE 'payment.%%' THEN (SELECT o.id FROM orders o WHERE o.store_id = e.store_id
-					AND o.number = substring(e.body FROM '"data":\{"orderId":"([0-9]+)"')::bigint)
-				WHEN e.type <> '%[2]s' THEN substring(e.body FROM '"data":\{"id":"([^"]+)"') END AS subject
-			FROM outbox e
-			WHERE e.subject IS NULL AND e.body IS NOT NULL AND $1::text = '' AND $2::timestamptz IS NOT NULL
-			ORDER BY e.store_id LIMIT %[1]d FOR UPDATE OF e SKIP LOCKED
-		), done AS (
-			UPDATE outbox e SET subject = coalesce(old.subject, '') FROM old WHERE e.id = old.id RETURNING 1
-		)
-		SELECT '', count(*) = %[1]d, count(*) FROM done`, eraseBatch, app.EventTestPing)
-
 	eraseDeliveries = erasing("deliveries", "created_at", "ended_at < $2", "", `, attempt AS (
 			DELETE FROM attempts a USING gone WHERE a.delivery_id = gone.id
 		)`)
@@ -187,9 +169,6 @@ var (
 			SELECT store_id, max(position), 0, 0, max(position) FROM place GROUP BY store_id ORDER BY store_id
 			ON CONFLICT (store_id) DO UPDATE SET erased = greatest(h.erased, excluded.erased)
 		)`)
-	// Erases the positions of events that the previous release has erased.
-	erasePositions = erasing("event_log", "to_timestamp((position >> 20) / 1000.0)",
-		"position < event_position($2)", "AND NOT EXISTS (SELECT FROM outbox e WHERE e.id = t.id)", "")
 	eraseReplays          = erasing("replays", "created_at", "ended_at < $2", "", "")
 	eraseSessions         = erasing("sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseCustomerSessions = erasing("customer_sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")

@@ -48,9 +48,9 @@ func history(
 			at := ago(days)
 			end, status = &at, "dead_letter"
 		}
-		change(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status,
+		change(t, db, `INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status,
 			scheduled_for, created_at, ended_at)
-			VALUES ($1, $2, $3, 'whk_' || $1, 'order.created', $4, $5, $5, $6)`, id, store, name, status, at, end)
+			VALUES ($1, $2, $2, $3, 'whk_' || $1, 'order.created', $4, $5, $5, $6)`, id, store, name, status, at, end)
 		change(t, db, `INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 			status, status_code,
 				response_time_ms, error, response_headers, response_body, attempted_at)
@@ -188,9 +188,9 @@ func backlog(t *testing.T, db *persistencetest.Database, store app.StoreID, n in
 		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
 			SELECT 'evt_' || lpad(i::text, 12, '0'), $1, 'order.created', '{}',
 				$2::timestamptz + i * interval '1 minute', $2 FROM generate_series(1, $3::int) i`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
-			ended_at)
-			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1,
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+			created_at, ended_at)
+			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1, $1,
 				'evt_' || lpad(i::text, 12, '0'), 'whk_1', 'order.created', 'delivered', $2,
 				$2::timestamptz + i * interval '1 minute',
 				$2::timestamptz + i * interval '1 minute' FROM generate_series(1, $3::int) i`,
@@ -223,42 +223,6 @@ func TestEraseSkipsLockedBodies(t *testing.T) {
 	}
 }
 
-// Events of the previous release get their subject, in several batches. Later ones keep it.
-func TestSubjectsOfThePreviousRelease(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	r.Place(t, db, 2)
-	const payment = `{"id":"evt_9","type":"payment.failed","data":{"orderId":"2","errorCode":` +
-		`"\"data\":{\"orderId\":\"1\""}}`
-	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES
-		('evt_9', $1, 'payment.failed', $2, $3), ('evt_8', $1, 'test.ping', '{"data":{"id":"x"}}', $3),
-		('evt_7', $1, 'order.created', NULL, $3)`, r.Stores[0], payment, noon)
-	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
-		SELECT 'evt_old_' || i, $1, 'order.created', '{"data":{"id":"ord_' || i || '"}}', $2
-		FROM generate_series(1, 1200) i`, r.Stores[0], noon)
-	subjects := func(where string) (all string) {
-		t.Helper()
-		must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT coalesce(string_agg(DISTINCT coalesce(subject, 'null'),
-			' ' ORDER BY coalesce(subject, 'null')), '') FROM outbox WHERE `+where).Scan(&all))
-		return all
-	}
-	emitted := subjects("type = 'order.created' AND id NOT LIKE 'evt_old%' AND id <> 'evt_7'")
-	change(t, db, "UPDATE outbox SET subject = NULL WHERE type = 'order.created'")
-	erase(t, db, noon)
-	for where, want := range map[string]string{
-		"id = 'evt_9'": subjects("type = 'order.created' AND body LIKE '%\"orderId\":\"2\"%'"),
-		"id = 'evt_8'": "",
-		"id = 'evt_7'": "null",
-		"type = 'order.created' AND id NOT LIKE 'evt_old%' AND id <> 'evt_7'":     emitted,
-		"id LIKE 'evt_old%' AND subject IS DISTINCT FROM 'ord_' || substr(id, 9)": "",
-	} {
-		if got := subjects(where); got != want {
-			t.Errorf("subjects where %s: got %q, want %q", where, got, want)
-		}
-	}
-}
-
 var seqScan = regexp.MustCompile(`Seq Scan on (\w+)`)
 
 // Erase reads large tables by indexes.
@@ -269,7 +233,6 @@ func TestEraseUsesIndexes(t *testing.T) {
 	store := r.Stores[0]
 	backlog(t, db, store, 50_000, noon)
 	change(t, db, "UPDATE outbox SET body = NULL WHERE id < 'evt_000000030000'")
-	change(t, db, "UPDATE outbox SET subject = '' WHERE id < 'evt_000000049000'")
 	change(t, db, `INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
 		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 minute'
 		FROM generate_series(1, 20000) i`, store, noon)
@@ -287,9 +250,6 @@ func TestEraseUsesIndexes(t *testing.T) {
 	}
 	for statement, args := range delivery.ErasingStatements(noon.Add(time.Hour)) {
 		plan := explain(t, owner, statement, args...)
-		if strings.Contains(statement, "SET subject") && !strings.Contains(plan, "outbox_without_subject") {
-			t.Errorf("plan without outbox_without_subject:\n%s", plan)
-		}
 		if strings.Contains(statement, "(occurred_at, id)") && !strings.Contains(plan, "outbox_kept") {
 			t.Errorf("plan without outbox_kept:\n%s", plan)
 		}

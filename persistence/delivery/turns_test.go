@@ -29,10 +29,10 @@ func (r restaurant) backlogs(t *testing.T, db *persistencetest.Database, prefix 
 		FROM generate_series(1, $2::int) n, generate_series(1, $3::int) m`, prefix, websites, webhooks)
 	seed(t, db, `INSERT INTO subscription_health (subscription_id, store_id)
 		SELECT id, store_id FROM subscriptions WHERE id LIKE $1::text || '%'`, prefix)
-	seed(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status,
+	seed(t, db, `INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status,
 			scheduled_for, created_at)
-		SELECT 'dlv_' || s.id || '_' || i, s.store_id, 'evt_' || lpad(i::text, 9, '0'), s.id, 'order.created', 'queued',
-			$3::timestamptz, $3
+		SELECT 'dlv_' || s.id || '_' || i, s.store_id, s.store_id, 'evt_' || lpad(i::text, 9, '0'), s.id,
+			'order.created', 'queued', $3::timestamptz, $3
 		FROM subscriptions s, generate_series(1, $2::int) i WHERE s.id LIKE $1::text || '%'`, prefix, deliveries, noon)
 }
 
@@ -80,10 +80,13 @@ func TestNewDeliveriesOvertakeBacklogs(t *testing.T) {
 	r.backlogs(t, db, "also", app.PlanStarter, 9, 20, 100)
 	q := withPolicy(t, db, func(p *delivery.Policy) { p.ClaimQueues, p.ClaimSubscriptions = 4, 16 })
 	for _, arrival := range []string{
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at)
-			VALUES ('dlv_new', $1, 'evt_x', $2, 'order.created', 'queued', now(), now())`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at)
-			SELECT 'dlv_new', 'busy5', 'evt_x', 'busy5_new', 'order.created', 'queued', now(), now() WHERE $1 <> $2`,
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+				created_at)
+			SELECT 'dlv_new', id, website_id, 'evt_x', $2, 'order.created', 'queued', now(), now()
+			FROM stores WHERE id = $1`,
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+				created_at)
+			SELECT 'dlv_new', 'busy5', 'busy5', 'evt_x', 'busy5_new', 'order.created', 'queued', now(), now() WHERE $1 <> $2`,
 	} {
 		seed(t, db, arrival, r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID)
 		seed(t, db, `WITH s AS (INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at)

@@ -26,8 +26,9 @@ func TestSubscriptionStatementsUseIndexes(t *testing.T) {
 			SELECT 'att_' || n, '` + string(store) + `', 'dlv_' || n, 'whk_' || n % 100, 'evt_' || n, 'order.created',
 				1, 'delivered', 200, n % 50, '', timestamptz '2026-03-01' + n * interval '1 minute'
 			FROM generate_series(1, 40000) n`,
-		`INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at)
-			SELECT 'dlv_' || n, '` + string(store) + `', 'evt_' || n, 'whk_' || n % 100, 'order.created',
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+				created_at)
+			SELECT 'dlv_' || n, '` + string(store) + `', 'web_1', 'evt_' || n, 'whk_' || n % 100, 'order.created',
 				(ARRAY['delivered', 'delivered', 'delivered', 'delivered', 'delivered',
 					'retrying', 'dead_letter', 'queued', 'pending', 'cancelled'])[1 + n / 100 % 10], now(), now()
 			FROM generate_series(1, 40000) n`,

@@ -20,10 +20,10 @@ func TestCustomersUseIndexes(t *testing.T) {
 	must(t, err)
 	defer owner.Close()
 	_, err = db.System().DB.ExecContext(t.Context(), `INSERT INTO customers (id, store_id, kind, email, first_name,
-		last_name, phone, created_at, updated_at)
+		last_name, phone, business_date, created_at, updated_at)
 		SELECT 'cus_' || uuidv7_hex(), $1, CASE WHEN n % 50 = 0 THEN 'registered' ELSE 'guest' END,
 			'c' || n || '@example.com', 'First' || n, 'Last' || n,
-			'+49151' || 1000000 + n, '2026-03-14'::timestamptz + n * interval '1 minute',
+			'+49151' || 1000000 + n, '2026-03-14', '2026-03-14'::timestamptz + n * interval '1 minute',
 			'2026-03-14'::timestamptz + n * interval '1 minute'
 		FROM generate_series(1, 20000) n`, r.Stores[0])
 	must(t, err)

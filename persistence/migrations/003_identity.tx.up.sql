@@ -175,7 +175,7 @@ CREATE TABLE customers (
     external_id    text NOT NULL DEFAULT '',       -- reference of an integration to its own data
     metadata       jsonb NOT NULL DEFAULT '{}',    -- strings by key
     version        bigint NOT NULL DEFAULT 1,
-    business_date  date NOT NULL DEFAULT (now() AT TIME ZONE 'UTC')::date, -- business day of the creation
+    business_date  date NOT NULL,                  -- business day of the creation
     created_at     timestamptz NOT NULL,
     updated_at     timestamptz NOT NULL,
     disabled_at    timestamptz,

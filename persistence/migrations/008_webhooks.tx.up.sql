@@ -6,18 +6,17 @@ CREATE TABLE outbox (
     id            text PRIMARY KEY,
     store_id      text NOT NULL,
     type          text NOT NULL,
-    subject       text,        -- order (also of a payment), customer, reservation or product; '' for test.ping
+    -- Order (also of a payment), customer, reservation or product; '' for test.ping.
+    subject       text NOT NULL DEFAULT '',
     body          text,        -- bytes of the envelope; null = erased
     trace_context text         -- traceparent of the request (W3C Trace Context), which attempts continue; null = none
         CHECK (length(trace_context) <= 128),
     occurred_at   timestamptz NOT NULL,
     dispatched_at timestamptz,
-    placed        boolean,     -- its dispatch has given it a position
     erasing       text         -- customer whose erasure erases the body as soon as the deliveries have ended
 );
 CREATE INDEX outbox_waiting ON outbox (id) WHERE dispatched_at IS NULL;
-CREATE INDEX outbox_of_subject ON outbox (subject) WHERE subject IS NOT NULL;
-CREATE INDEX outbox_without_subject ON outbox (store_id) WHERE subject IS NULL AND body IS NOT NULL;
+CREATE INDEX outbox_of_subject ON outbox (subject);
 CREATE INDEX outbox_erasing ON outbox (erasing) WHERE erasing IS NOT NULL;
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE body IS NOT NULL; -- for the erasure of bodies by age
 CALL fence('outbox', 'store_id');
@@ -49,24 +48,6 @@ CALL fence('event_heads', 'store_id');
 CREATE FUNCTION event_position(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT (extract(epoch FROM at) * 1000)::bigint << 20
 $$;
-
--- Gives a position to an event that is dispatched without one.
-CREATE FUNCTION place_event() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    at bigint;
-BEGIN
-    INSERT INTO event_heads AS h (store_id, position, previous, taken)
-        VALUES (NEW.store_id, event_position(NEW.occurred_at), 0, 1)
-        ON CONFLICT (store_id) DO UPDATE
-            SET position = greatest(h.position + 1, excluded.position), previous = h.position, taken = 1
-        RETURNING position INTO at;
-    INSERT INTO event_log (id, store_id, position, type) VALUES (NEW.id, NEW.store_id, at, NEW.type);
-    NEW.placed := true;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER place_event BEFORE UPDATE OF dispatched_at ON outbox FOR EACH ROW
-    WHEN (OLD.dispatched_at IS NULL AND NEW.dispatched_at IS NOT NULL AND NEW.placed IS NULL)
-    EXECUTE FUNCTION place_event();
 
 CREATE TABLE subscriptions (
     id                    text PRIMARY KEY,

@@ -2,4 +2,3 @@ DROP TABLE mails, jobs, replays, plan_windows;
 DROP FUNCTION plan_lock;
 DROP VIEW plan_queues;
 DROP TABLE attempts, deliveries;
-DROP FUNCTION enter_queue;

@@ -9,7 +9,7 @@ CREATE TABLE deliveries (
     event_id        text NOT NULL,
     subscription_id text NOT NULL,
     event_type      text NOT NULL,
-    queue           text,                          -- plan_queues.queue of its store
+    queue           text NOT NULL,                 -- plan_queues.queue of its store
     class           smallint NOT NULL DEFAULT 0    -- 0 = first delivery, 1 = of a customer.* event, 2 = replay
         CHECK (class BETWEEN 0 AND 2),
     status          text NOT NULL
@@ -54,34 +54,6 @@ CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE replay
 CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE replay_id IS NOT NULL
     AND status IN ('queued', 'pending');
 CALL fence('deliveries', 'store_id');
-
--- Sets the columns of a delivery that is queued without a queue: its queue and class, the start of a replay's schedule,
--- and the number of claims.
-CREATE FUNCTION enter_queue() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.queue IS NULL THEN
-        SELECT CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END INTO NEW.queue
-            FROM stores s WHERE s.id = NEW.store_id;
-        NEW.class := CASE WHEN NEW.replays > 0 THEN 2 WHEN NEW.event_type LIKE 'customer.%' THEN 1 ELSE 0 END;
-    END IF;
-    IF TG_OP = 'UPDATE' AND NEW.replays > OLD.replays THEN
-        NEW.class := 2;
-        NEW.schedule_base := NEW.attempts;
-        NEW.burst_id := NULL;
-        NEW.check_at := NULL;
-    END IF;
-    IF TG_OP = 'UPDATE' AND OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation THEN
-        NEW.generation := NEW.generation + 1;
-        NEW.counted_in := NULL;
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER enter_queue BEFORE INSERT ON deliveries
-    FOR EACH ROW WHEN (NEW.queue IS NULL) EXECUTE FUNCTION enter_queue();
-CREATE TRIGGER reenter_queue BEFORE UPDATE OF status ON deliveries
-    FOR EACH ROW WHEN (NEW.queue IS NULL OR NEW.replays > OLD.replays
-        OR OLD.status = 'queued' AND NEW.status = 'pending' AND NEW.generation = OLD.generation)
-    EXECUTE FUNCTION enter_queue();
 
 -- The request and the response of each attempt. The attempt of a test has no delivery, and its event has no other
 -- attempts.

@@ -122,7 +122,7 @@ CREATE TABLE idempotency_keys (
     body_hash  bytea NOT NULL,
     response   bytea NOT NULL, -- the created object as JSON, without values that are shown once
     existed    boolean NOT NULL DEFAULT false, -- the response returned an existing object: status 200, not 201
-    subject    text,           -- of the created object, see app.Subject; '' = none
+    subject    text NOT NULL DEFAULT '', -- of the created object, see app.Subject; '' = none
     created_at timestamptz NOT NULL,
     PRIMARY KEY (store_id, credential, route, key)
 );

@@ -35,18 +35,6 @@ var erasures = []string{
 		UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2
 		UNION ALL SELECT r.payment_id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
 			WHERE r.store_id = $1 AND o.customer_id = $2)`,
-	// Keys of the previous release have no subject. A stored response contains the id of the created object or of its
-	// customer.
-	`WITH known AS MATERIALIZED (
-			SELECT $2::text AS id
-			UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
-				AND updated_at > $3::timestamptz - interval '2 days'
-			UNION ALL SELECT p.id FROM payments p JOIN orders o ON o.id = p.order_id AND o.store_id = p.store_id
-				WHERE p.store_id = $1 AND o.customer_id = $2 AND p.created_at > $3::timestamptz - interval '2 days'
-			UNION ALL SELECT r.id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
-				WHERE r.store_id = $1 AND o.customer_id = $2 AND r.created_at > $3::timestamptz - interval '2 days')
-		DELETE FROM idempotency_keys k WHERE k.store_id = $1 AND k.subject IS NULL AND (strpos(k.route, $2) > 0
-			OR EXISTS (SELECT FROM known WHERE position(convert_to(known.id, 'UTF8') IN k.response) > 0))`,
 	`UPDATE refunds r SET reason = '' FROM orders o
 		WHERE r.store_id = $1 AND o.store_id = $1 AND o.id = r.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
@@ -73,9 +61,6 @@ var erasures = []string{
 	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
 		AND subject IN (SELECT $2 UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
 			UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
-	// Events of the previous release have no subject until the retention sets it.
-	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
-		AND subject IS NULL AND strpos(body, $2) > 0`,
 }
 
 // EraseCustomer replaces the personal data of a customer in all tables, and enqueues the job that erases the bodies of

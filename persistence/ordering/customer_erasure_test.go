@@ -28,7 +28,7 @@ func TestImportedProductsAreSubjects(t *testing.T) {
 		}},
 	}, false, nil)
 	must(t, err)
-	if n := count(t, db, `SELECT count(*) FROM outbox e WHERE coalesce(subject, '') = ''
+	if n := count(t, db, `SELECT count(*) FROM outbox e WHERE subject = ''
 		OR type = 'product.created' AND subject NOT IN (SELECT id FROM products)`); n != 0 {
 		t.Errorf("events without a subject: got %d, want 0", n)
 	}
@@ -47,8 +47,9 @@ func TestErasureUsesIndexes(t *testing.T) {
 	_, err = owner.Exec(t.Context(), "SET session_replication_role = replica") // without triggers and foreign keys
 	must(t, err)
 	for _, statement := range []string{
-		`INSERT INTO customers (id, store_id, kind, email, created_at, updated_at)
-			SELECT 'cus_' || n, $1, 'registered', n || '@example.com', $2, $2 FROM generate_series(0, 1999) n`,
+		`INSERT INTO customers (id, store_id, kind, email, business_date, created_at, updated_at)
+			SELECT 'cus_' || n, $1, 'registered', n || '@example.com', $2::timestamptz, $2, $2
+			FROM generate_series(0, 1999) n`,
 		`INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id,
 				customer_name, customer_email, customer_phone, subtotal_minor, discount_minor, delivery_fee_minor,
 				tax_minor, tax_included, total_minor, currency, note, item_count, business_date, promised_at,

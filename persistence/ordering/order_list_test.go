@@ -25,8 +25,8 @@ func TestOrdersUseIndexes(t *testing.T) {
 	store := r.Stores[0]
 	// There are ten thousand customers. One order in fifty is cancelled, one in a thousand is open. The
 	// orders that match only one of the filters are the oldest.
-	exec(t, db, `INSERT INTO customers (id, store_id, kind, email, created_at, updated_at)
-		SELECT 'cus_' || n, $1, 'guest', n || '@example.com', now(), now() FROM generate_series(0, 9999) n`, store)
+	exec(t, db, `INSERT INTO customers (id, store_id, kind, email, business_date, created_at, updated_at)
+		SELECT 'cus_' || n, $1, 'guest', n || '@example.com', now(), now(), now() FROM generate_series(0, 9999) n`, store)
 	exec(t, db, `INSERT INTO orders (id, store_id, number, store_view_id, status, fulfillment_type, source, customer_id,
 		customer_name, customer_email, customer_phone,
 			subtotal_minor, discount_minor, delivery_fee_minor, tax_minor, tax_included, total_minor, currency,

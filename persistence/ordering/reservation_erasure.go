@@ -19,13 +19,9 @@ const erasedReservation = `metadata = '{}', customer_name = '', customer_email =
 // reservationErasures replace or delete the personal data of reservation $2 of store $1. $3 is the time.
 var reservationErasures = []string{
 	`DELETE FROM idempotency_keys WHERE store_id = $1 AND subject = $2 AND $3::timestamptz IS NOT NULL`,
-	`DELETE FROM idempotency_keys WHERE store_id = $1 AND subject IS NULL AND $3::timestamptz IS NOT NULL
-		AND position(convert_to($2, 'UTF8') IN response) > 0`,
 	`UPDATE reservations SET ` + erasedReservation + ` WHERE store_id = $1 AND id = $2`,
 	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
 		AND subject = $2`,
-	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
-		AND subject IS NULL AND strpos(body, $2) > 0`,
 }
 
 // EraseReservation replaces the personal data of a reservation, and enqueues the job that erases the bodies of its

@@ -45,9 +45,9 @@ func busy(
 			INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
 			SELECT event, $1, type, '{"data":{}}', at, at FROM one
 		), sent AS (
-			INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, attempts,
+			INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, attempts,
 				scheduled_for, created_at, started_at, ended_at)
-			SELECT 'dlv_' || n, $1, event, $2, type, 'delivered', 1 + failed::int,
+			SELECT 'dlv_' || n, $1, $1, event, $2, type, 'delivered', 1 + failed::int,
 				at, at, at, at + interval '30 s' FROM one
 		)
 		INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,

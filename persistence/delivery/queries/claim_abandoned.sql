@@ -49,6 +49,6 @@ UPDATE deliveries d SET lease_until = $2, generation = d.generation + 1,
     counted_in = CASE WHEN whole.passed THEN $4::timestamptz ELSE d.counted_in END
 FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
-    d.generation, coalesce(d.queue, ''), d.class = 2, coalesce(d.burst_id, ''),
+    d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.quick),
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.healthy)

@@ -9,7 +9,7 @@ WITH waiting AS MATERIALIZED (
 ), free AS MATERIALIZED (
     SELECT store_id FROM active WHERE pg_try_advisory_xact_lock(hashtextextended('dispatch/' || store_id, 0))
 ), event AS MATERIALIZED (
-    -- Relays of the previous release lock single events.
+    -- FOR UPDATE reads the newest rows: another relay may have dispatched events after this statement began.
     SELECT e.id, e.store_id, e.type, e.occurred_at FROM outbox e
     WHERE e.dispatched_at IS NULL AND e.id = ANY (ARRAY(SELECT w.id FROM waiting w JOIN free USING (store_id)))
     ORDER BY e.id FOR UPDATE SKIP LOCKED
@@ -53,7 +53,7 @@ WITH waiting AS MATERIALIZED (
     ORDER BY n.id
     ON CONFLICT (id) DO NOTHING -- an event that was dispatched before
 ), dispatched AS (
-    UPDATE outbox SET dispatched_at = $2, placed = true FROM event WHERE outbox.id = event.id RETURNING 1
+    UPDATE outbox SET dispatched_at = $2 FROM event WHERE outbox.id = event.id RETURNING 1
 )
 SELECT (SELECT count(*) FROM dispatched), (SELECT count(*) FROM delivery), (SELECT count(*) = $1 FROM waiting),
     ARRAY(SELECT store_id FROM head)
