@@ -36,16 +36,15 @@ func (s *Server) addresses(ctx context.Context, c *call, in addressesIn) (list[a
 
 type addAddressIn struct {
 	ID         app.CustomerID `path:"id"`
-	Label      string         `json:"label" validate:"addresslabel" example:"Home"`
-	Line1      string         `json:"line1" validate:"required,notblank,addressline" example:"Torstraße 1"`
+	Label      string         `json:"label" validate:"addresslabel"`
+	Line1      string         `json:"line1" validate:"required,notblank,addressline"`
 	Line2      string         `json:"line2" validate:"addressline"`
-	City       string         `json:"city" validate:"required,notblank,city" example:"Berlin"`
+	City       string         `json:"city" validate:"required,notblank,city"`
 	Region     string         `json:"region" validate:"region"`
-	PostalCode string         `json:"postalCode" validate:"postalcode" example:"10119"`
-	Country    string         `json:"country" validate:"required,iso3166_1_alpha2" example:"DE"`
-	Notes      string         `json:"notes" validate:"addressnotes" example:"Ring twice."`
-	// Makes this address the default instead of another. The first address is always the default.
-	IsDefault bool `json:"isDefault"`
+	PostalCode string         `json:"postalCode" validate:"postalcode"`
+	Country    string         `json:"country" validate:"required,iso3166_1_alpha2"`
+	Notes      string         `json:"notes" validate:"addressnotes"`
+	IsDefault  bool           `json:"isDefault"`
 }
 
 func (s *Server) addAddress(ctx context.Context, c *call, in addAddressIn) (app.Address, error) {
@@ -66,9 +65,8 @@ func (s *Server) addAddress(ctx context.Context, c *call, in addAddressIn) (app.
 }
 
 type changeAddressIn struct {
-	ID        app.CustomerID `path:"id"`
-	AddressID app.AddressID  `path:"addressId"`
-	// The version, in double quotes, that the address must still have.
+	ID         app.CustomerID   `path:"id"`
+	AddressID  app.AddressID    `path:"addressId"`
 	IfMatch    etag             `header:"If-Match"`
 	Label      nullable[string] `json:"label" validate:"omitempty,addresslabel"`
 	Line1      *string          `json:"line1" validate:"omitempty,notblank,addressline"`
@@ -78,8 +76,7 @@ type changeAddressIn struct {
 	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,postalcode"`
 	Country    *string          `json:"country" validate:"omitempty,iso3166_1_alpha2"`
 	Notes      nullable[string] `json:"notes" validate:"omitempty,addressnotes"`
-	// True makes this address the default instead of another. False is refused for the default address.
-	IsDefault *bool `json:"isDefault"`
+	IsDefault  *bool            `json:"isDefault"`
 }
 
 func (in changeAddressIn) apply(a *app.Address) error {
@@ -116,8 +113,7 @@ func (s *Server) limitAddressChange(ctx context.Context, c *call, id app.Custome
 type deleteAddressIn struct {
 	ID        app.CustomerID `path:"id"`
 	AddressID app.AddressID  `path:"addressId"`
-	// The version, in double quotes, that the address must still have.
-	IfMatch etag `header:"If-Match"`
+	IfMatch   etag           `header:"If-Match"`
 }
 
 func (s *Server) deleteAddress(ctx context.Context, c *call, in deleteAddressIn) (nothing, error) {

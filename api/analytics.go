@@ -19,19 +19,17 @@ var (
 
 // periodMeta is the meta of a list for a period.
 type periodMeta struct {
-	From      string        `json:"from"`     // YYYY-MM-DD
-	To        string        `json:"to"`       // inclusive
-	Timezone  string        `json:"timezone"` // the store's IANA name
+	From      string        `json:"from"`
+	To        string        `json:"to"`
+	Timezone  string        `json:"timezone"`
 	RequestID app.RequestID `json:"requestId"`
 }
 
 // periodParams are the parameters of analytics.
 type periodParams struct {
 	storeParam
-	// The first business day, in the store's time zone.
 	From string `query:"from" validate:"required,date"`
-	// The last business day. A period has at most 366 days.
-	To string `query:"to" validate:"required,date"`
+	To   string `query:"to" validate:"required,date"`
 }
 
 func (in periodParams) check() []app.Detail {
@@ -58,7 +56,6 @@ func (s *Server) salesSummary(ctx context.Context, c *call, in periodParams) (li
 
 type salesPlotIn struct {
 	periodParams
-	// Hours are in the store's time zone. Weeks begin on Monday.
 	Granularity app.Interval `query:"granularity" default:"day" validate:"enum"`
 }
 

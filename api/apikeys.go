@@ -14,17 +14,14 @@ var (
 )
 
 type createAPIKeyIn struct {
-	Name string `json:"name" validate:"required,notblank,max=100" example:"Till at the counter"`
-	// write:… includes read:… of the same resource.
-	Scopes []app.Scope `json:"scopes" validate:"required,scopes" example:"[\"write:orders\"]"`
-	// A test key accesses only the store's sandbox, which the first test key creates. Default: live; in a sandbox,
-	// test.
-	Mode app.KeyMode `json:"mode" validate:"omitempty,enum"`
+	Name   string      `json:"name" validate:"required,notblank,max=100"`
+	Scopes []app.Scope `json:"scopes" validate:"required,scopes"`
+	Mode   app.KeyMode `json:"mode" validate:"omitempty,enum"`
 }
 
 type apiKeyOut struct {
 	app.APIKey
-	Key string `json:"key,omitempty"` // the key itself, shown once
+	Key string `json:"key,omitempty"`
 }
 
 // createAPIKey shows the key once. The response to a repeated request omits it.

@@ -17,12 +17,10 @@ type attemptsIn struct {
 	Status    app.AttemptStatus  `query:"status" validate:"omitempty,enum"`
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
 	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
-	// Only attempts made at or after this time.
-	From *app.Time `query:"from"`
-	// Only attempts made before this time.
-	To    *app.Time `query:"to"`
-	Page  int       `query:"page" default:"1" validate:"min=1,max=1000000"`
-	Limit int       `query:"limit" default:"20" validate:"pagesize"`
+	From      *app.Time          `query:"from"`
+	To        *app.Time          `query:"to"`
+	Page      int                `query:"page" default:"1" validate:"min=1,max=1000000"`
+	Limit     int                `query:"limit" default:"20" validate:"pagesize"`
 }
 
 func (in attemptsIn) check() []app.Detail { return checkSpan(in.From, in.To) }

@@ -16,17 +16,12 @@ var (
 )
 
 type auditFilters struct {
-	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
-	Realm  app.Realm       `query:"realm" validate:"omitempty,enum"`
-	Action app.AuditAction `query:"action" validate:"omitempty,enum"`
-	// Only entries of this user, customer or API key.
-	ActorID string `query:"actorId" validate:"omitempty,id"`
-	// The id of the changed object.
-	Target string `query:"target" validate:"omitempty,id"`
-	// Only entries at or after this time.
-	From *app.Time `query:"from"`
-	// Only entries before this time.
-	To *app.Time `query:"to"`
+	Realm   app.Realm       `query:"realm" validate:"omitempty,enum"`
+	Action  app.AuditAction `query:"action" validate:"omitempty,enum"`
+	ActorID string          `query:"actorId" validate:"omitempty,id"`
+	Target  string          `query:"target" validate:"omitempty,id"`
+	From    *app.Time       `query:"from"`
+	To      *app.Time       `query:"to"`
 }
 
 func (in auditFilters) check() []app.Detail { return checkSpan(in.From, in.To) }

@@ -113,16 +113,14 @@ func bearer(header http.Header) (string, error) {
 }
 
 type loginIn struct {
-	Email    string     `json:"email" validate:"required,useremail" example:"owner@example.com"`
-	Password app.Secret `json:"password" validate:"required,password" example:"correct horse battery staple"`
-	// The store to work in. Default: the last used store, otherwise the first.
-	StoreID app.StoreID `json:"storeId" validate:"omitempty,id" store:"any"`
-	// If one-time passwords are on: the code of the authenticator, or a recovery code.
-	OTP app.Secret `json:"otp" validate:"onetimepassword" example:"123456"`
+	Email    string      `json:"email" validate:"required,useremail"`
+	Password app.Secret  `json:"password" validate:"required,password"`
+	StoreID  app.StoreID `json:"storeId" validate:"omitempty,id" store:"any"`
+	OTP      app.Secret  `json:"otp" validate:"onetimepassword"`
 }
 
 type loginOut struct {
-	AccessToken string           `json:"accessToken"` // a JWT, for the Authorization header
+	AccessToken string           `json:"accessToken"`
 	User        app.User         `json:"user"`
 	Stores      []app.StoreEntry `json:"stores"`
 }
@@ -203,14 +201,14 @@ func (s *Server) stores(ctx context.Context, c *call, _ noIn) (list[app.StoreEnt
 
 type meOut struct {
 	User  meUser            `json:"user"`
-	Store *app.StoreContext `json:"store,omitempty"` // the active store; absent for platform administrators
+	Store *app.StoreContext `json:"store,omitempty"`
 }
 
 type meUser struct {
 	ID         app.UserID `json:"id"`
 	Email      string     `json:"email"`
 	Name       string     `json:"name"`
-	OTPEnabled bool       `json:"otpEnabled"` // one-time passwords are on
+	OTPEnabled bool       `json:"otpEnabled"`
 }
 
 func (s *Server) me(ctx context.Context, c *call, _ noIn) (meOut, error) {

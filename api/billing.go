@@ -14,12 +14,12 @@ var (
 
 type billingOut struct {
 	app.PlanUsage
-	Plans []planLimitOut `json:"plans"` // all plans, in ascending order of their limits
+	Plans []planLimitOut `json:"plans"`
 }
 
 type planLimitOut struct {
 	Plan  app.Plan `json:"plan"`
-	Limit *int     `json:"limit"` // deliveries that may start in a window; null = no limit
+	Limit *int     `json:"limit"`
 }
 
 func billingFor(usage app.PlanUsage) billingOut {

@@ -20,19 +20,13 @@ var (
 type endedStatus string
 
 type replayStoreIn struct {
-	// Default: all webhooks of the store.
 	WebhookID app.SubscriptionID `json:"webhookId" validate:"omitempty,id"`
-	// Only deliveries created at or after this time.
-	From *app.Time `json:"from" validate:"required"`
-	// Only deliveries created before this time. Default: now.
-	To *app.Time `json:"to"`
-	// Only deliveries with this status.
-	Status endedStatus `json:"status" default:"dead_letter" validate:"enum"`
-	// Only deliveries with exactly this reason.
-	Reason    string        `json:"reason" validate:"omitempty,deliveryreason"`
-	EventType app.EventType `json:"eventType" validate:"omitempty,enum"`
-	// Count the deliveries without replaying them.
-	DryRun bool `json:"dryRun"`
+	From      *app.Time          `json:"from" validate:"required"`
+	To        *app.Time          `json:"to"`
+	Status    endedStatus        `json:"status" default:"dead_letter" validate:"enum"`
+	Reason    string             `json:"reason" validate:"omitempty,deliveryreason"`
+	EventType app.EventType      `json:"eventType" validate:"omitempty,enum"`
+	DryRun    bool               `json:"dryRun"`
 }
 
 func (in replayStoreIn) check() []app.Detail { return checkSpan(in.From, in.To) }
@@ -66,19 +60,12 @@ func (s *Server) createReplay(ctx context.Context, c *call, wanted app.NewBulkRe
 // replayWebhookIn has the members of replayStoreIn, with the webhook in the path.
 type replayWebhookIn struct {
 	WebhookID app.SubscriptionID `path:"id"`
-	// Only deliveries created at or after this time.
-	From *app.Time `json:"from" validate:"required"`
-	// Only deliveries created before this time. Default: now.
-	To *app.Time `json:"to"`
-	// Only deliveries with this status.
-	// missed: events of the period that match the webhook's current events and have no delivery to it, for example because
-	// the webhook did not exist. The period then applies to the events.
-	Status app.ReplayedStatus `json:"status" default:"dead_letter" validate:"enum"`
-	// Only deliveries with exactly this reason. Not allowed for missed.
-	Reason    string        `json:"reason" validate:"omitempty,deliveryreason"`
-	EventType app.EventType `json:"eventType" validate:"omitempty,enum"`
-	// Count the deliveries without replaying them.
-	DryRun bool `json:"dryRun"`
+	From      *app.Time          `json:"from" validate:"required"`
+	To        *app.Time          `json:"to"`
+	Status    app.ReplayedStatus `json:"status" default:"dead_letter" validate:"enum"`
+	Reason    string             `json:"reason" validate:"omitempty,deliveryreason"`
+	EventType app.EventType      `json:"eventType" validate:"omitempty,enum"`
+	DryRun    bool               `json:"dryRun"`
 }
 
 func (in replayWebhookIn) check() []app.Detail {
@@ -110,7 +97,6 @@ func (s *Server) replayWebhook(ctx context.Context, c *call, in replayWebhookIn)
 
 type replaysIn struct {
 	storeParam
-	// Only bulk replays of this webhook.
 	WebhookID app.SubscriptionID `query:"webhookId" validate:"omitempty,id"`
 	pageParams
 }

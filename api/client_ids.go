@@ -14,11 +14,8 @@ var (
 
 // clientIDsIn has the lists to replace. An absent list stays as it is.
 type clientIDsIn struct {
-	// The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
-	Google []string `json:"google" validate:"omitempty,clientids" example:"[\"web.example\"]"`
-	// The same at Apple.
-	Apple []string `json:"apple" validate:"omitempty,clientids"`
-	// The same at Facebook.
+	Google   []string `json:"google" validate:"omitempty,clientids"`
+	Apple    []string `json:"apple" validate:"omitempty,clientids"`
 	Facebook []string `json:"facebook" validate:"omitempty,clientids"`
 }
 
@@ -27,7 +24,7 @@ type ownWebsiteOut struct {
 	ID     app.WebsiteID `json:"id"`
 	Name   string        `json:"name"`
 	Domain string        `json:"domain"`
-	Social app.ClientIDs `json:"social"` // client ids for social logins, sorted
+	Social app.ClientIDs `json:"social"`
 }
 
 func newOwnWebsiteOut(w app.Website) ownWebsiteOut {
@@ -40,7 +37,6 @@ func (s *Server) ownWebsite(ctx context.Context, c *call, _ noIn) (ownWebsiteOut
 }
 
 type changeOwnWebsiteIn struct {
-	// Each list replaces the client ids at its provider.
 	Social clientIDsIn `json:"social"`
 }
 

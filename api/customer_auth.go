@@ -19,24 +19,22 @@ var (
 )
 
 type registerCustomerIn struct {
-	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email   string      `json:"email" validate:"required,customeremail" example:"ada@example.com"`
-	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
-	// of names, are refused.
-	Password  app.Secret `json:"password" validate:"required,newpassword" example:"correct horse"`
-	FirstName string     `json:"firstName" validate:"required,notblank,personname" example:"Ada"`
-	LastName  string     `json:"lastName" validate:"required,notblank,personname" example:"Lovelace"`
-	Phone     string     `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
+	StoreID   app.StoreID `json:"storeId" validate:"required,id" store:"any"`
+	Email     string      `json:"email" validate:"required,customeremail"`
+	Password  app.Secret  `json:"password" validate:"required,newpassword"`
+	FirstName string      `json:"firstName" validate:"required,notblank,personname"`
+	LastName  string      `json:"lastName" validate:"required,notblank,personname"`
+	Phone     string      `json:"phone" validate:"omitempty,phone"`
 }
 
 type loginCustomerIn struct {
 	StoreID  app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email    string      `json:"email" validate:"required,useremail" example:"ada@example.com"`
-	Password app.Secret  `json:"password" validate:"required,password" example:"correct horse"`
+	Email    string      `json:"email" validate:"required,useremail"`
+	Password app.Secret  `json:"password" validate:"required,password"`
 }
 
 type loginCustomerOut struct {
-	AccessToken string       `json:"accessToken"` // a JWT, for the Authorization header
+	AccessToken string       `json:"accessToken"`
 	Customer    app.Customer `json:"customer"`
 }
 

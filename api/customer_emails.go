@@ -19,10 +19,8 @@ var (
 const noMails = time.Hour
 
 type changeCustomerEmailIn struct {
-	// The new email.
-	Email string `json:"email" validate:"required,customeremail" example:"ada@example.com"`
-	// The current password.
-	Password app.Secret `json:"password" validate:"required,password" example:"correct horse"`
+	Email    string     `json:"email" validate:"required,customeremail"`
+	Password app.Secret `json:"password" validate:"required,password"`
 }
 
 // changeCustomerEmail requests a change of the email. It does the same, in the same time, whether or not another

@@ -10,10 +10,8 @@ var eraseCustomer = handle("eraseCustomer", (*Server).eraseCustomer, app.CodeCon
 	app.CodeRateLimited).orWithoutBody()
 
 type eraseCustomerIn struct {
-	ID app.CustomerID `path:"id"`
-	// The current password of a customer who erases the own account. Required if the account has a password, not allowed
-	// otherwise.
-	Password app.Secret `json:"password" validate:"password"`
+	ID       app.CustomerID `path:"id"`
+	Password app.Secret     `json:"password" validate:"password"`
 }
 
 // ForceRequestBody documents the body, which DELETE usually does not have.

@@ -84,7 +84,7 @@ func (p *provider) verify(
 	}
 	var told struct {
 		Email        string `json:"email"`
-		Verified     any    `json:"email_verified"` // Apple has it as a string, too
+		Verified     any    `json:"email_verified"`
 		HostedDomain string `json:"hd"`
 		GivenName    string `json:"given_name"`
 		FamilyName   string `json:"family_name"`
@@ -137,10 +137,8 @@ func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error
 type socialLoginIn struct {
 	StoreID  app.StoreID  `json:"storeId" validate:"required,id" store:"any"`
 	Provider app.Provider `json:"provider" validate:"required,enum"`
-	// The ID token that the provider issued.
-	Token app.Secret `json:"token" validate:"required,idtoken"`
-	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
-	Nonce string `json:"nonce" validate:"nonce"`
+	Token    app.Secret   `json:"token" validate:"required,idtoken"`
+	Nonce    string       `json:"nonce" validate:"nonce"`
 }
 
 // audiences returns the client ids at a provider that ID tokens for a store must have. It returns NOT_FOUND for an
@@ -183,12 +181,9 @@ func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (lo
 
 type linkProviderIn struct {
 	Provider app.Provider `json:"provider" validate:"required,enum"`
-	// The ID token that the provider issued.
-	Token app.Secret `json:"token" validate:"required,idtoken"`
-	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
-	Nonce string `json:"nonce" validate:"nonce"`
-	// Required if the account has a password.
-	Password app.Secret `json:"password" validate:"password"`
+	Token    app.Secret   `json:"token" validate:"required,idtoken"`
+	Nonce    string       `json:"nonce" validate:"nonce"`
+	Password app.Secret   `json:"password" validate:"password"`
 }
 
 // linkProvider lets the logged-in customer log in with a provider, too. The password protects the account from a stolen

@@ -23,20 +23,16 @@ func (c *call) isOwn(customer app.CustomerID) error {
 
 type customersIn struct {
 	storeParam
-	Kind app.CustomerKind `query:"kind" validate:"omitempty,enum"`
-	// A prefix of the name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"search"`
-	// Not for customers.
-	ExternalID string `query:"externalId" validate:"externalid"`
-	// Only customers whose profile or addresses changed at or after this time.
-	UpdatedSince *app.Time `query:"updatedSince"`
+	Kind         app.CustomerKind `query:"kind" validate:"omitempty,enum"`
+	Query        string           `query:"q" validate:"search"`
+	ExternalID   string           `query:"externalId" validate:"externalid"`
+	UpdatedSince *app.Time        `query:"updatedSince"`
 	pageParams
 }
 
 // customerOut is a customer as the caller may see it.
 type customerOut struct {
 	app.Customer
-	// Whether the account cannot be used. Absent if the caller is a customer.
 	Disabled *bool `json:"disabled,omitempty"`
 }
 
@@ -82,19 +78,14 @@ func (s *Server) customer(ctx context.Context, c *call, in customerIn) (customer
 }
 
 type changeCustomerIn struct {
-	ID app.CustomerID `path:"id"`
-	// The version, in double quotes, that the customer must still have.
-	IfMatch   etag             `header:"If-Match"`
-	FirstName *string          `json:"firstName" validate:"omitempty,notblank,personname" example:"Ada"`
-	LastName  nullable[string] `json:"lastName" validate:"omitempty,notblank,personname" example:"Lovelace"`
-	Phone     nullable[string] `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
-	// True ends all sessions of a registered customer and refuses logins, false admits logins again. Only users of the
-	// store can set it.
-	Disabled *bool `json:"disabled"`
-	// The id of an integration's own record, unique among the store's customers. Customers cannot set it.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"CRM-7"`
-	// Strings of an integration. Members that are not named stay; null removes a member. Customers cannot set it.
-	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
+	ID         app.CustomerID   `path:"id"`
+	IfMatch    etag             `header:"If-Match"`
+	FirstName  *string          `json:"firstName" validate:"omitempty,notblank,personname"`
+	LastName   nullable[string] `json:"lastName" validate:"omitempty,notblank,personname"`
+	Phone      nullable[string] `json:"phone" validate:"omitempty,phone"`
+	Disabled   *bool            `json:"disabled"`
+	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata   metadataPatch    `json:"metadata" validate:"metadatapatch"`
 }
 
 func (in changeCustomerIn) apply(c *app.Customer) error {

@@ -10,10 +10,8 @@ var listDeadLetters = handle("listDeadLetters", (*Server).deadLetters)
 
 type deadLettersIn struct {
 	storeParam
-	// Only deliveries created at or after this time.
 	From *app.Time `query:"from"`
-	// Only deliveries created before this time.
-	To *app.Time `query:"to"`
+	To   *app.Time `query:"to"`
 }
 
 func (in deadLettersIn) check() []app.Detail { return checkSpan(in.From, in.To) }

@@ -22,12 +22,9 @@ type deliveriesIn struct {
 	EventID   app.EventID        `query:"eventId" validate:"omitempty,id"`
 	EventType app.EventType      `query:"eventType" validate:"omitempty,enum"`
 	Status    app.DeliveryStatus `query:"status" validate:"omitempty,enum"`
-	// Only deliveries with exactly this reason.
-	Reason string `query:"reason" validate:"omitempty,deliveryreason"`
-	// Only deliveries created at or after this time.
-	From *app.Time `query:"from"`
-	// Only deliveries created before this time.
-	To *app.Time `query:"to"`
+	Reason    string             `query:"reason" validate:"omitempty,deliveryreason"`
+	From      *app.Time          `query:"from"`
+	To        *app.Time          `query:"to"`
 	pageParams
 }
 

@@ -63,18 +63,17 @@ const statusClientGone = 499
 
 // failure is the body of every error response.
 type failure struct {
-	Success bool      `json:"success"` // always false
+	Success bool      `json:"success"`
 	Error   errorBody `json:"error"`
 }
 
 type errorBody struct {
-	StatusCode int          `json:"statusCode"` // the HTTP status
-	Code       app.Code     `json:"code"`
-	Message    string       `json:"message"`           // for developers; programs use the code
-	Details    []app.Detail `json:"details,omitempty"` // the faults of the request, if any
-	// For INVALID_TRANSITION: the statuses that are possible instead.
+	StatusCode         int           `json:"statusCode"`
+	Code               app.Code      `json:"code"`
+	Message            string        `json:"message"`
+	Details            []app.Detail  `json:"details,omitempty"`
 	AllowedTransitions []string      `json:"allowedTransitions,omitzero"`
-	RequestID          app.RequestID `json:"requestId"` // as in X-Request-Id
+	RequestID          app.RequestID `json:"requestId"`
 }
 
 // refuse sends an error response. An error that is not an *app.Error is logged; the client gets only the

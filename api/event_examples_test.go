@@ -8,11 +8,10 @@ import (
 
 // eventRow is the entry of an event type in the catalogue.
 type eventRow struct {
-	name        app.EventType
-	description string
-	at          time.Time // of the example
-	data        any       // of the example, in the Go type that the service emits
-	always      []string  // optional members of the data's type that this event type always has
+	name   app.EventType
+	at     time.Time // of the example
+	data   any       // of the example, in the Go type that the service emits
+	always []string  // optional members of the data's type that this event type always has
 }
 
 // exampleDay is the evening on which all examples happen.
@@ -59,68 +58,36 @@ func eventRows() []eventRow {
 	const payment = app.PaymentID("pay_019ced823c7a7e66a3d4e5f607182930")
 	paid := app.PaidOrder{ID: order.ID, Number: order.Number}
 	return []eventRow{
-		{
-			app.EventOrderCreated, "An order was placed, from any source. The data is the order.", after(0),
-			placed, nil,
-		},
-		{app.EventOrderStatusUpdated,
-			"The status of an order changed. The data is the order with previousStatus and newStatus.",
-			after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status}, nil},
-		{
-			app.EventOrderCompleted,
-			"An order was completed. order.status_updated is emitted too. The data is the order.", after(48),
-			completed, nil,
-		},
-		{app.EventOrderCancelled,
-			"An order was cancelled; order.status_updated is emitted too. The data: the order with cancellationReason.",
-			after(5), cancelled, []string{"cancellationReason"}},
-		{app.EventPaymentSucceeded, "A payment was captured.", after(1), app.PaymentSucceededData{
+		{app.EventOrderCreated, after(0), placed, nil},
+		{app.EventOrderStatusUpdated, after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status}, nil},
+		{app.EventOrderCompleted, after(48), completed, nil},
+		{app.EventOrderCancelled, after(5), cancelled, []string{"cancellationReason"}},
+		{app.EventPaymentSucceeded, after(1), app.PaymentSucceededData{
 			OrderNumber: order.Number, AmountMinor: order.TotalMinor, Currency: order.Currency,
 			Provider: provider, TransactionID: transaction, PaymentMethod: "card", CardLast4: "4242",
 			PaymentID: payment, Order: paid,
 		}, nil},
-		{app.EventPaymentFailed, "A payment failed.", after(1), app.PaymentFailedData{
+		{app.EventPaymentFailed, after(1), app.PaymentFailedData{
 			OrderNumber: order.Number, ErrorCode: "card_declined", Provider: provider, TransactionID: transaction,
 			PaymentID: payment, Order: paid,
 		}, nil},
-		{app.EventPaymentRefunded, "A payment was refunded, in full or in part.", after(75), app.PaymentRefundedData{
+		{app.EventPaymentRefunded, after(75), app.PaymentRefundedData{
 			OrderNumber: order.Number, AmountMinor: order.Items[1].TotalMinor, Currency: order.Currency,
 			Reason: "The dessert was missing.",
 			Type:   app.RefundPartial, TotalRefundedMinor: order.Items[1].TotalMinor, Provider: provider,
 			TransactionID: transaction, PaymentID: payment, RefundID: "ref_019cedc61a3b7f01b2c3d4e5f6071829", Order: paid,
 		}, nil},
-		{
-			app.EventCustomerCreated,
-			"A customer registered, or a guest placed the first order. The data is the profile.",
-			after(-10), customer, nil,
-		},
-		{app.EventCustomerUpdated,
-			"The profile of a customer changed. The data is the profile with updatedFields.",
-			after(80), app.CustomerUpdated{Customer: known, UpdatedFields: []string{"phone"}}, nil},
-		{
-			app.EventProductCreated, "A product was created. The data is the product.",
-			product.CreatedAt.Time, product, nil,
-		},
-		{app.EventProductUpdated,
-			"A product changed or was deleted (deletedAt in changedFields). " +
-				"The data is the product with changedFields.",
-			after(90), app.ProductUpdated{
-				Product: changed, ChangedFields: []string{"priceMinor", "isAvailable", "orderable"},
-			}, nil},
-		{
-			app.EventReservationCreated, "A reservation was created. The data is the reservation.", after(60),
-			reserved, nil,
-		},
-		{app.EventReservationConfirmed,
-			"A reservation was confirmed. The data is the reservation with confirmedBy and confirmedAt.",
-			after(65), sure, []string{"confirmedBy", "confirmedAt"}},
-		{app.EventReservationCancelled,
-			"A reservation was cancelled. The data is the reservation with cancellationReason, which can be empty.",
-			after(70), off, []string{"cancellationReason"}},
-		{app.EventTestPing,
-			"A test of the webhook. It is sent once, to this webhook only, and cannot be selected.",
-			after(95), app.TestPing{SubscriptionID: "whk_019c5828e1fa7f88b5e6f70819203142",
-				Message: "This is a test."}, nil},
+		{app.EventCustomerCreated, after(-10), customer, nil},
+		{app.EventCustomerUpdated, after(80), app.CustomerUpdated{Customer: known, UpdatedFields: []string{"phone"}}, nil},
+		{app.EventProductCreated, product.CreatedAt.Time, product, nil},
+		{app.EventProductUpdated, after(90), app.ProductUpdated{
+			Product: changed, ChangedFields: []string{"priceMinor", "isAvailable", "orderable"},
+		}, nil},
+		{app.EventReservationCreated, after(60), reserved, nil},
+		{app.EventReservationConfirmed, after(65), sure, []string{"confirmedBy", "confirmedAt"}},
+		{app.EventReservationCancelled, after(70), off, []string{"cancellationReason"}},
+		{app.EventTestPing, after(95), app.TestPing{SubscriptionID: "whk_019c5828e1fa7f88b5e6f70819203142",
+			Message: "This is a test."}, nil},
 	}
 }
 

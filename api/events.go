@@ -27,12 +27,11 @@ var (
 var eventCatalogue []byte
 
 type eventTypeEntry struct {
-	Name         app.EventType `json:"name"`
-	Description  string        `json:"description"`
-	Subscribable bool          `json:"subscribable"` // whether a webhook can select it
-	// JSON Schema (draft 2020-12) of the body. New members may be added.
-	Schema  jsontext.Value `json:"schema"`
-	Example jsontext.Value `json:"example"` // an example of the body
+	Name         app.EventType  `json:"name"`
+	Description  string         `json:"description"`
+	Subscribable bool           `json:"subscribable"`
+	Schema       jsontext.Value `json:"schema"`
+	Example      jsontext.Value `json:"example"`
 }
 
 var allEventTypes = sync.OnceValues(func() (all []eventTypeEntry, err error) {
@@ -46,30 +45,24 @@ func (s *Server) eventTypes(_ context.Context, c *call, _ noIn) (list[eventTypeE
 
 type eventsIn struct {
 	storeParam
-	// Only events of these types. Repeat the parameter for several types.
-	Type []app.EventType `query:"type" validate:"eventfilter"`
-	// Only events at or after this time.
-	From *app.Time `query:"from"`
-	// Only events before this time.
-	To    *app.Time      `query:"to"`
-	Order app.EventOrder `query:"order" default:"desc" validate:"enum"`
-	Limit int            `query:"limit" default:"20" validate:"pagesize"`
-	// nextCursor of the previous page, or the position of an event.
-	Cursor string `query:"cursor" validate:"cursor"`
+	Type   []app.EventType `query:"type" validate:"eventfilter"`
+	From   *app.Time       `query:"from"`
+	To     *app.Time       `query:"to"`
+	Order  app.EventOrder  `query:"order" default:"desc" validate:"enum"`
+	Limit  int             `query:"limit" default:"20" validate:"pagesize"`
+	Cursor string          `query:"cursor" validate:"cursor"`
 }
 
 func (in eventsIn) check() []app.Detail { return checkSpan(in.From, in.To) }
 
 // eventOut is an event as clients read it.
 type eventOut struct {
-	ID   app.EventID   `json:"id"`
-	Type app.EventType `json:"type"`
-	At   app.Time      `json:"timestamp"`
-	// Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is
-	// dispatched.
+	ID       app.EventID     `json:"id"`
+	Type     app.EventType   `json:"type"`
+	At       app.Time        `json:"timestamp"`
 	Position *string         `json:"position"`
-	Erased   bool            `json:"erased"` // whether the body is erased
-	Body     *jsontext.Value `json:"body"`   // the body as webhooks receive it; null if it is erased
+	Erased   bool            `json:"erased"`
+	Body     *jsontext.Value `json:"body"`
 }
 
 func (s *Server) eventOut(c *call, e app.StoredEvent) eventOut {
@@ -133,7 +126,7 @@ type eventIn struct {
 type eventDetail struct {
 	eventOut
 
-	Deliveries []app.Delivery `json:"deliveries"` // newest first
+	Deliveries []app.Delivery `json:"deliveries"`
 }
 
 // maxEventDeliveries limits the deliveries in the response for one event. A store has at most 100 webhooks at a time.

@@ -20,7 +20,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// The catalogue is generated from the types of the events, their comments and the examples.
+// The catalogue is generated from the types of the events, their texts and the examples.
 func TestOpenAPIEventTypesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	var all []eventTypeEntry
@@ -29,8 +29,8 @@ func TestOpenAPIEventTypesAreUpToDate(t *testing.T) {
 		must(err)
 		example, err := exampleOf(row, i)
 		must(err)
-		all = append(all,
-			eventTypeEntry{row.name, row.description, slices.Contains(app.EventTypes[:], row.name), schema, example})
+		subscribable := slices.Contains(app.EventTypes[:], row.name)
+		all = append(all, eventTypeEntry{row.name, clientTexts().Event(string(row.name)), subscribable, schema, example})
 	}
 	var made bytes.Buffer
 	encoder := json.NewEncoder(&made)
@@ -64,7 +64,7 @@ func schemaOf(row eventRow) ([]byte, error) {
 	kind.TypeObject.Const = &name
 	envelope.Properties["type"], envelope.Properties["data"] = kind, data.ToSchemaOrBool()
 	envelope.WithSchema("https://json-schema.org/draft/2020-12/schema").WithTitle(string(row.name)).
-		WithDescription(row.description)
+		WithDescription(clientTexts().Event(string(row.name)))
 	return envelope.MarshalJSON()
 }
 

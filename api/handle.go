@@ -132,7 +132,7 @@ func handle[In, Out any](
 
 // success is the body of a successful response.
 type success[T any] struct {
-	Success bool `json:"success"` // always true
+	Success bool `json:"success"`
 	Data    T    `json:"data"`
 }
 

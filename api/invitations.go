@@ -27,18 +27,16 @@ var (
 const invitationTTL = 7 * 24 * time.Hour
 
 type inviteIn struct {
-	Email string   `json:"email" validate:"required,email,useremail" example:"grace@example.com"`
-	Name  string   `json:"name" validate:"required,notblank,name" example:"Grace Hopper"`
-	Role  app.Role `json:"role" validate:"required,enum" example:"MANAGER"`
-	// Stores of this website in which the caller is OWNER. A sandbox means its live store. Default: the store of
-	// the token.
+	Email    string   `json:"email" validate:"required,email,useremail"`
+	Name     string   `json:"name" validate:"required,notblank,name"`
+	Role     app.Role `json:"role" validate:"required,enum"`
 	StoreIDs []string `json:"storeIds" validate:"omitempty,storeids"`
 }
 
 type invitationOut struct {
 	app.Invitation
-	Token string `json:"token,omitempty"` // for POST /auth/accept-invite; shown once
-	Link  string `json:"link,omitempty"`  // a page that accepts the invitation; shown once
+	Token string `json:"token,omitempty"`
+	Link  string `json:"link,omitempty"`
 }
 
 // invite creates an invitation. It replaces a pending invitation of the same address and website. The
@@ -109,14 +107,10 @@ func (s *Server) withdrawInvitation(ctx context.Context, c *call, in invitationI
 }
 
 type acceptInviteIn struct {
-	Token app.Secret `json:"token" validate:"required,linktoken"`
-	// The name of a new user. Default: the name in the invitation.
-	Name string `json:"name" validate:"omitempty,notblank,name"`
-	// For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and
-	// at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
+	Token    app.Secret `json:"token" validate:"required,linktoken"`
+	Name     string     `json:"name" validate:"omitempty,notblank,name"`
 	Password app.Secret `json:"password" validate:"required,password"`
-	// For an existing user with one-time passwords: the code of the authenticator, or a recovery code.
-	OTP app.Secret `json:"otp" validate:"onetimepassword" example:"123456"`
+	OTP      app.Secret `json:"otp" validate:"onetimepassword"`
 }
 
 // acceptInvite accepts an invitation and logs in. An existing user with the invited address gives the

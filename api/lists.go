@@ -21,7 +21,7 @@ type list[T, M any] struct {
 
 // listBody is the response body of a list.
 type listBody[T, M any] struct {
-	Success bool `json:"success"` // always true
+	Success bool `json:"success"`
 	Data    []T  `json:"data"`
 	Meta    M    `json:"meta"`
 }
@@ -37,7 +37,7 @@ type totalMeta struct {
 // pageMeta is the meta of a list with page numbers.
 type pageMeta struct {
 	Total      int           `json:"total"`
-	Page       int           `json:"page"` // from 1
+	Page       int           `json:"page"`
 	Limit      int           `json:"limit"`
 	TotalPages int           `json:"totalPages"`
 	RequestID  app.RequestID `json:"requestId"`
@@ -46,7 +46,7 @@ type pageMeta struct {
 // cursorMeta is the meta of a list with cursors.
 type cursorMeta struct {
 	Limit      int           `json:"limit"`
-	NextCursor *string       `json:"nextCursor"` // the cursor of the next page; null on the last page
+	NextCursor *string       `json:"nextCursor"`
 	RequestID  app.RequestID `json:"requestId"`
 }
 

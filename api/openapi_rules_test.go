@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -87,11 +88,11 @@ func TestOpenAPISchemaNames(t *testing.T) {
 	d, seen := readDocument(t), map[string]string{}
 	for name := range d.schemas {
 		if other := seen[strings.ToLower(name)]; other != "" {
-			t.Errorf("schemas %s and %s differ in case only; name one of them in schemaNames", name, other)
+			t.Errorf("schemas %s and %s differ in case only; give one of them a $schema in openapi/texts", name, other)
 		}
 		seen[strings.ToLower(name)] = name
 		if regexp.MustCompile(`\d$`).MatchString(name) {
-			t.Errorf("schema %s: two Go types have this name; name one of them in schemaNames", name)
+			t.Errorf("schema %s: two Go types have this name; give one of them a $schema in openapi/texts", name)
 		}
 	}
 }
@@ -129,22 +130,27 @@ func TestOpenAPIMembersAreDescribed(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
 	for _, member := range d.members() {
-		if d.resolve(member.object)["description"] == nil && member.object["description"] == nil {
-			t.Errorf("%s: got no description; comment on the Go field, or add a row to members", member.at)
-		}
+		checkSentence(t, member.at, cmp.Or(member.object["description"], d.resolve(member.object)["description"]))
 	}
 	for _, o := range d.operations() {
 		parameters, _ := o.object["parameters"].([]any)
 		for _, parameter := range parameters {
-			if parameter := parameter.(map[string]any); parameter["description"] == nil {
-				t.Errorf("%s: the parameter %s has no description; comment on the Go field, or add a row to members", o.at,
-					parameter["name"])
-			}
+			parameter := parameter.(map[string]any)
+			checkSentence(t, fmt.Sprintf("%s, parameter %s", o.at, parameter["name"]), parameter["description"])
 		}
 	}
 }
 
-// A text in an example must come from somewhere: an enum, a format, the type of an id or the table of members.
+// checkSentence checks a text. It begins with a capital letter or the name of a member, and ends with a full stop.
+func checkSentence(t *testing.T, at string, description any) {
+	t.Helper()
+	text, _ := description.(string)
+	if lowerCase := regexp.MustCompile(`^[a-z]+ `); lowerCase.MatchString(text) || !strings.HasSuffix(text, ".") {
+		t.Errorf("%s: got the text %q, want a sentence; see openapi/texts", at, text)
+	}
+}
+
+// A text in an example must come from somewhere: an enum, a format, the type of an id or the texts of its Go type.
 func TestOpenAPITextsHaveExamples(t *testing.T) {
 	t.Parallel()
 	for _, member := range readDocument(t).members() {
@@ -158,7 +164,7 @@ func TestOpenAPITextsHaveExamples(t *testing.T) {
 			known = known || member.object[keyword] != nil
 		}
 		if slices.Contains(kinds, any("string")) && !known && !strings.HasSuffix(schema, "Request") {
-			t.Errorf("%s: got no example; add one to members", member.at)
+			t.Errorf("%s: got no example; add one in openapi/texts", member.at)
 		}
 	}
 }
@@ -189,7 +195,8 @@ func TestOpenAPITags(t *testing.T) {
 	for _, o := range d.operations() {
 		tags := o.object["tags"].([]any)
 		if len(tags) != 1 || !slices.Contains(declared, tags[0]) {
-			t.Errorf("%s: got the tags %v, want one of %v; add the first segment of the path to tags", o.at, tags, declared)
+			t.Errorf("%s: got the tags %v, want one of %v; add the first segment of the path to openapi/texts/document.yaml",
+				o.at, tags, declared)
 		}
 		used[tags[0]] = true
 	}
@@ -241,7 +248,7 @@ func TestOpenAPIResponsesHaveExamples(t *testing.T) {
 		for response, media := range d.mediaOf(o) {
 			example := d.exampleIn(media)
 			if example == nil || example == "" {
-				t.Errorf("%s, response %s: got no example; add one to streamExamples", o.at, response)
+				t.Errorf("%s, response %s: got no example; add one to the operation in openapi/texts", o.at, response)
 				continue
 			}
 			schema, _ := media["schema"].(map[string]any)
@@ -254,7 +261,7 @@ func TestOpenAPIResponsesHaveExamples(t *testing.T) {
 				continue
 			}
 			if err := schemaAt(t, strings.TrimPrefix(reference, "#")).Validate(example); err != nil {
-				t.Errorf("%s, response %s: the example does not match its schema; correct it in members: %v", o.at,
+				t.Errorf("%s, response %s: the example does not match its schema; correct it in openapi/texts: %v", o.at,
 					response, err)
 			}
 		}

@@ -15,10 +15,8 @@ var (
 )
 
 type pauseOrderingIn struct {
-	// In the future, at most seven days ahead.
-	Until *app.Time `json:"until" validate:"required"`
-	// Recorded in the audit trail.
-	Reason string `json:"reason" validate:"closurereason" example:"Kitchen overloaded"`
+	Until  *app.Time `json:"until" validate:"required"`
+	Reason string    `json:"reason" validate:"closurereason"`
 }
 
 func (s *Server) pauseOrdering(ctx context.Context, c *call, in pauseOrderingIn) (app.Store, error) {
@@ -45,19 +43,15 @@ type weekIn struct {
 }
 
 type spanIn struct {
-	From app.ClockTime `json:"from" validate:"required,clock" example:"11:30"`
-	// 24:00 is the end of the day. A time that is not after from is on the next day.
-	To app.ClockTime `json:"to" validate:"required,clockend" example:"22:00"`
+	From app.ClockTime `json:"from" validate:"required,clock"`
+	To   app.ClockTime `json:"to" validate:"required,clockend"`
 }
 
 type closureIn struct {
-	// The first day.
-	From string `json:"from" validate:"required,date" example:"2026-12-24"`
-	// The last day.
-	To     string `json:"to" validate:"required,date" example:"2026-12-26"`
-	Reason string `json:"reason" validate:"closurereason" example:"Christmas"`
-	// Default: all.
-	Types []app.FulfillmentType `json:"types" validate:"omitempty,unique,dive,enum"`
+	From   string                `json:"from" validate:"required,date"`
+	To     string                `json:"to" validate:"required,date"`
+	Reason string                `json:"reason" validate:"closurereason"`
+	Types  []app.FulfillmentType `json:"types" validate:"omitempty,unique,dive,enum"`
 }
 
 // prepMinutesIn is a merge patch of the preparation times.
@@ -69,9 +63,7 @@ type prepMinutesIn struct {
 
 // acceptanceIn is a merge patch of the deadlines of acceptance.
 type acceptanceIn struct {
-	// 0 = no reminder.
 	RemindAfterMinutes *int `json:"remindAfterMinutes" validate:"omitempty,dayminutes"`
-	// 0 = no cancellation. Otherwise greater than remindAfterMinutes.
 	CancelAfterMinutes *int `json:"cancelAfterMinutes" validate:"omitempty,dayminutes"`
 }
 

@@ -13,15 +13,11 @@ var (
 )
 
 type changeOrderStatusIn struct {
-	ID app.OrderID `path:"id"`
-	// The version, in double quotes, that the order must still have.
-	IfMatch etag `header:"If-Match"`
-	// The current status changes nothing.
-	Status app.OrderStatus `json:"status" validate:"required,enum"`
-	// Required for CANCELLED, not allowed otherwise.
-	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,reason"`
-	// When the order will be ready. Not allowed for COMPLETED and CANCELLED.
-	PromisedAt *app.Time `json:"promisedAt"`
+	ID                 app.OrderID     `path:"id"`
+	IfMatch            etag            `header:"If-Match"`
+	Status             app.OrderStatus `json:"status" validate:"required,enum"`
+	CancellationReason string          `json:"cancellationReason" validate:"omitempty,notblank,reason"`
+	PromisedAt         *app.Time       `json:"promisedAt"`
 }
 
 func (in changeOrderStatusIn) check() []app.Detail {

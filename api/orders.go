@@ -20,47 +20,33 @@ var (
 )
 
 type placeOrderIn struct {
-	// Must be the store of the token.
-	StoreID         app.StoreID         `json:"storeId" validate:"omitempty,id"`
-	Items           []orderItemIn       `json:"items" validate:"required,min=1,max=100,dive"`
-	FulfillmentType app.FulfillmentType `json:"fulfillmentType" validate:"required,enum"`
-	// Where the order was placed. Default: API for an API key, POS for a user.
-	Source app.OrderSource `json:"source" validate:"omitempty,enum"`
-	// A customer of the store. Give either customerId or customer.
-	CustomerID app.CustomerID `json:"customerId" validate:"omitempty,id"`
-	// A guest. Give either customerId or customer.
-	Customer *guestIn `json:"customer"`
-	// Required for DELIVERY, not allowed otherwise.
-	DeliveryAddress *app.DeliveryAddress `json:"deliveryAddress"`
-	// The store view that determines language and currency. Default: the caller's.
-	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id"`
-	// In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
-	DiscountMinor int64 `json:"discountMinor" validate:"amount"`
-	// In minor units. The order is refused if its total differs.
-	ExpectedTotalMinor *int64 `json:"expectedTotalMinor" validate:"omitempty,amount"`
-	// When the guest wants the order. Default: as soon as possible.
-	RequestedFor *app.Time `json:"requestedFor"`
-	Note         string    `json:"note" validate:"max=1000" example:"No onions, please."`
-	// Only allowed for DINE_IN.
-	TableLabel string `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
-	// The id of an integration's own record, unique among the store's orders.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"metadata"`
+	StoreID            app.StoreID          `json:"storeId" validate:"omitempty,id"`
+	Items              []orderItemIn        `json:"items" validate:"required,min=1,max=100,dive"`
+	FulfillmentType    app.FulfillmentType  `json:"fulfillmentType" validate:"required,enum"`
+	Source             app.OrderSource      `json:"source" validate:"omitempty,enum"`
+	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id"`
+	Customer           *guestIn             `json:"customer"`
+	DeliveryAddress    *app.DeliveryAddress `json:"deliveryAddress"`
+	StoreViewID        app.StoreViewID      `json:"storeViewId" validate:"omitempty,id"`
+	DiscountMinor      int64                `json:"discountMinor" validate:"amount"`
+	ExpectedTotalMinor *int64               `json:"expectedTotalMinor" validate:"omitempty,amount"`
+	RequestedFor       *app.Time            `json:"requestedFor"`
+	Note               string               `json:"note" validate:"max=1000"`
+	TableLabel         string               `json:"tableLabel" validate:"omitempty,notblank,tablelabel"`
+	ExternalID         string               `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata           map[string]string    `json:"metadata" validate:"metadata"`
 }
 
 type orderItemIn struct {
-	ProductID app.ProductID `json:"productId" validate:"required,id"`
-	Quantity  int64         `json:"quantity" validate:"required,quantity" example:"2"`
-	// The options of one unit, each once.
-	Options []orderOptionIn `json:"options" validate:"orderoptions"`
-	Note    string          `json:"note" validate:"max=200" example:"Well done"`
+	ProductID app.ProductID   `json:"productId" validate:"required,id"`
+	Quantity  int64           `json:"quantity" validate:"required,quantity"`
+	Options   []orderOptionIn `json:"options" validate:"orderoptions"`
+	Note      string          `json:"note" validate:"max=200"`
 }
 
 type orderOptionIn struct {
 	OptionID app.OptionID `json:"optionId" validate:"required,id"`
-	// The quantity in one unit. Default: 1.
-	Quantity *int64 `json:"quantity" validate:"omitempty,quantity" example:"1"`
+	Quantity *int64       `json:"quantity" validate:"omitempty,quantity"`
 }
 
 func (in orderItemIn) item() app.NewOrderItem {
@@ -74,9 +60,9 @@ func (in orderItemIn) item() app.NewOrderItem {
 }
 
 type guestIn struct {
-	Name  string `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
-	Email string `json:"email" validate:"omitempty,customeremail" example:"ada@example.com"`
-	Phone string `json:"phone" validate:"omitempty,phone" example:"+4915112345678"`
+	Name  string `json:"name" validate:"required,notblank,name"`
+	Email string `json:"email" validate:"omitempty,customeremail"`
+	Phone string `json:"phone" validate:"omitempty,phone"`
 }
 
 func (in placeOrderIn) check() []app.Detail {
@@ -136,7 +122,7 @@ func (in placeOrderIn) order(c *call) app.NewOrder {
 
 type orderOut struct {
 	app.Order
-	AllowedTransitions []app.OrderStatus `json:"allowedTransitions"` // the statuses to which the caller can change it
+	AllowedTransitions []app.OrderStatus `json:"allowedTransitions"`
 }
 
 func orderFor(caller app.Principal, order app.Order) orderOut {
@@ -171,29 +157,19 @@ func (s *Server) quoteOrder(ctx context.Context, c *call, in placeOrderIn) (app.
 
 type ordersIn struct {
 	storeParam
-	// Can be given several times: any of these statuses.
 	Statuses        []app.OrderStatus   `query:"status" validate:"omitempty,max=7,unique,dive,enum"`
 	FulfillmentType app.FulfillmentType `query:"fulfillmentType" validate:"omitempty,enum"`
 	Source          app.OrderSource     `query:"source" validate:"omitempty,enum"`
 	CustomerID      app.CustomerID      `query:"customerId" validate:"omitempty,id"`
-	// The order number, as in orderId of the order.
-	Number *int64 `query:"orderId" validate:"omitempty,min=1"`
-	// Only orders placed at or after this time.
-	CreatedFrom *app.Time `query:"createdFrom"`
-	// Only orders placed before this time.
-	CreatedTo *app.Time `query:"createdTo"`
-	// A business date of the store.
-	BusinessDate string `query:"businessDate" validate:"omitempty,date"`
-	// Only orders changed at or after this time.
-	UpdatedSince *app.Time `query:"updatedSince"`
-	// Only orders to be prepared now (true), or only orders for later whose dueAt is in the future (false).
-	Due *bool `query:"due"`
-	// Not for customers.
-	ExternalID string `query:"externalId" validate:"externalid"`
-	// Only orders that are cancelled and have payments to refund (true), or only others (false).
-	NeedsRefund *bool `query:"needsRefund"`
-	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"search"`
+	Number          *int64              `query:"orderId" validate:"omitempty,min=1"`
+	CreatedFrom     *app.Time           `query:"createdFrom"`
+	CreatedTo       *app.Time           `query:"createdTo"`
+	BusinessDate    string              `query:"businessDate" validate:"omitempty,date"`
+	UpdatedSince    *app.Time           `query:"updatedSince"`
+	Due             *bool               `query:"due"`
+	ExternalID      string              `query:"externalId" validate:"externalid"`
+	NeedsRefund     *bool               `query:"needsRefund"`
+	Query           string              `query:"q" validate:"search"`
 	pageParams
 }
 

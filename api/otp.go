@@ -18,7 +18,6 @@ var (
 )
 
 type currentPasswordIn struct {
-	// The current password of the user.
 	Password app.Secret `json:"password" validate:"required,password"`
 }
 
@@ -26,8 +25,8 @@ type currentPasswordIn struct {
 func (currentPasswordIn) ForceRequestBody() {}
 
 type setUpOTPOut struct {
-	Secret     string `json:"secret"`     // base32, for manual entry
-	OTPAuthURL string `json:"otpauthUrl"` // for a QR code; contains the secret
+	Secret     string `json:"secret"`
+	OTPAuthURL string `json:"otpauthUrl"`
 }
 
 // beginOTP returns a secret that is pending until a code confirms it.
@@ -45,12 +44,10 @@ func (s *Server) beginOTP(ctx context.Context, c *call, in currentPasswordIn) (s
 }
 
 type confirmOTPIn struct {
-	// The code that the authenticator shows.
-	Code app.Secret `json:"code" validate:"required,max=20" example:"123456"`
+	Code app.Secret `json:"code" validate:"required,max=20"`
 }
 
 type recoveryCodesOut struct {
-	// Each can be used once instead of a code. They are shown once.
 	RecoveryCodes []string `json:"recoveryCodes"`
 }
 

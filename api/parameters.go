@@ -4,14 +4,12 @@ import "github.com/comanda-dev/comanda/app"
 
 // storeParam is the parameter of operations on the data of a store. Requests embed it.
 type storeParam struct {
-	// Must be the store of the token.
 	StoreID app.StoreID `query:"storeId" validate:"omitempty,id"`
 }
 
 // pageParams are the parameters of lists with cursors. Requests embed them.
 type pageParams struct {
-	Limit int `query:"limit" default:"20" validate:"pagesize"`
-	// nextCursor of the previous page, with the same filters.
+	Limit  int    `query:"limit" default:"20" validate:"pagesize"`
 	Cursor string `query:"cursor" validate:"cursor"`
 }
 

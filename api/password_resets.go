@@ -57,7 +57,7 @@ func NewResetToken(prefix string) app.Secret {
 }
 
 type requestResetIn struct {
-	Email string `json:"email" validate:"required,useremail" example:"owner@example.com"`
+	Email string `json:"email" validate:"required,useremail"`
 }
 
 // requestReset enqueues a mail with a link. The account is looked up in the background: neither the response nor
@@ -78,7 +78,7 @@ func (s *Server) requestReset(_ context.Context, c *call, in requestResetIn) (me
 
 type requestCustomerResetIn struct {
 	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	Email   string      `json:"email" validate:"required,useremail" example:"ada@example.com"`
+	Email   string      `json:"email" validate:"required,useremail"`
 }
 
 // requestCustomerReset is requestReset for a customer.
@@ -123,10 +123,8 @@ func (s *Server) inBackground(c *call, mail func(context.Context) error) (messag
 }
 
 type resetPasswordIn struct {
-	Token app.Secret `json:"token" validate:"required,linktoken"`
-	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
-	// of names, are refused.
-	Password app.Secret `json:"password" validate:"required,newpassword" example:"correct horse"`
+	Token    app.Secret `json:"token" validate:"required,linktoken"`
+	Password app.Secret `json:"password" validate:"required,newpassword"`
 }
 
 // resetPassword replaces the password of the user to whom a token belongs.

@@ -187,9 +187,7 @@ func passwordIncorrect() error {
 
 type changePasswordIn struct {
 	CurrentPassword app.Secret `json:"currentPassword" validate:"required,password"`
-	// At least 8 characters and at most 1,024 bytes, never trimmed. Common passwords, and passwords made of the email or
-	// of names, are refused.
-	NewPassword app.Secret `json:"newPassword" validate:"required,newpassword" example:"correct horse"`
+	NewPassword     app.Secret `json:"newPassword" validate:"required,newpassword"`
 }
 
 type messageOut struct {

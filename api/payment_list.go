@@ -12,15 +12,11 @@ var listPayments = handle("listPayments", (*Server).storePayments)
 
 type storePaymentsIn struct {
 	storeParam
-	// The order number, as in orderId of the order, or the id of the order.
-	Order  string            `query:"orderId" validate:"max=64" example:"1042"`
-	Status app.PaymentResult `query:"status" validate:"omitempty,enum"`
-	// In any case.
-	Provider string `query:"provider" validate:"omitempty,provider"`
-	// Only payments recorded at or after this time.
-	From *app.Time `query:"from"`
-	// Only payments recorded before this time.
-	To *app.Time `query:"to"`
+	Order    string            `query:"orderId" validate:"max=64"`
+	Status   app.PaymentResult `query:"status" validate:"omitempty,enum"`
+	Provider string            `query:"provider" validate:"omitempty,provider"`
+	From     *app.Time         `query:"from"`
+	To       *app.Time         `query:"to"`
 	pageParams
 }
 

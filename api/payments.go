@@ -17,21 +17,15 @@ var (
 )
 
 type recordPaymentIn struct {
-	ID app.OrderID `path:"id"`
-	// In any case; stored in upper case.
-	Provider string `json:"provider" validate:"required,provider" example:"STRIPE"`
-	// The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
-	TransactionID string `json:"transactionId" validate:"required,notblank,providerid" example:"pi_3MtwBwLkdIwHu7ix"`
-	// FAILED payments do not count toward the order.
-	Status app.PaymentResult `json:"status" validate:"required,enum"`
-	// In minor units. It may differ from the open amount of the order.
-	AmountMinor int64 `json:"amountMinor" validate:"required,paidamount" example:"2150"`
-	// The currency of the order.
-	Currency      app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
-	PaymentMethod string       `json:"paymentMethod" validate:"required,notblank,max=50" example:"card"`
-	CardLast4     string       `json:"cardLast4" validate:"omitempty,last4" example:"4242"`
-	// The provider's code. Required for FAILED, not allowed otherwise.
-	ErrorCode string `json:"errorCode" validate:"max=100" example:"card_declined"`
+	ID            app.OrderID       `path:"id"`
+	Provider      string            `json:"provider" validate:"required,provider"`
+	TransactionID string            `json:"transactionId" validate:"required,notblank,providerid"`
+	Status        app.PaymentResult `json:"status" validate:"required,enum"`
+	AmountMinor   int64             `json:"amountMinor" validate:"required,paidamount"`
+	Currency      app.Currency      `json:"currency" validate:"required,currency"`
+	PaymentMethod string            `json:"paymentMethod" validate:"required,notblank,max=50"`
+	CardLast4     string            `json:"cardLast4" validate:"omitempty,last4"`
+	ErrorCode     string            `json:"errorCode" validate:"max=100"`
 }
 
 func (in recordPaymentIn) check() []app.Detail {
@@ -72,12 +66,10 @@ func (s *Server) payments(ctx context.Context, c *call, in paymentsIn) (list[app
 }
 
 type refundPaymentIn struct {
-	ID app.PaymentID `path:"id"`
-	// In minor units of the payment's currency. At most the refundable amount of the payment.
-	AmountMinor int64  `json:"amountMinor" validate:"required,paidamount" example:"950"`
-	Reason      string `json:"reason" validate:"required,notblank,reason" example:"The pizza was cold."`
-	// The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
-	ProviderRefundID string `json:"providerRefundId" validate:"required,notblank,providerid" example:"re_3MtwBwLk"`
+	ID               app.PaymentID `path:"id"`
+	AmountMinor      int64         `json:"amountMinor" validate:"required,paidamount"`
+	Reason           string        `json:"reason" validate:"required,notblank,reason"`
+	ProviderRefundID string        `json:"providerRefundId" validate:"required,notblank,providerid"`
 }
 
 func (s *Server) refundPayment(ctx context.Context, c *call, in refundPaymentIn) (app.Refund, error) {

@@ -14,45 +14,30 @@ var importProducts = handle("importProducts", (*Server).importProducts, app.Code
 
 type importProductsIn struct {
 	storeParam
-	// True checks the rows and reports the changes without making them.
 	DryRun bool                `query:"dryRun"`
 	Rows   []importedProductIn `json:"rows" validate:"required,rows"`
 }
 
 // importedProductIn is one row of an import. Members that it does not name keep their values in an existing product.
 type importedProductIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
-	// Identifies the product; unique within the import.
-	SKU string `json:"sku" validate:"required,notblank,sku" example:"PIZ-1"`
-	// Required for a new product.
-	Name        *string          `json:"name" validate:"omitempty,notblank,name" example:"Pizza Margherita"`
-	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
-	Category    nullable[string] `json:"category" validate:"omitempty,notblank,category"`
-	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,imageurl"`
-	// In minor units. Required for a new product.
-	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,price" example:"950"`
-	// The ISO 4217 code of priceMinor. Required for a new product.
-	Currency *app.Currency `json:"currency" validate:"omitempty,currency" example:"EUR"`
-	// In minor units of other currencies. Replaces all prices.
-	Prices map[app.Currency]int64 `json:"prices" validate:"prices"`
-	// By BCP 47 locale. Replaces all translations.
-	Translations map[string]productTextIn `json:"translations" validate:"translations"`
-	// Parts per million.
-	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,taxrate"`
-	IsAvailable *bool           `json:"isAvailable"`
-	// The number of units in stock. Null makes the stock unlimited.
-	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,stock"`
-	// The id of an integration's own record, unique among the store's products.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration. Replaces all members.
-	Metadata map[string]string `json:"metadata" validate:"metadata"`
-	// The product cannot be ordered before this time, which is at most 366 days ahead.
-	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
-	// Replaces all groups. A group or option keeps its id if the product has one of the same name.
-	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,optiongroups"`
-	// The place on the menu, within the category.
-	Position *int64 `json:"position" validate:"omitempty,position"`
+	StoreID       app.StoreID              `json:"storeId" validate:"omitempty,id"`
+	SKU           string                   `json:"sku" validate:"required,notblank,sku"`
+	Name          *string                  `json:"name" validate:"omitempty,notblank,name"`
+	Description   nullable[string]         `json:"description" validate:"omitempty,productdescription"`
+	Category      nullable[string]         `json:"category" validate:"omitempty,notblank,category"`
+	ImageURL      nullable[string]         `json:"imageUrl" validate:"omitempty,imageurl"`
+	PriceMinor    *int64                   `json:"priceMinor" validate:"omitempty,price"`
+	Currency      *app.Currency            `json:"currency" validate:"omitempty,currency"`
+	Prices        map[app.Currency]int64   `json:"prices" validate:"prices"`
+	Translations  map[string]productTextIn `json:"translations" validate:"translations"`
+	TaxRatePPM    nullable[int64]          `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	IsAvailable   *bool                    `json:"isAvailable"`
+	StockQuantity nullable[int64]          `json:"stockQuantity" validate:"omitempty,stock"`
+	ExternalID    nullable[string]         `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata      map[string]string        `json:"metadata" validate:"metadata"`
+	SoldOutUntil  nullable[app.Time]       `json:"soldOutUntil"`
+	OptionGroups  *[]optionGroupIn         `json:"optionGroups" validate:"omitempty,optiongroups"`
+	Position      *int64                   `json:"position" validate:"omitempty,position"`
 }
 
 // check returns the faults of rows that name the same product or externalId.

@@ -7,33 +7,22 @@ import (
 )
 
 type optionGroupIn struct {
-	// The id of one of the product's groups, to keep it.
-	ID   app.OptionGroupID `json:"id" validate:"omitempty,id"`
-	Name string            `json:"name" validate:"required,notblank,name" example:"Extras"`
-	// By BCP 47 locale, as the product's.
-	Translations map[string]optionTextIn `json:"translations" validate:"translations"`
-	// The least sum of the quantities of the group's options in one unit of the product.
-	MinSelections int64 `json:"minSelections" validate:"min=0,max=999"`
-	// The largest sum of the quantities. Default: 1.
-	MaxSelections *int64 `json:"maxSelections" validate:"omitempty,quantity" example:"3"`
-	// In the order of the menu.
-	Options []productOptionIn `json:"options" validate:"required,min=1,max=100,dive"`
+	ID            app.OptionGroupID       `json:"id" validate:"omitempty,id"`
+	Name          string                  `json:"name" validate:"required,notblank,name"`
+	Translations  map[string]optionTextIn `json:"translations" validate:"translations"`
+	MinSelections int64                   `json:"minSelections" validate:"min=0,max=999"`
+	MaxSelections *int64                  `json:"maxSelections" validate:"omitempty,quantity"`
+	Options       []productOptionIn       `json:"options" validate:"required,min=1,max=100,dive"`
 }
 
 type productOptionIn struct {
-	// The id of one of the product's options, to keep it.
-	ID   app.OptionID `json:"id" validate:"omitempty,id"`
-	Name string       `json:"name" validate:"required,notblank,name" example:"Olives"`
-	// By BCP 47 locale, as the product's.
+	ID           app.OptionID            `json:"id" validate:"omitempty,id"`
+	Name         string                  `json:"name" validate:"required,notblank,name"`
 	Translations map[string]optionTextIn `json:"translations" validate:"translations"`
-	// In minor units of the product's currency, added to the price of one unit of the product. Default: 0.
-	PriceMinor int64 `json:"priceMinor" validate:"price" example:"150"`
-	// In minor units of other currencies.
-	Prices map[app.Currency]int64 `json:"prices" validate:"prices"`
-	// Default: true.
-	IsAvailable *bool `json:"isAvailable"`
-	// The largest quantity in one unit of the product. Default: 1.
-	MaxQuantity *int64 `json:"maxQuantity" validate:"omitempty,quantity" example:"2"`
+	PriceMinor   int64                   `json:"priceMinor" validate:"price"`
+	Prices       map[app.Currency]int64  `json:"prices" validate:"prices"`
+	IsAvailable  *bool                   `json:"isAvailable"`
+	MaxQuantity  *int64                  `json:"maxQuantity" validate:"omitempty,quantity"`
 }
 
 type optionTextIn struct {

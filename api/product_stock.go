@@ -10,13 +10,10 @@ import (
 var changeStock = handle("changeStock", (*Server).changeStock, app.CodeConflict)
 
 type changeStockIn struct {
-	ID app.ProductID `path:"id"`
-	// The version, in double quotes, that the product must still have.
-	IfMatch etag `header:"If-Match"`
-	// Units to add to the stock, or to take from it if negative. Give either adjust or set.
-	Adjust *int64 `json:"adjust" validate:"omitempty,stockchange" example:"-1"`
-	// The new stock. Null makes the stock unlimited. Give either adjust or set.
-	Set nullable[int64] `json:"set" validate:"omitempty,stock"`
+	ID      app.ProductID   `path:"id"`
+	IfMatch etag            `header:"If-Match"`
+	Adjust  *int64          `json:"adjust" validate:"omitempty,stockchange"`
+	Set     nullable[int64] `json:"set" validate:"omitempty,stock"`
 }
 
 func (in changeStockIn) check() []app.Detail {

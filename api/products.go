@@ -24,23 +24,16 @@ var (
 
 type productsIn struct {
 	storeParam
-	Category    string `query:"category" validate:"category"`
-	IsAvailable *bool  `query:"isAvailable"`
-	// Only products that can be ordered now (true), or only others (false).
-	Orderable  *bool  `query:"orderable"`
-	ExternalID string `query:"externalId" validate:"externalid"`
-	// A part of the name, the SKU or a translated name, in any case.
-	Query string `query:"q" validate:"search"`
-	// Only products changed at or after this time.
-	UpdatedSince *app.Time `query:"updatedSince"`
-	// Also deleted products, with deletedAt. Requires updatedSince.
-	IncludeDeleted bool `query:"includeDeleted"`
-	// Returns the products' own texts and prices instead of those of the view, for editing.
-	Own bool `query:"own"`
-	// The store view that determines language and currency. Default: the caller's.
-	StoreViewID app.StoreViewID `query:"storeViewId" validate:"omitempty,id"`
-	// Newest first, or as on the menu: by category, then by position.
-	Sort app.ProductSort `query:"sort" default:"newest" validate:"enum"`
+	Category       string          `query:"category" validate:"category"`
+	IsAvailable    *bool           `query:"isAvailable"`
+	Orderable      *bool           `query:"orderable"`
+	ExternalID     string          `query:"externalId" validate:"externalid"`
+	Query          string          `query:"q" validate:"search"`
+	UpdatedSince   *app.Time       `query:"updatedSince"`
+	IncludeDeleted bool            `query:"includeDeleted"`
+	Own            bool            `query:"own"`
+	StoreViewID    app.StoreViewID `query:"storeViewId" validate:"omitempty,id"`
+	Sort           app.ProductSort `query:"sort" default:"newest" validate:"enum"`
 	pageParams
 }
 
@@ -111,8 +104,7 @@ func shown(product app.Product, own bool, view app.StoreView) app.Product {
 
 type categoriesIn struct {
 	storeParam
-	Limit int `query:"limit" default:"20" validate:"pagesize"`
-	// nextCursor of the previous page.
+	Limit  int    `query:"limit" default:"20" validate:"pagesize"`
 	Cursor string `query:"cursor" validate:"max=1024"`
 }
 
@@ -126,9 +118,8 @@ func (s *Server) categories(ctx context.Context, c *call, in categoriesIn) (list
 }
 
 type productIn struct {
-	ID app.ProductID `path:"id"`
-	// Returns the product's own texts and price instead of those of the view, for editing.
-	Own bool `query:"own"`
+	ID  app.ProductID `path:"id"`
+	Own bool          `query:"own"`
 }
 
 func (s *Server) product(ctx context.Context, c *call, in productIn) (app.Product, error) {
@@ -137,38 +128,24 @@ func (s *Server) product(ctx context.Context, c *call, in productIn) (app.Produc
 }
 
 type createProductIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
-	// Unique within the store.
-	SKU         string `json:"sku" validate:"omitempty,notblank,sku" example:"PIZ-1"`
-	Name        string `json:"name" validate:"required,notblank,name" example:"Pizza Margherita"`
-	Description string `json:"description" validate:"productdescription" example:"Tomatoes, mozzarella, basil"`
-	Category    string `json:"category" validate:"omitempty,notblank,category" example:"pizza"`
-	ImageURL    string `json:"imageUrl" validate:"omitempty,imageurl" example:"https://example.com/pizza.jpg"`
-	// In minor units.
-	PriceMinor *int64 `json:"priceMinor" validate:"required,price" example:"950"`
-	// The ISO 4217 code of priceMinor.
-	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
-	// In minor units of other currencies.
-	Prices map[app.Currency]int64 `json:"prices" validate:"prices"`
-	// By BCP 47 locale. A view shows the texts of its locale, otherwise of its language, otherwise the product's own.
-	Translations map[string]productTextIn `json:"translations" validate:"translations"`
-	// Parts per million. Default: the store's taxRatePpm.
-	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,taxrate" example:"70000"`
-	// Default: true.
-	IsAvailable *bool `json:"isAvailable"`
-	// The number of units in stock. Default: unlimited.
-	StockQuantity *int64 `json:"stockQuantity" validate:"omitempty,stock"`
-	// The id of an integration's own record, unique among the store's products.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"metadata"`
-	// The product cannot be ordered before this time, which is at most 366 days ahead.
-	SoldOutUntil *app.Time `json:"soldOutUntil" example:"2026-03-15T08:00:00Z"`
-	// The choices for one unit, in the order of the menu.
-	OptionGroups []optionGroupIn `json:"optionGroups" validate:"optiongroups"`
-	// The place on the menu, within the category. Default: 0.
-	Position int64 `json:"position" validate:"position"`
+	StoreID       app.StoreID              `json:"storeId" validate:"omitempty,id"`
+	SKU           string                   `json:"sku" validate:"omitempty,notblank,sku"`
+	Name          string                   `json:"name" validate:"required,notblank,name"`
+	Description   string                   `json:"description" validate:"productdescription"`
+	Category      string                   `json:"category" validate:"omitempty,notblank,category"`
+	ImageURL      string                   `json:"imageUrl" validate:"omitempty,imageurl"`
+	PriceMinor    *int64                   `json:"priceMinor" validate:"required,price"`
+	Currency      app.Currency             `json:"currency" validate:"required,currency"`
+	Prices        map[app.Currency]int64   `json:"prices" validate:"prices"`
+	Translations  map[string]productTextIn `json:"translations" validate:"translations"`
+	TaxRatePPM    *int64                   `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	IsAvailable   *bool                    `json:"isAvailable"`
+	StockQuantity *int64                   `json:"stockQuantity" validate:"omitempty,stock"`
+	ExternalID    string                   `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata      map[string]string        `json:"metadata" validate:"metadata"`
+	SoldOutUntil  *app.Time                `json:"soldOutUntil"`
+	OptionGroups  []optionGroupIn          `json:"optionGroups" validate:"optiongroups"`
+	Position      int64                    `json:"position" validate:"position"`
 }
 
 type productTextIn struct {
@@ -215,41 +192,28 @@ func (s *Server) createProduct(ctx context.Context, c *call, in createProductIn)
 }
 
 type changeProductIn struct {
-	ID app.ProductID `path:"id"`
-	// The version, in double quotes, that the product must still have.
-	IfMatch     etag             `header:"If-Match"`
-	SKU         nullable[string] `json:"sku" validate:"omitempty,notblank,sku"`
-	Name        *string          `json:"name" validate:"omitempty,notblank,name"`
-	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
-	Category    nullable[string] `json:"category" validate:"omitempty,notblank,category"`
-	ImageURL    nullable[string] `json:"imageUrl" validate:"omitempty,imageurl"`
-	// In minor units.
-	PriceMinor *int64 `json:"priceMinor" validate:"omitempty,price"`
-	// The ISO 4217 code of priceMinor.
-	Currency *app.Currency `json:"currency" validate:"omitempty,currency"`
-	// In minor units of other currencies. Omitted currencies stay as they are; null removes a currency.
-	Prices amounts `json:"prices" validate:"pricespatch"`
-	// By BCP 47 locale. Omitted locales stay as they are; null removes a locale.
-	Translations textsPatch `json:"translations" validate:"translationspatch"`
-	// Parts per million.
-	TaxRatePPM  nullable[int64] `json:"taxRatePpm" validate:"omitempty,taxrate"`
-	IsAvailable *bool           `json:"isAvailable"`
-	// The number of units in stock. Null makes the stock unlimited.
-	StockQuantity nullable[int64] `json:"stockQuantity" validate:"omitempty,stock"`
-	// The id of an integration's own record, unique among the store's products.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration. Members that are not named stay; null removes a member.
-	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
-	// The product cannot be ordered before this time, which is at most 366 days ahead. Null makes it orderable again.
-	SoldOutUntil nullable[app.Time] `json:"soldOutUntil"`
-	// Replaces all groups. A group or an option with the id of an existing one keeps this id.
-	OptionGroups *[]optionGroupIn `json:"optionGroups" validate:"omitempty,optiongroups"`
-	// The place on the menu, within the category.
-	Position *int64 `json:"position" validate:"omitempty,position"`
+	ID            app.ProductID      `path:"id"`
+	IfMatch       etag               `header:"If-Match"`
+	SKU           nullable[string]   `json:"sku" validate:"omitempty,notblank,sku"`
+	Name          *string            `json:"name" validate:"omitempty,notblank,name"`
+	Description   nullable[string]   `json:"description" validate:"omitempty,productdescription"`
+	Category      nullable[string]   `json:"category" validate:"omitempty,notblank,category"`
+	ImageURL      nullable[string]   `json:"imageUrl" validate:"omitempty,imageurl"`
+	PriceMinor    *int64             `json:"priceMinor" validate:"omitempty,price"`
+	Currency      *app.Currency      `json:"currency" validate:"omitempty,currency"`
+	Prices        amounts            `json:"prices" validate:"pricespatch"`
+	Translations  textsPatch         `json:"translations" validate:"translationspatch"`
+	TaxRatePPM    nullable[int64]    `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	IsAvailable   *bool              `json:"isAvailable"`
+	StockQuantity nullable[int64]    `json:"stockQuantity" validate:"omitempty,stock"`
+	ExternalID    nullable[string]   `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata      metadataPatch      `json:"metadata" validate:"metadatapatch"`
+	SoldOutUntil  nullable[app.Time] `json:"soldOutUntil"`
+	OptionGroups  *[]optionGroupIn   `json:"optionGroups" validate:"omitempty,optiongroups"`
+	Position      *int64             `json:"position" validate:"omitempty,position"`
 }
 
 type productTextPatchIn struct {
-	// Required for a locale that has no texts yet.
 	Name        *string          `json:"name" validate:"omitempty,notblank,name"`
 	Description nullable[string] `json:"description" validate:"omitempty,productdescription"`
 }
@@ -321,9 +285,8 @@ func (s *Server) changeProduct(ctx context.Context, c *call, in changeProductIn)
 }
 
 type deleteProductIn struct {
-	ID app.ProductID `path:"id"`
-	// The version, in double quotes, that the product must still have.
-	IfMatch etag `header:"If-Match"`
+	ID      app.ProductID `path:"id"`
+	IfMatch etag          `header:"If-Match"`
 }
 
 func (s *Server) deleteProduct(ctx context.Context, c *call, in deleteProductIn) (nothing, error) {

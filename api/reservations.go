@@ -22,7 +22,6 @@ var (
 
 type reservationOut struct {
 	app.Reservation
-	// The statuses to which the caller can change it.
 	AllowedTransitions []app.ReservationStatus `json:"allowedTransitions"`
 }
 
@@ -35,23 +34,16 @@ func reservationFor(caller app.Principal, r app.Reservation) reservationOut {
 }
 
 type createReservationIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
-	// A customer of the store. Give either customerId or customer.
-	CustomerID app.CustomerID `json:"customerId" validate:"omitempty,id"`
-	// A guest. Give either customerId or customer.
-	Customer  *guestIn `json:"customer"`
-	PartySize int      `json:"partySize" validate:"required,partysize" example:"4"`
-	// With an offset, or in UTC. It must be within the store's booking window.
-	StartAt *app.Time `json:"startAt" validate:"required" example:"2026-03-14T19:30:00+01:00"`
-	// Default: the store's reservationMinutes.
-	DurationMinutes *int   `json:"durationMinutes" validate:"omitempty,stay"`
-	Notes           string `json:"notes" validate:"reservationnote" example:"A high chair, please."`
-	TableLabel      string `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
-	// The id of an integration's own record, unique among the store's reservations.
-	ExternalID string `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration.
-	Metadata map[string]string `json:"metadata" validate:"metadata"`
+	StoreID         app.StoreID       `json:"storeId" validate:"omitempty,id"`
+	CustomerID      app.CustomerID    `json:"customerId" validate:"omitempty,id"`
+	Customer        *guestIn          `json:"customer"`
+	PartySize       int               `json:"partySize" validate:"required,partysize"`
+	StartAt         *app.Time         `json:"startAt" validate:"required"`
+	DurationMinutes *int              `json:"durationMinutes" validate:"omitempty,stay"`
+	Notes           string            `json:"notes" validate:"reservationnote"`
+	TableLabel      string            `json:"tableLabel" validate:"omitempty,notblank,tablelabel"`
+	ExternalID      string            `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata        map[string]string `json:"metadata" validate:"metadata"`
 }
 
 func (in createReservationIn) check() []app.Detail {
@@ -82,22 +74,15 @@ func (s *Server) createReservation(ctx context.Context, c *call, in createReserv
 
 type reservationsIn struct {
 	storeParam
-	// Can be given several times: any of these statuses.
-	Status []app.ReservationStatus `query:"status" validate:"max=10,dive,enum"`
-	// Only reservations that start at or after this time.
-	From *app.Time `query:"from"`
-	// Only reservations that start before this time.
-	To *app.Time `query:"to"`
-	// Only reservations changed at or after this time.
-	UpdatedSince *app.Time `query:"updatedSince"`
-	// Only reservations that start on this day in the store's time zone.
-	Date string `query:"date" validate:"omitempty,date"`
-	// Only reservations that start on this day in the store's time zone, or on the day before and last into it.
-	Overlaps   string         `query:"overlapsDate" validate:"omitempty,date"`
-	CustomerID app.CustomerID `query:"customerId" validate:"omitempty,id"`
-	ExternalID string         `query:"externalId" validate:"externalid"`
-	// A prefix of the name, last name, email or phone number, in any case.
-	Query string `query:"q" validate:"search"`
+	Status       []app.ReservationStatus `query:"status" validate:"max=10,dive,enum"`
+	From         *app.Time               `query:"from"`
+	To           *app.Time               `query:"to"`
+	UpdatedSince *app.Time               `query:"updatedSince"`
+	Date         string                  `query:"date" validate:"omitempty,date"`
+	Overlaps     string                  `query:"overlapsDate" validate:"omitempty,date"`
+	CustomerID   app.CustomerID          `query:"customerId" validate:"omitempty,id"`
+	ExternalID   string                  `query:"externalId" validate:"externalid"`
+	Query        string                  `query:"q" validate:"search"`
 	pageParams
 }
 
@@ -139,20 +124,15 @@ func (s *Server) eraseReservation(ctx context.Context, c *call, in reservationIn
 }
 
 type changeReservationIn struct {
-	ID app.ReservationID `path:"id"`
-	// The version, in double quotes, that the reservation must still have.
-	IfMatch   etag `header:"If-Match"`
-	PartySize *int `json:"partySize" validate:"omitempty,partysize" example:"5"`
-	// With an offset, or in UTC. A new time must be within the store's booking window. The duration stays unless
-	// durationMinutes changes it.
-	StartAt         *app.Time        `json:"startAt" example:"2026-03-14T20:00:00+01:00"`
-	DurationMinutes *int             `json:"durationMinutes" validate:"omitempty,stay"`
-	Notes           nullable[string] `json:"notes" validate:"omitempty,reservationnote" example:"A high chair, please."`
-	TableLabel      nullable[string] `json:"tableLabel" validate:"omitempty,notblank,tablelabel" example:"Terrace 4"`
-	// The id of an integration's own record, unique among the store's reservations.
-	ExternalID nullable[string] `json:"externalId" validate:"omitempty,notblank,externalid" example:"POS-1042"`
-	// Strings of an integration. Members that are not named stay; null removes a member.
-	Metadata metadataPatch `json:"metadata" validate:"metadatapatch"`
+	ID              app.ReservationID `path:"id"`
+	IfMatch         etag              `header:"If-Match"`
+	PartySize       *int              `json:"partySize" validate:"omitempty,partysize"`
+	StartAt         *app.Time         `json:"startAt"`
+	DurationMinutes *int              `json:"durationMinutes" validate:"omitempty,stay"`
+	Notes           nullable[string]  `json:"notes" validate:"omitempty,reservationnote"`
+	TableLabel      nullable[string]  `json:"tableLabel" validate:"omitempty,notblank,tablelabel"`
+	ExternalID      nullable[string]  `json:"externalId" validate:"omitempty,notblank,externalid"`
+	Metadata        metadataPatch     `json:"metadata" validate:"metadatapatch"`
 }
 
 // apply applies the merge patch to a reservation.
@@ -177,12 +157,10 @@ func (s *Server) changeReservation(ctx context.Context, c *call, in changeReserv
 }
 
 type changeReservationStatusIn struct {
-	ID app.ReservationID `path:"id"`
-	// The version, in double quotes, that the reservation must still have.
-	IfMatch etag                  `header:"If-Match"`
-	Status  app.ReservationStatus `json:"status" validate:"required,enum"`
-	// Only allowed for CANCELLED.
-	CancellationReason string `json:"cancellationReason" validate:"omitempty,notblank,reason"`
+	ID                 app.ReservationID     `path:"id"`
+	IfMatch            etag                  `header:"If-Match"`
+	Status             app.ReservationStatus `json:"status" validate:"required,enum"`
+	CancellationReason string                `json:"cancellationReason" validate:"omitempty,notblank,reason"`
 }
 
 func (in changeReservationStatusIn) check() []app.Detail {

@@ -10,7 +10,6 @@ var getSeats = handle("getSeats", (*Server).seatsOfDay)
 
 type seatsIn struct {
 	storeParam
-	// A day in the store's time zone.
 	Date string `query:"date" validate:"required,date"`
 }
 

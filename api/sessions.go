@@ -81,7 +81,7 @@ func (s *Server) limitUnmatched(ctx context.Context, c *call, refusal error) err
 }
 
 type refreshOut struct {
-	AccessToken string `json:"accessToken"` // a JWT, for the Authorization header
+	AccessToken string `json:"accessToken"`
 }
 
 // refresh issues the next tokens. If it returns an error, the effects that the error reports are committed.
@@ -122,14 +122,12 @@ func (s *Server) refresh(ctx context.Context, c *call, _ noIn) (refreshOut, erro
 }
 
 type switchStoreIn struct {
-	// A store of the same website in which the user is a member.
-	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
-	// The store view to work in. Default: the store's default view.
+	StoreID     app.StoreID     `json:"storeId" validate:"required,id" store:"any"`
 	StoreViewID app.StoreViewID `json:"storeViewId" validate:"omitempty,id"`
 }
 
 type switchStoreOut struct {
-	AccessToken string        `json:"accessToken"` // a JWT for the store
+	AccessToken string        `json:"accessToken"`
 	Store       switchedStore `json:"store"`
 }
 

@@ -19,44 +19,24 @@ func (s *Server) settings(ctx context.Context, c *call, _ storeParam) (app.Setti
 }
 
 type changeSettingsIn struct {
-	// The version, in double quotes, that the settings must still have.
-	IfMatch etag `header:"If-Match"`
-	// An IANA name. Earlier business dates do not change.
-	Timezone *string `json:"timezone" validate:"omitempty,timezone" example:"Europe/Berlin"`
-	// Orders before this hour count toward the previous business day.
-	BusinessDayCutoffHour *int `json:"businessDayCutoffHour" validate:"omitempty,min=0,max=23"`
-	// Parts per million, for products without their own rate.
-	TaxRatePPM *int64 `json:"taxRatePpm" validate:"omitempty,taxrate" example:"190000"`
-	// Prices contain the tax.
-	TaxIncluded *bool `json:"taxIncluded"`
-	// The delivery fee is taxed at taxRatePpm.
-	TaxDeliveryFee *bool `json:"taxDeliveryFee"`
-	// In minor units, by currency. Omitted currencies stay as they are; null removes a currency.
-	Fees amounts `json:"deliveryFees" validate:"pricespatch"`
-	// The number of guests that reservations can have at the same time. Existing reservations stay.
-	Seats *int `json:"seats" validate:"omitempty,min=0,max=100000"`
-	// The duration of a reservation without durationMinutes.
-	ReservationMinutes *int `json:"reservationMinutes" validate:"omitempty,stay"`
-	// The number of minutes before its start until which a reservation can be made.
-	BookingLeadMinutes *int `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
-	// The number of days before its start from which a reservation can be made.
-	BookingMaxDays *int `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
-	// By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or
-	// no spans closes a weekday; null for a type removes its hours. A type without any span is always open.
-	OpeningHours hoursPatch `json:"openingHours" validate:"dive,keys,enum,endkeys,omitempty"`
-	// Replaces all closures. A span that begins on a day of a closure does not take place.
-	Closures *[]closureIn `json:"closures" validate:"omitempty,max=100,dive"`
-	// The time from an order to its promised time. Omitted types stay as they are.
-	PrepMinutes *prepMinutesIn `json:"prepMinutes"`
-	// The minimum number of minutes from an order to its requestedFor.
-	OrderLeadMinutes *int `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
-	// The maximum number of days from an order to its requestedFor; 0 = no orders for later.
-	OrderMaxDays *int `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`
-	// Deadlines for accepting an order of an API key. Omitted members stay as they are.
-	Acceptance *acceptanceIn `json:"acceptance"`
-	// Members without one-time passwords are refused with OTP_SETUP_REQUIRED. Only an OWNER who has one-time passwords
-	// can change it, and only in the live store; it also applies to the sandbox.
-	RequireOTP *bool `json:"requireOtp"`
+	IfMatch               etag           `header:"If-Match"`
+	Timezone              *string        `json:"timezone" validate:"omitempty,timezone"`
+	BusinessDayCutoffHour *int           `json:"businessDayCutoffHour" validate:"omitempty,min=0,max=23"`
+	TaxRatePPM            *int64         `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	TaxIncluded           *bool          `json:"taxIncluded"`
+	TaxDeliveryFee        *bool          `json:"taxDeliveryFee"`
+	Fees                  amounts        `json:"deliveryFees" validate:"pricespatch"`
+	Seats                 *int           `json:"seats" validate:"omitempty,min=0,max=100000"`
+	ReservationMinutes    *int           `json:"reservationMinutes" validate:"omitempty,stay"`
+	BookingLeadMinutes    *int           `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
+	BookingMaxDays        *int           `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
+	OpeningHours          hoursPatch     `json:"openingHours" validate:"dive,keys,enum,endkeys,omitempty"`
+	Closures              *[]closureIn   `json:"closures" validate:"omitempty,max=100,dive"`
+	PrepMinutes           *prepMinutesIn `json:"prepMinutes"`
+	OrderLeadMinutes      *int           `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
+	OrderMaxDays          *int           `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`
+	Acceptance            *acceptanceIn  `json:"acceptance"`
+	RequireOTP            *bool          `json:"requireOtp"`
 }
 
 // apply applies the merge patch to settings.

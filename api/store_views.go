@@ -14,14 +14,10 @@ var (
 )
 
 type storeViewIn struct {
-	// Language and country. Unique in the store.
-	Code string `json:"code" validate:"required,viewname" example:"de_de"`
-	// A BCP 47 tag of language, script and region.
-	Locale string `json:"locale" validate:"required,locale" example:"de-DE"`
-	// An ISO 4217 code.
-	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
-	// The view of callers and orders that name none. The previous default view stays as an ordinary view.
-	IsDefault bool `json:"isDefault"`
+	Code      string       `json:"code" validate:"required,viewname"`
+	Locale    string       `json:"locale" validate:"required,locale"`
+	Currency  app.Currency `json:"currency" validate:"required,currency"`
+	IsDefault bool         `json:"isDefault"`
 }
 
 func (in storeViewIn) view() app.StoreView {
@@ -33,15 +29,11 @@ func (s *Server) addView(ctx context.Context, c *call, in storeViewIn) (app.Stor
 }
 
 type changeViewIn struct {
-	ID app.StoreViewID `path:"id"`
-	// Language and country. Unique in the store.
-	Code *string `json:"code" validate:"omitempty,viewname" example:"de_de"`
-	// A BCP 47 tag of language, script and region.
-	Locale *string `json:"locale" validate:"omitempty,locale" example:"de-DE"`
-	// An ISO 4217 code. Earlier orders keep theirs.
-	Currency *app.Currency `json:"currency" validate:"omitempty,currency" example:"EUR"`
-	// true makes this view the default instead of the previous one.
-	IsDefault *bool `json:"isDefault"`
+	ID        app.StoreViewID `path:"id"`
+	Code      *string         `json:"code" validate:"omitempty,viewname"`
+	Locale    *string         `json:"locale" validate:"omitempty,locale"`
+	Currency  *app.Currency   `json:"currency" validate:"omitempty,currency"`
+	IsDefault *bool           `json:"isDefault"`
 }
 
 func (s *Server) changeView(ctx context.Context, c *call, in changeViewIn) (app.StoreView, error) {

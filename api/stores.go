@@ -22,13 +22,10 @@ func (s *Server) store(ctx context.Context, c *call, _ storeParam) (app.Store, e
 }
 
 type addStoreIn struct {
-	StoreName string `json:"storeName" validate:"required,notblank,name" example:"Trattoria Mitte"`
-	// ISO 3166-1 alpha-2.
-	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
-	// An IANA name.
-	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
-	// Exactly one view is the default.
-	StoreViews []storeViewIn `json:"storeViews" validate:"required,storeviews"`
+	StoreName   string        `json:"storeName" validate:"required,notblank,name"`
+	CountryCode string        `json:"countryCode" validate:"required,iso3166_1_alpha2"`
+	Timezone    string        `json:"timezone" validate:"required,timezone"`
+	StoreViews  []storeViewIn `json:"storeViews" validate:"required,storeviews"`
 }
 
 func (in addStoreIn) check() (faults []app.Detail) {
@@ -75,10 +72,8 @@ func (s *Server) addStore(ctx context.Context, c *call, in addStoreIn) (app.Stor
 }
 
 type changeStoreIn struct {
-	// The name of a sandbox follows the name of its live store and cannot be changed.
-	StoreName *string `json:"storeName" validate:"omitempty,notblank,name" example:"Trattoria Mitte"`
-	// ISO 3166-1 alpha-2.
-	CountryCode *string `json:"countryCode" validate:"omitempty,iso3166_1_alpha2" example:"DE"`
+	StoreName   *string `json:"storeName" validate:"omitempty,notblank,name"`
+	CountryCode *string `json:"countryCode" validate:"omitempty,iso3166_1_alpha2"`
 }
 
 func (s *Server) changeStore(ctx context.Context, c *call, in changeStoreIn) (app.Store, error) {

@@ -31,7 +31,7 @@ func (s *Server) users(ctx context.Context, c *call, in usersIn) (list[app.Membe
 
 type changeRoleIn struct {
 	ID   app.UserID `path:"id"`
-	Role app.Role   `json:"role" validate:"required,enum" example:"STAFF"`
+	Role app.Role   `json:"role" validate:"required,enum"`
 }
 
 func (s *Server) changeRole(ctx context.Context, c *call, in changeRoleIn) (app.Member, error) {

@@ -124,7 +124,7 @@ var (
 	clockEnd = regexp.MustCompile(clockEndPattern)
 )
 
-// newValidator returns the validator of the validate tags of request types. Its tags include the names in memberLimits, and:
+// newValidator returns the validator of the validate tags of request types. Additional tags besides memberLimits:
 //
 //	notblank    not only white space
 //	bytes=n     at most n bytes

@@ -18,21 +18,13 @@ var (
 type headersIn = map[string]app.Secret
 
 type changeWebhookIn struct {
-	ID app.SubscriptionID `path:"id"`
-	// The version, in double quotes, that the webhook must still have.
-	IfMatch etag `header:"If-Match"`
-	// As when creating a webhook. The new URL applies from the next attempt of every delivery.
-	URL *string `json:"url" validate:"omitempty,webhookurl" format:"uri" example:"https://example.com/hooks/orders"`
-	// Null clears it.
-	Description nullable[string] `json:"description" validate:"omitempty,webhooknote" example:"Point of sale"`
-	// Existing deliveries do not change.
-	Events []app.EventType `json:"events" validate:"omitempty,webhookevents"`
-	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
-	// origin of url changes.
-	Headers nullable[headersIn] `json:"headers" validate:"omitempty,webhookheaders"`
-	// False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again:
-	// the webhook restarts without failures.
-	IsActive *bool `json:"isActive"`
+	ID          app.SubscriptionID  `path:"id"`
+	IfMatch     etag                `header:"If-Match"`
+	URL         *string             `json:"url" validate:"omitempty,webhookurl" format:"uri"`
+	Description nullable[string]    `json:"description" validate:"omitempty,webhooknote"`
+	Events      []app.EventType     `json:"events" validate:"omitempty,webhookevents"`
+	Headers     nullable[headersIn] `json:"headers" validate:"omitempty,webhookheaders"`
+	IsActive    *bool               `json:"isActive"`
 }
 
 func (in changeWebhookIn) check() []app.Detail {
@@ -68,9 +60,8 @@ func (s *Server) changeWebhook(ctx context.Context, c *call, in changeWebhookIn)
 }
 
 type deleteWebhookIn struct {
-	ID app.SubscriptionID `path:"id"`
-	// The version, in double quotes, that the webhook must still have.
-	IfMatch etag `header:"If-Match"`
+	ID      app.SubscriptionID `path:"id"`
+	IfMatch etag               `header:"If-Match"`
 }
 
 func (s *Server) deleteWebhook(ctx context.Context, c *call, in deleteWebhookIn) (nothing, error) {
@@ -78,13 +69,10 @@ func (s *Server) deleteWebhook(ctx context.Context, c *call, in deleteWebhookIn)
 }
 
 type rotateSecretIn struct {
-	ID app.SubscriptionID `path:"id"`
-	// The version, in double quotes, that the webhook must still have.
-	IfMatch etag `header:"If-Match"`
-	// The new key of X-Webhook-Signature. The current secret changes nothing.
-	Secret app.Secret `json:"secret" validate:"required,webhooksecret"`
-	// The number of seconds for which webhook-signature also has a signature with the previous secret. Default: 0.
-	OverlapSeconds int `json:"overlapSeconds" validate:"secretoverlap"`
+	ID             app.SubscriptionID `path:"id"`
+	IfMatch        etag               `header:"If-Match"`
+	Secret         app.Secret         `json:"secret" validate:"required,webhooksecret"`
+	OverlapSeconds int                `json:"overlapSeconds" validate:"secretoverlap"`
 }
 
 func (s *Server) rotateSecret(ctx context.Context, c *call, in rotateSecretIn) (app.Subscription, error) {

@@ -10,13 +10,10 @@ import (
 var getWebhookStats = handle("getWebhookStats", (*Server).webhookStats)
 
 type webhookStatsIn struct {
-	ID app.SubscriptionID `path:"id"`
-	// Only attempts at or after this time. Default: one day before to.
-	From *app.Time `query:"from"`
-	// Only attempts before this time, at most 90 days after from. Default: now.
-	To *app.Time `query:"to"`
-	// Default: hour for up to three days, otherwise day.
-	Granularity app.Granularity `query:"granularity" validate:"omitempty,enum"`
+	ID          app.SubscriptionID `path:"id"`
+	From        *app.Time          `query:"from"`
+	To          *app.Time          `query:"to"`
+	Granularity app.Granularity    `query:"granularity" validate:"omitempty,enum"`
 }
 
 // hourlySpan is the longest period for which statistics are hourly by default.

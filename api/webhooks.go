@@ -14,18 +14,12 @@ var (
 )
 
 type createWebhookIn struct {
-	// Must be the store of the token.
-	StoreID app.StoreID `json:"storeId" validate:"omitempty,id"`
-	// The URL that receives the events: https, with a host, without user name, password and fragment.
-	URL    string          `json:"url" validate:"required,webhookurl" format:"uri" example:"https://example.com/hook"`
-	Events []app.EventType `json:"events" validate:"required,webhookevents"`
-	// What the webhook is for. Staff sees it beside an order.
-	Description string `json:"description" validate:"webhooknote" example:"Point of sale"`
-	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
-	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
-	Headers headersIn `json:"headers" validate:"webhookheaders"`
-	// The key of the signature of every delivery. It is never returned.
-	Secret app.Secret `json:"secret" validate:"required,webhooksecret"`
+	StoreID     app.StoreID     `json:"storeId" validate:"omitempty,id"`
+	URL         string          `json:"url" validate:"required,webhookurl" format:"uri"`
+	Events      []app.EventType `json:"events" validate:"required,webhookevents"`
+	Description string          `json:"description" validate:"webhooknote"`
+	Headers     headersIn       `json:"headers" validate:"webhookheaders"`
+	Secret      app.Secret      `json:"secret" validate:"required,webhooksecret"`
 }
 
 func (in createWebhookIn) check() []app.Detail {
@@ -45,7 +39,7 @@ func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn)
 // webhooksMeta is the meta of the list of webhooks.
 type webhooksMeta struct {
 	Total        int           `json:"total"`
-	WatchdogDays int           `json:"watchdogDays"` // the number of failingDays after which a webhook is deactivated
+	WatchdogDays int           `json:"watchdogDays"`
 	RequestID    app.RequestID `json:"requestId"`
 }
 

@@ -32,18 +32,13 @@ func (s *Server) websites(ctx context.Context, c *call, in pageParams) (list[app
 }
 
 type changeWebsiteIn struct {
-	ID   app.WebsiteID `path:"id"`
-	Name *string       `json:"name" validate:"omitempty,notblank,name" example:"Trattoria"`
-	// A host name, unique among all websites.
-	Domain *string   `json:"domain" validate:"omitempty,domain" example:"trattoria.example"`
-	Plan   *app.Plan `json:"plan" validate:"omitempty,enum"`
-	// PLATFORM: the website's OWNERs cannot change the plan.
+	ID            app.WebsiteID    `path:"id"`
+	Name          *string          `json:"name" validate:"omitempty,notblank,name"`
+	Domain        *string          `json:"domain" validate:"omitempty,domain"`
+	Plan          *app.Plan        `json:"plan" validate:"omitempty,enum"`
 	PlanManagedBy *app.PlanManager `json:"planManagedBy" validate:"omitempty,enum"`
-	// While true, logins, registrations, invitations, tokens and API keys of the website are refused with
-	// WEBSITE_SUSPENDED. Earlier events are still delivered to webhooks.
-	Suspended *bool `json:"suspended"`
-	// Each list replaces the client ids at its provider. Client ids of other websites move to this one.
-	Social clientIDsIn `json:"social"`
+	Suspended     *bool            `json:"suspended"`
+	Social        clientIDsIn      `json:"social"`
 }
 
 func (in changeWebsiteIn) check() []app.Detail {
@@ -70,14 +65,11 @@ func (s *Server) websiteDetails(ctx context.Context, c *call, in websiteIn) (app
 }
 
 type openStoreIn struct {
-	ID        app.WebsiteID `path:"id"`
-	StoreName string        `json:"storeName" validate:"required,notblank,name" example:"Trattoria Mitte"`
-	// ISO 3166-1 alpha-2.
-	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
-	// An IANA name.
-	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
-	// Exactly one view is the default.
-	StoreViews []storeViewIn `json:"storeViews" validate:"required,storeviews"`
+	ID          app.WebsiteID `path:"id"`
+	StoreName   string        `json:"storeName" validate:"required,notblank,name"`
+	CountryCode string        `json:"countryCode" validate:"required,iso3166_1_alpha2"`
+	Timezone    string        `json:"timezone" validate:"required,timezone"`
+	StoreViews  []storeViewIn `json:"storeViews" validate:"required,storeviews"`
 }
 
 func (in openStoreIn) store() addStoreIn {
@@ -92,11 +84,10 @@ func (s *Server) openStore(ctx context.Context, c *call, in openStoreIn) (app.St
 }
 
 type inviteOwnerIn struct {
-	ID    app.WebsiteID `path:"id"`
-	Email string        `json:"email" validate:"required,email,useremail" example:"owner@trattoria.example"`
-	Name  string        `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
-	// A store of the website. A sandbox means its live store.
-	StoreID app.StoreID `json:"storeId" validate:"required,id" store:"any"`
+	ID      app.WebsiteID `path:"id"`
+	Email   string        `json:"email" validate:"required,email,useremail"`
+	Name    string        `json:"name" validate:"required,notblank,name"`
+	StoreID app.StoreID   `json:"storeId" validate:"required,id" store:"any"`
 }
 
 // inviteOwner invites an OWNER of a store. It replaces a pending invitation of the same email and website.
@@ -128,34 +119,28 @@ func (s *Server) changeWebsite(ctx context.Context, c *call, in changeWebsiteIn)
 }
 
 type openWebsiteIn struct {
-	Name string `json:"name" validate:"required,notblank,name" example:"Trattoria"`
-	// A host name, unique among all websites.
-	Domain string `json:"domain" validate:"required,domain" example:"trattoria.example"`
-	// Default: STARTER.
-	Plan  app.Plan    `json:"plan" validate:"omitempty,enum"`
-	Store newStoreIn  `json:"store" validate:"required"`
-	Owner newMemberIn `json:"owner" validate:"required"`
+	Name   string      `json:"name" validate:"required,notblank,name"`
+	Domain string      `json:"domain" validate:"required,domain"`
+	Plan   app.Plan    `json:"plan" validate:"omitempty,enum"`
+	Store  newStoreIn  `json:"store" validate:"required"`
+	Owner  newMemberIn `json:"owner" validate:"required"`
 }
 
 type newStoreIn struct {
-	Name        string `json:"name" validate:"required,notblank,name" example:"Trattoria Mitte"`
-	CountryCode string `json:"countryCode" validate:"required,iso3166_1_alpha2" example:"DE"`
-	// An IANA name.
-	Timezone string `json:"timezone" validate:"required,timezone" example:"Europe/Berlin"`
-	// The first view is the default.
-	Views []newViewIn `json:"views" validate:"required,storeviews"`
+	Name        string      `json:"name" validate:"required,notblank,name"`
+	CountryCode string      `json:"countryCode" validate:"required,iso3166_1_alpha2"`
+	Timezone    string      `json:"timezone" validate:"required,timezone"`
+	Views       []newViewIn `json:"views" validate:"required,storeviews"`
 }
 
 type newViewIn struct {
-	// A BCP 47 tag of language, script and region.
-	Locale string `json:"locale" validate:"required,locale" example:"de-DE"`
-	// An ISO 4217 code.
-	Currency app.Currency `json:"currency" validate:"required,currency" example:"EUR"`
+	Locale   string       `json:"locale" validate:"required,locale"`
+	Currency app.Currency `json:"currency" validate:"required,currency"`
 }
 
 type newMemberIn struct {
-	Email string `json:"email" validate:"required,email,useremail" example:"owner@trattoria.example"`
-	Name  string `json:"name" validate:"required,notblank,name" example:"Ada Lovelace"`
+	Email string `json:"email" validate:"required,email,useremail"`
+	Name  string `json:"name" validate:"required,notblank,name"`
 }
 
 var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)

@@ -1,7 +1,7 @@
 // Package openapi generates the OpenAPI 3.1 document of the API.
 //
 // Package api passes its operations as an [API]; a test of package api writes api/openapi.yaml. Schemas
-// follow from the Go types of requests and responses, from their tags and from their comments.
+// follow from the Go types of requests and responses and from their tags. The folder texts has the texts and examples.
 package openapi
 
 import (
@@ -22,11 +22,9 @@ import (
 
 // API is the content of a document.
 type API struct {
-	Title, Version, Description string
+	Title, Version string
 
 	License    string // an SPDX identifier
-	Servers    []Server
-	Tags       []Topic // in the order of the document
 	Schemes    []Scheme
 	Operations []Operation
 	Events     []Event
@@ -34,35 +32,25 @@ type API struct {
 	Failures   map[int]any // examples of the error responses by status
 }
 
-// Server is an address of the API. A variable is a part of the URL in braces.
-type Server struct{ URL, Description, Variable, Default, Meaning string }
-
-// Topic is a tag: a group of operations whose path begins with one of the segments.
-type Topic struct {
-	Name, Description string
-	Segments          []string
-}
-
 // Scheme is a way to send a credential.
 type Scheme struct {
-	Name, Description string
-	Cookie, Header    string // its name; "" = the header Authorization
+	Name           string
+	Cookie, Header string // its name; "" = the header Authorization
 }
 
 // Operation is one operation of an API.
 type Operation struct {
-	ID, Method, Path     string
-	Summary, Description string
+	ID, Method, Path string
+	Description      string
 
 	Scheme    string       // the name of a Scheme; "" = no credential
 	In        reflect.Type // the request: a struct with path, query, header and json tags
-	CSV       string       // if not "", the body is the array rows of In, or a CSV with this description
+	CSV       bool         // the body is the array rows of In, or a CSV
 	Headers   any          // a struct with the header tags of further request headers; nil = none
 	Status    int          // of a success
 	Existing  bool         // 200 instead, if the object existed before the request
 	Out       any          // an empty body of a success; nil = none
 	MediaType string       // of Out; "" = application/json
-	Example   any          // of Out, if it has no schema; nil = from its schema
 	SetCookie string       // a header of a success; "" = none
 	Failures  []int        // statuses of error responses
 
@@ -82,41 +70,43 @@ func (a API) Document() (map[string]any, error) {
 	spec := reflector.SpecEns()
 	spec.SetTitle(a.Title)
 	spec.SetVersion(a.Version)
-	spec.SetDescription(a.Description)
+	texts := a.Schemas.Texts
+	spec.SetDescription(texts.Introduction)
 	license := openapi31.License{Name: a.License}
 	spec.Info.WithLicense(*license.WithIdentifier(a.License))
-	for _, server := range a.Servers {
+	for _, server := range texts.Servers {
 		spec.Servers = append(spec.Servers, server.object())
 	}
-	for _, topic := range a.Tags {
+	for _, topic := range texts.Tags {
 		tag := openapi31.Tag{Name: topic.Name}
-		spec.Tags = append(spec.Tags, *tag.WithDescription(topic.Description))
+		spec.Tags = append(spec.Tags, *tag.WithDescription(topic.Text))
 	}
 	for _, scheme := range a.Schemes {
+		text := texts.Credentials[scheme.Name]
 		switch {
 		case scheme.Cookie != "":
-			spec.SetAPIKeySecurity(scheme.Name, scheme.Cookie, openapi.InCookie, scheme.Description)
+			spec.SetAPIKeySecurity(scheme.Name, scheme.Cookie, openapi.InCookie, text)
 		case scheme.Header != "":
-			spec.SetAPIKeySecurity(scheme.Name, scheme.Header, openapi.InHeader, scheme.Description)
+			spec.SetAPIKeySecurity(scheme.Name, scheme.Header, openapi.InHeader, text)
 		default:
-			spec.SetHTTPBearerTokenSecurity(scheme.Name, "JWT", scheme.Description)
+			spec.SetHTTPBearerTokenSecurity(scheme.Name, "JWT", text)
 		}
 	}
 	if err := a.addFailures(reflector); err != nil {
 		return nil, err
 	}
 	for _, o := range a.Operations {
-		if err := o.add(reflector, a.tagOf(o.Path)); err != nil {
+		if err := o.add(reflector, texts, texts.tagOf(o.Path)); err != nil {
 			return nil, errors.Join(errors.New(o.ID), err)
 		}
 	}
 	for _, event := range a.Events {
-		if err := event.add(reflector); err != nil {
+		if err := event.add(reflector, texts); err != nil {
 			return nil, errors.Join(errors.New(event.Type), err)
 		}
 	}
 	for name, list := range a.Schemas.Lists {
-		spec.ComponentsEns().WithSchemasItem(name, list.schema())
+		spec.ComponentsEns().WithSchemasItem(name, list.schema(texts.typeText(name).Text))
 	}
 	encoded, err := spec.MarshalJSON()
 	if err != nil {
@@ -143,8 +133,8 @@ func (a API) declarePublic(document map[string]any) {
 }
 
 // tagOf returns the name of the tag of operations with a path, "" if none has its first segment.
-func (a API) tagOf(path string) string {
-	for _, topic := range a.Tags {
+func (t *Texts) tagOf(path string) string {
+	for _, topic := range t.Tags {
 		if slices.Contains(topic.Segments, strings.Split(path, "/")[1]) {
 			return topic.Name
 		}
@@ -154,7 +144,7 @@ func (a API) tagOf(path string) string {
 
 func (s Server) object() openapi31.Server {
 	server := openapi31.Server{URL: s.URL}
-	server.WithDescription(s.Description)
+	server.WithDescription(s.Text)
 	if s.Variable != "" {
 		variable := openapi31.ServerVariable{Default: s.Default}
 		server.WithVariablesItem(s.Variable, *variable.WithDescription(s.Meaning))
@@ -162,12 +152,12 @@ func (s Server) object() openapi31.Server {
 	return server
 }
 
-func (l List) schema() map[string]any {
+func (l List) schema(text string) map[string]any {
 	keyword := "enum"
 	if l.Open {
 		keyword = "x-extensible-enum"
 	}
-	return map[string]any{"type": "string", keyword: l.Values, "description": l.Text, "examples": l.Values[:1]}
+	return map[string]any{"type": "string", keyword: l.Values, "description": text, "examples": l.Values[:1]}
 }
 
 // addFailures adds a response for each status of errors.
@@ -185,13 +175,9 @@ func (a API) addFailures(reflector *openapi31.Reflector) error {
 	}
 	_, err = reflector.Reflect(a.Schemas.Failure, openapi.WithOperationCtx(oc, true, openapi.InBody),
 		jsonschema.RootRef, jsonschema.DefinitionsPrefix(schemasAt), jsonschema.CollectDefinitions(collect))
-	components.WithHeadersItem("X-Request-Id", headerOf("Identifies this request in the log of the service."))
-	components.WithHeadersItem("WWW-Authenticate", headerOf("Bearer"))
-	components.WithHeadersItem("Retry-After", headerOf("Whole seconds, if the request can be repeated."))
-	components.WithHeadersItem("RateLimit-Policy", headerOf("The limit of the credential: q requests, of which "+
-		"all are available again after w seconds (draft-ietf-httpapi-ratelimit-headers-10)."))
-	components.WithHeadersItem("RateLimit", headerOf("The state of that limit: r requests remain, and after t seconds "+
-		"all are available again."))
+	for name, text := range a.Schemas.Texts.Headers {
+		components.WithHeadersItem(name, headerOf(text))
+	}
 	used := map[int]bool{}
 	for _, o := range a.Operations {
 		for _, status := range o.Failures {
@@ -232,13 +218,14 @@ func headerRef(name string) openapi31.HeaderOrReference {
 }
 
 // add adds an operation to the document of a reflector.
-func (o Operation) add(reflector *openapi31.Reflector, tag string) error {
+func (o Operation) add(reflector *openapi31.Reflector, texts *Texts, tag string) error {
+	text := texts.Operation(o.ID)
 	oc, err := reflector.NewOperationContext(o.Method, o.Path)
 	if err != nil {
 		return err
 	}
 	oc.SetID(o.ID)
-	oc.SetSummary(o.Summary)
+	oc.SetSummary(text.Summary)
 	oc.SetDescription(o.Description)
 	oc.SetTags(tag)
 	if o.Scheme != "" {
@@ -253,9 +240,9 @@ func (o Operation) add(reflector *openapi31.Reflector, tag string) error {
 			unit.Description, unit.ContentType = description, o.MediaType
 		})
 	}
-	succeeds(o.Status, "Success.")
+	succeeds(o.Status, texts.Responses.Success)
 	if o.Existing {
-		succeeds(http.StatusOK, "The same object existed before the request.")
+		succeeds(http.StatusOK, texts.Responses.Existing)
 	}
 	for _, status := range o.Failures {
 		response := openapi.WithReference(responsesAt + failureName(status))
@@ -268,8 +255,8 @@ func (o Operation) add(reflector *openapi31.Reflector, tag string) error {
 		if operation.RequestBody != nil {
 			operation.RequestBody.RequestBody.WithRequired(!o.Bodyless)
 		}
-		if o.CSV != "" {
-			o.acceptRows(reflector.SpecEns().ComponentsEns(), operation.RequestBody.RequestBody)
+		if o.CSV {
+			acceptRows(reflector.SpecEns().ComponentsEns(), operation.RequestBody.RequestBody, texts.CSV)
 		}
 		responses := operation.Responses.MapOfResponseOrReferenceValues
 		success := responses[strconv.Itoa(o.Status)].Response
@@ -277,9 +264,9 @@ func (o Operation) add(reflector *openapi31.Reflector, tag string) error {
 		if o.RateLimited {
 			headers = append(headers, "RateLimit-Policy", "RateLimit")
 		}
-		if o.Example != nil {
+		if text.Example != "" {
 			media := success.Content[o.MediaType]
-			success.WithContentItem(o.MediaType, *media.WithExample(o.Example))
+			success.WithContentItem(o.MediaType, *media.WithExample(text.Example))
 		}
 		for _, name := range headers {
 			success.WithHeadersItem(name, headerRef(name))
@@ -296,7 +283,7 @@ func (o Operation) add(reflector *openapi31.Reflector, tag string) error {
 
 // acceptRows replaces the object with the member rows, as which the library describes a body, by the array itself and
 // by CSV.
-func (o Operation) acceptRows(components *openapi31.Components, body *openapi31.RequestBody) {
+func acceptRows(components *openapi31.Components, body *openapi31.RequestBody, csv string) {
 	const mediaType = "application/json"
 	reference := body.Content[mediaType].Schema["$ref"].(string)
 	name := strings.TrimPrefix(reference, schemasAt)
@@ -304,7 +291,7 @@ func (o Operation) acceptRows(components *openapi31.Components, body *openapi31.
 	delete(components.Schemas, name)
 	body.WithContentItem(mediaType, openapi31.MediaType{Schema: rows})
 	body.WithContentItem("text/csv", openapi31.MediaType{
-		Schema: map[string]any{"type": "string", "description": o.CSV},
+		Schema: map[string]any{"type": "string", "description": csv},
 	})
 }
 

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -11,17 +12,13 @@ import (
 
 // Event is an event that the service sends to webhooks.
 type Event struct {
-	Type, Description string
-	Envelope          any      // an empty body, in which the members type and data are those of all events
-	Data              any      // an example of the member data, of the type that the service sends
-	Always            []string // members that this event has and other events with this type of data can lack
-	Example           any      // of the body
-	Headers           []Header
-	Tag               string
+	Type     string
+	Envelope any      // an empty body, in which the members type and data are those of all events
+	Data     any      // an example of the member data, of the type that the service sends
+	Always   []string // members that this event has and other events with this type of data can lack
+	Example  any      // of the body
+	Tag      string
 }
-
-// Header is a header of a request to a webhook.
-type Header struct{ Name, Description, Example string }
 
 // Name returns the type as an identifier: orderCreated.
 func (e Event) Name() string {
@@ -48,7 +45,7 @@ func (e Event) schemaName() string {
 }
 
 // add adds the event to the webhooks of the document of a reflector.
-func (e Event) add(reflector *openapi31.Reflector) error {
+func (e Event) add(reflector *openapi31.Reflector, texts *Texts) error {
 	spec := reflector.SpecEns()
 	var failed error
 	collect := func(name string, schema jsonschema.Schema) {
@@ -83,14 +80,14 @@ func (e Event) add(reflector *openapi31.Reflector) error {
 	}
 	data.Required = e.Always
 	kind := jsonschema.String.ToSchemaOrBool()
-	kind.TypeObject.WithConst(e.Type).WithDescription("The type of the event.")
+	kind.TypeObject.WithConst(e.Type).WithDescription(texts.own(reflect.TypeOf(e.Envelope), "type").Text)
 	envelope.Properties["type"], envelope.Properties["data"] = kind, data.ToSchemaOrBool()
-	simple, err := envelope.WithDescription(e.Description).ToSchemaOrBool().ToSimpleMap()
+	simple, err := envelope.WithDescription(texts.Event(e.Type)).ToSchemaOrBool().ToSimpleMap()
 	if err != nil {
 		return err
 	}
 	spec.ComponentsEns().WithSchemasItem(e.schemaName(), simple)
-	item, err := e.request(reflector)
+	item, err := e.request(texts)
 	if err != nil {
 		return err
 	}
@@ -99,22 +96,22 @@ func (e Event) add(reflector *openapi31.Reflector) error {
 }
 
 // request describes the POST of the event.
-func (e Event) request(reflector *openapi31.Reflector) (*openapi31.PathItem, error) {
+func (e Event) request(texts *Texts) (*openapi31.PathItem, error) {
 	post := openapi31.Operation{Tags: []string{e.Tag}}
 	post.WithID("on" + strings.ToUpper(e.Name()[:1]) + e.Name()[1:]).WithSummary("Receive " + e.Type).
-		WithDescription(e.Description)
+		WithDescription(texts.Event(e.Type))
 	content := openapi31.MediaType{Schema: map[string]any{"$ref": schemasAt + e.schemaName()}}
 	content.WithExample(e.Example)
 	body := openapi31.RequestBody{Content: map[string]openapi31.MediaType{"application/json": content}}
 	body.WithRequired(true)
 	post.WithRequestBody(openapi31.RequestBodyOrReference{RequestBody: &body})
-	for _, sent := range e.Headers {
+	for _, sent := range texts.WebhookHeaders {
 		header := openapi31.Parameter{Name: sent.Name, In: openapi31.ParameterInHeader}
-		header.WithRequired(true).WithDescription(sent.Description).
+		header.WithRequired(true).WithDescription(sent.Text).
 			WithSchema(map[string]any{"type": "string", "examples": []any{sent.Example}})
 		post.Parameters = append(post.Parameters, openapi31.ParameterOrReference{Parameter: &header})
 	}
-	received := openapi31.Response{Description: "The event is received. Any other status is retried."}
+	received := openapi31.Response{Description: texts.Responses.Received}
 	post.ResponsesEns().WithMapOfResponseOrReferenceValuesItem("2XX",
 		openapi31.ResponseOrReference{Response: &received})
 	post.Security = []map[string][]string{{"signature": {}}}

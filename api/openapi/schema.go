@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"go/ast"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,15 +13,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Schemas generates the schemas of Go types. It describes them by the comments in their code, and
-// constrains them by the validate tags of their fields.
+// Schemas generates the schemas of Go types. It describes them by texts, and constrains them by the validate tags of
+// their fields.
 type Schemas struct {
-	Comments Comments
-	Names    map[string]string         // of schemas, by the name of the Go type, if they differ
+	Texts    *Texts
 	Enums    map[reflect.Type][]string // the values of string types that are enumerations
 	Open     map[reflect.Type]string   // the names in Lists of string types to which values are added
-	Types    map[reflect.Type]Member   // members by their type, if their field has no comment
-	Members  map[string]Member         // members by "Schema.member" or "member", if their field has no comment
 	Patterns map[reflect.Type]string   // of string types
 	Tags     map[string]Tag            // the meaning of validate tags for strings, besides bounds
 	Limits   Limits                    // the names of rules in validate tags
@@ -40,15 +36,8 @@ type Tag struct {
 
 // List is an enumeration without a Go type.
 type List struct {
-	Text   string
 	Values []string
 	Open   bool // values are added in later releases
-}
-
-// Member is the description and an example of a member or parameter. Both can be zero.
-type Member struct {
-	Text    string
-	Example any
 }
 
 // Reflector returns a new generator of schemas.
@@ -70,7 +59,7 @@ func (s Schemas) Reflector() *openapi31.Reflector {
 
 // nameOf returns the name of the schema of a type: PlaceOrderRequest, Order, OrderResponse, OrderListResponse, Failure.
 func (s Schemas) nameOf(t reflect.Type, _ string) string {
-	if other := s.Names[t.Name()]; other != "" {
+	if other := s.Texts.typeText(t.Name()).Schema; other != "" {
 		return other
 	}
 	name, _, generic := strings.Cut(t.Name(), "[")
@@ -95,7 +84,7 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	return t.FieldByName(name)
 }
 
-// describeType adds the values of enumerations and the comments on types. Requests have no members but
+// describeType adds the values of enumerations and the texts of types. Requests have no members but
 // those that they define.
 func (s Schemas) describeType(params jsonschema.InterceptSchemaParams) (stop bool, err error) {
 	t := params.Value.Type()
@@ -108,11 +97,10 @@ func (s Schemas) describeType(params jsonschema.InterceptSchemaParams) (stop boo
 	for _, value := range s.Enums[t] {
 		params.Schema.Enum = append(params.Schema.Enum, value)
 	}
-	named := t.Kind() == reflect.Struct || s.Enums[t] != nil
-	if !named || t.PkgPath() == "" {
+	if t.PkgPath() == "" {
 		return false, nil
 	}
-	if text := s.Comments[t.Name()]; text != "" && params.Schema.Description == nil && ast.IsExported(t.Name()) {
+	if text := s.Texts.typeText(t.Name()).Text; text != "" && params.Schema.Description == nil {
 		params.Schema.WithDescription(text)
 	}
 	if t.Kind() != reflect.Struct {
@@ -126,7 +114,7 @@ func (s Schemas) describeType(params jsonschema.InterceptSchemaParams) (stop boo
 	return false, nil
 }
 
-// describeField adds the comment on a field and the constraints of its validate tag.
+// describeField adds the text and the example of a member and the constraints of its validate tag.
 func (s Schemas) describeField(params jsonschema.InterceptPropParams) error {
 	oc, ok := openapi.OperationCtx(params.Context)
 	if !params.Processed || !ok { // without an operation, the library only looks for a body
@@ -139,14 +127,11 @@ func (s Schemas) describeField(params jsonschema.InterceptPropParams) error {
 	if inBody && (response && !omitted || !response && required) {
 		params.ParentSchema.Required = append(params.ParentSchema.Required, params.Name)
 	}
-	if text := s.Comments.on(params.ParentSchema.ReflectType, field.Name); text != "" && schema.Description == nil {
-		schema.WithDescription(text)
-	}
 	if list := s.Open[field.Type]; list != "" {
 		*schema = jsonschema.Schema{Description: schema.Description}
 		schema.WithRef(schemasAt + list)
 	}
-	s.exemplify(schema, params.ParentSchema.ReflectType, field.Type, params.Name)
+	s.exemplify(schema, params.ParentSchema.ReflectType, field, params.Name)
 	if field.Name == "Success" {
 		schema.WithConst(params.ParentSchema.ReflectType != reflect.TypeOf(s.Failure))
 	}
@@ -180,33 +165,24 @@ func (s Schemas) describeField(params jsonschema.InterceptPropParams) error {
 	return nil
 }
 
-// exemplify adds the example of a member, and its description if its field has no comment.
-func (s Schemas) exemplify(schema *jsonschema.Schema, parent, t reflect.Type, name string) {
-	for parent != nil && parent.Kind() == reflect.Pointer {
-		parent = parent.Elem()
+// exemplify adds the text and the example of a member. An example that several types share is for members that are
+// texts or are not, as itself.
+func (s Schemas) exemplify(schema *jsonschema.Schema, parent reflect.Type, field reflect.StructField, name string) {
+	own := s.Texts.own(parent, name)
+	shared := s.Texts.shared(own, field.Type, name)
+	switch text := own.or(shared).Text; {
+	case text != "":
+		schema.WithDescription(text)
+	case schema.Ref == nil && schema.AnyOf == nil:
+		s.Texts.miss(parent, field.Name, name)
 	}
-	known := []Member{s.Members[name]}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if member, ok := s.Types[t]; ok {
-		known = append([]Member{member}, known...)
-	}
-	if t.Kind() == reflect.Slice && s.Types[t.Elem()].Example != nil {
-		known = append(known, Member{Example: []any{s.Types[t.Elem()].Example}})
-	}
-	if parent != nil && parent.Name() != "" {
-		known = append([]Member{s.Members[s.nameOf(parent, "")+"."+name]}, known...)
-	}
-	for _, member := range known {
-		if schema.Description == nil && member.Text != "" {
-			schema.WithDescription(member.Text)
-		}
-		_, text := member.Example.(string)
-		if schema.Examples == nil && member.Example != nil && schema.Type != nil && schema.Format == nil &&
-			text == schema.HasType(jsonschema.String) {
-			schema.WithExamples(member.Example)
-		}
+	_, text := shared.Example.(string)
+	switch {
+	case schema.Type == nil:
+	case own.Example != nil:
+		schema.WithExamples(own.Example)
+	case shared.Example != nil && schema.Format == nil && text == schema.HasType(jsonschema.String):
+		schema.WithExamples(shared.Example)
 	}
 }
 

@@ -114,7 +114,7 @@ type PlotSalesParams struct {
 	From string `query:"from"`
 	// The last business day. A period has at most 366 days.
 	To string `query:"to"`
-	// Hours are in the store's time zone. Weeks begin on Monday.
+	// The length of the buckets. Hours are in the store's time zone. Weeks begin on Monday.
 	Granularity Interval `query:"granularity"`
 }
 
@@ -228,11 +228,11 @@ func (c *Client) RevokeAPIKey(ctx context.Context, id string, options ...CallOpt
 type ListAuditEntriesParams struct {
 	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
 	Realm Realm `query:"realm"`
-	// The action.
+	// Only entries with this action.
 	Action AuditAction `query:"action"`
 	// Only entries of this user, customer or API key.
 	ActorID string `query:"actorId"`
-	// The id of the changed object.
+	// Only entries about the object with this id.
 	Target string `query:"target"`
 	// Only entries at or after this time.
 	From time.Time `query:"from"`
@@ -752,11 +752,11 @@ func (c *Client) LinkProvider(
 
 // ListCustomersParams are parameters of [Client.ListCustomers]. Zero values are omitted.
 type ListCustomersParams struct {
-	// The kind.
+	// Only customers of this kind.
 	Kind CustomerKind `query:"kind"`
 	// A prefix of the name, last name, email or phone number, in any case.
 	Q string `query:"q"`
-	// Not for customers.
+	// The id of an integration's own record. Not for customers.
 	ExternalID string `query:"externalId"`
 	// Only customers whose profile or addresses changed at or after this time.
 	UpdatedSince time.Time `query:"updatedSince"`
@@ -1009,7 +1009,7 @@ type ListDeliveriesParams struct {
 	EventID string `query:"eventId"`
 	// The type of the event.
 	EventType EventType `query:"eventType"`
-	// The status.
+	// Only deliveries with this status.
 	Status DeliveryStatus `query:"status"`
 	// Only deliveries with exactly this reason.
 	Reason string `query:"reason"`
@@ -1099,7 +1099,7 @@ type ListEventsParams struct {
 	From time.Time `query:"from"`
 	// Only events before this time.
 	To time.Time `query:"to"`
-	// The paid order.
+	// The order of the list.
 	Order EventOrder `query:"order"`
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
@@ -1229,7 +1229,7 @@ type ListOrdersParams struct {
 	CreatedFrom time.Time `query:"createdFrom"`
 	// Only orders placed before this time.
 	CreatedTo time.Time `query:"createdTo"`
-	// A business date of the store.
+	// A business day of the store.
 	BusinessDate string `query:"businessDate"`
 	// Only orders changed at or after this time.
 	UpdatedSince time.Time `query:"updatedSince"`
@@ -1440,7 +1440,7 @@ type ListPaymentsParams struct {
 	OrderID string `query:"orderId"`
 	// The status.
 	Status PaymentResult `query:"status"`
-	// In any case.
+	// The payment provider, in any case.
 	Provider string `query:"provider"`
 	// Only payments recorded at or after this time.
 	From time.Time `query:"from"`
@@ -1453,6 +1453,8 @@ type ListPaymentsParams struct {
 }
 
 // ListPayments sends GET /payments: list payments.
+//
+// Newest first.
 //
 // For every member of the store and API keys with the scope read:orders.
 //
@@ -1496,11 +1498,11 @@ func (c *Client) RecordRefund(
 type ListPlatformAuditEntriesParams struct {
 	// Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer.
 	Realm Realm `query:"realm"`
-	// The action.
+	// Only entries with this action.
 	Action AuditAction `query:"action"`
 	// Only entries of this user, customer or API key.
 	ActorID string `query:"actorId"`
-	// The id of the changed object.
+	// Only entries about the object with this id.
 	Target string `query:"target"`
 	// Only entries at or after this time.
 	From time.Time `query:"from"`
@@ -1603,7 +1605,7 @@ func (c *Client) GetWebsiteDetails(ctx context.Context, id string, options ...Ca
 
 // UpdateWebsite sends PATCH /platform/websites/{id}: update a website.
 //
-// Changes the website, its plan or who manages the plan, or suspends the website.
+// Changes the website, its plan or the manager of the plan, or suspends the website.
 //
 // For platform administrators.
 //
@@ -1672,7 +1674,7 @@ type ListProductsParams struct {
 	IsAvailable *bool `query:"isAvailable"`
 	// Only products that can be ordered now (true), or only others (false).
 	Orderable *bool `query:"orderable"`
-	// The id in another system, unique per store and resource.
+	// The id of an integration's own record. Not for customers.
 	ExternalID string `query:"externalId"`
 	// A part of the name, the SKU or a translated name, in any case.
 	Q string `query:"q"`
@@ -1694,7 +1696,7 @@ type ListProductsParams struct {
 
 // ListProducts sends GET /products: list products.
 //
-// Newest first.
+// Newest first by default.
 //
 // For every member of the store and API keys with the scope read:products.
 //
@@ -2391,7 +2393,7 @@ func (c *Client) UpdateWebhook(
 
 // ListDeliveryAttemptsParams are parameters of [Client.ListDeliveryAttempts]. Zero values are omitted.
 type ListDeliveryAttemptsParams struct {
-	// The status.
+	// Only attempts with this outcome.
 	Status AttemptStatus `query:"status"`
 	// The type of the event.
 	EventType EventType `query:"eventType"`
@@ -2491,7 +2493,7 @@ type GetWebhookStatsParams struct {
 	From time.Time `query:"from"`
 	// Only attempts before this time, at most 90 days after from. Default: now.
 	To time.Time `query:"to"`
-	// Default: hour for up to three days, otherwise day.
+	// The length of the buckets. Default: hour for up to three days, otherwise day.
 	Granularity Granularity `query:"granularity"`
 }
 

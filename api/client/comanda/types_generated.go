@@ -13,21 +13,21 @@ type APIKey struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Id of the API key.
 	ID string `json:"id"`
-	// the last four characters of the key
+	// The last four characters of the key.
 	LastFour string `json:"lastFour"`
-	// precise to the minute; null if the key was never used
+	// The time of the last use, precise to the minute; null if the key was never used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	// Whether it is for live or for test data.
 	Mode KeyMode `json:"mode"`
 	// The name.
 	Name string `json:"name"`
-	// the first characters of the key
+	// The first characters of the key.
 	Prefix string `json:"prefix"`
-	// null while the key is valid
+	// The time of the revocation; null while the key is valid.
 	RevokedAt *time.Time `json:"revokedAt"`
-	// The scopes of the API key.
+	// The scopes of the key.
 	Scopes []Scope `json:"scopes"`
-	// the only store that the key can access; for a test key the sandbox
+	// The only store that the key can access; for a test key the sandbox.
 	StoreID string `json:"storeId"`
 }
 
@@ -44,19 +44,20 @@ type AcceptInviteRequest struct {
 	Token string `json:"token"`
 }
 
-// Acceptance holds the deadlines for accepting an order that an API key placed; 0 = none.
+// Acceptance is the deadlines for accepting an order that an API key placed; 0 = none.
 type Acceptance struct {
-	// an order in RECEIVED is cancelled
+	// The minutes after which an order in RECEIVED is cancelled.
 	CancelAfterMinutes int `json:"cancelAfterMinutes"`
-	// the store is reminded of an order in RECEIVED
+	// The minutes after which the store is reminded of an order in RECEIVED.
 	RemindAfterMinutes int `json:"remindAfterMinutes"`
 }
 
 // AcceptanceRequest is part of [ChangeSettingsRequest].
 type AcceptanceRequest struct {
-	// 0 = no cancellation. Otherwise greater than remindAfterMinutes.
+	// The minutes after which an order in RECEIVED is cancelled. 0 = no cancellation. Otherwise greater than
+	// remindAfterMinutes.
 	CancelAfterMinutes *int `json:"cancelAfterMinutes,omitzero"`
-	// 0 = no reminder.
+	// The minutes after which the store is reminded of an order in RECEIVED. 0 = no reminder.
 	RemindAfterMinutes *int `json:"remindAfterMinutes,omitzero"`
 }
 
@@ -74,7 +75,7 @@ type AddAddressRequest struct {
 	Line1 string `json:"line1"`
 	// Further address line.
 	Line2 *string `json:"line2,omitzero"`
-	// Notes to the staff.
+	// Notes for the delivery.
 	Notes *string `json:"notes,omitzero"`
 	// Postal code.
 	PostalCode *string `json:"postalCode,omitzero"`
@@ -84,13 +85,13 @@ type AddAddressRequest struct {
 
 // AddStoreRequest is the body of [Client.CreateStore].
 type AddStoreRequest struct {
-	// ISO 3166-1 alpha-2.
+	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
 	// The name of the store.
 	StoreName string `json:"storeName"`
-	// Exactly one view is the default.
+	// The views of the store. Exactly one view is the default.
 	StoreViews []StoreViewRequest `json:"storeViews"`
-	// An IANA name.
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 }
 
@@ -104,15 +105,15 @@ type Address struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Id of the address.
 	ID string `json:"id"`
-	// Whether it is the default.
+	// Whether it is the default address.
 	IsDefault bool `json:"isDefault"`
-	// chosen by the customer, for example "Home"
+	// A name that the customer has chosen.
 	Label string `json:"label,omitzero"`
 	// Street and number.
 	Line1 string `json:"line1"`
 	// Further address line.
 	Line2 string `json:"line2,omitzero"`
-	// Notes to the staff.
+	// Notes for the delivery.
 	Notes string `json:"notes,omitzero"`
 	// Postal code.
 	PostalCode string `json:"postalCode,omitzero"`
@@ -124,15 +125,15 @@ type Address struct {
 	Version int64 `json:"version"`
 }
 
-// Attempt is one POST to the receiver, without request and response (see AttemptDetail).
+// Attempt is a POST to the receiver, without request and response.
 type Attempt struct {
-	// from 1; continues across replays
+	// The number of the attempt, from 1. It continues across replays.
 	AttemptNumber int `json:"attemptNumber"`
-	// time of the attempt
+	// The time of the attempt.
 	DeliveredAt time.Time `json:"deliveredAt"`
-	// absent for a test
+	// Id of the delivery. Absent for a test.
 	DeliveryID string `json:"deliveryId,omitzero"`
-	// The error.
+	// The reason for the failure.
 	Error string `json:"error,omitzero"`
 	// Id of the event.
 	EventID string `json:"eventId"`
@@ -140,27 +141,27 @@ type Attempt struct {
 	EventType EventType `json:"eventType"`
 	// Id of the attempt.
 	ID string `json:"id"`
-	// The time of the next attempt; null if none is planned.
+	// The time of the next attempt. Absent if none is planned.
 	NextRetryAt time.Time `json:"nextRetryAt,omitzero"`
-	// absent if the event is not about an order or a payment
+	// Id of the order. Absent if the event is not about an order or a payment.
 	OrderID string `json:"orderId,omitzero"`
-	// The response time in milliseconds; null without a response.
+	// The response time in milliseconds or, without a response, the time until the failure.
 	ResponseTimeMs int64 `json:"responseTimeMs"`
 	// The status.
 	Status AttemptStatus `json:"status"`
-	// 0 = no response
+	// The HTTP status; 0 without a response.
 	StatusCode int `json:"statusCode"`
 }
 
 // AttemptDetail is an attempt with its request and response.
 type AttemptDetail struct {
-	// from 1; continues across replays
+	// The number of the attempt, from 1. It continues across replays.
 	AttemptNumber int `json:"attemptNumber"`
-	// time of the attempt
+	// The time of the attempt.
 	DeliveredAt time.Time `json:"deliveredAt"`
-	// absent for a test
+	// Id of the delivery. Absent for a test.
 	DeliveryID string `json:"deliveryId,omitzero"`
-	// The error.
+	// The reason for the failure.
 	Error string `json:"error,omitzero"`
 	// Id of the event.
 	EventID string `json:"eventId"`
@@ -168,23 +169,24 @@ type AttemptDetail struct {
 	EventType EventType `json:"eventType"`
 	// Id of the attempt.
 	ID string `json:"id"`
-	// The time of the next attempt; null if none is planned.
+	// The time of the next attempt. Absent if none is planned.
 	NextRetryAt time.Time `json:"nextRetryAt,omitzero"`
-	// absent if the event is not about an order or a payment
+	// Id of the order. Absent if the event is not about an order or a payment.
 	OrderID string `json:"orderId,omitzero"`
 	// The request to the receiver.
 	Request SentRequest `json:"request"`
-	// absent if there was no response
-	Response *ReceivedAnswer `json:"response,omitzero"`
-	// The response time in milliseconds; null without a response.
+	// The response of the receiver. Absent if there was none.
+	Response *ReceivedResponse `json:"response,omitzero"`
+	// The response time in milliseconds or, without a response, the time until the failure.
 	ResponseTimeMs int64 `json:"responseTimeMs"`
 	// The status.
 	Status AttemptStatus `json:"status"`
-	// 0 = no response
+	// The HTTP status; 0 without a response.
 	StatusCode int `json:"statusCode"`
 }
 
-// AttemptStatus is the outcome of one POST.
+// AttemptStatus is the outcome of one POST. failed: the next attempt has been made. retrying: the next attempt is
+// scheduled. dead_letter: it was the last attempt of the schedule.
 type AttemptStatus string
 
 // Values of [AttemptStatus]. Later releases can add values.
@@ -259,13 +261,13 @@ const (
 	AuditActionWebsiteClientIdsRefused AuditAction = "website.client_ids_refused"
 )
 
-// AuditActor is the user, customer or API key that performed the action.
+// AuditActor is the user, customer or API key that performed an action.
 type AuditActor struct {
-	// absent if unknown, for example after a failed login
+	// The id. Absent if unknown, for example after a failed login.
 	ID string `json:"id,omitzero"`
-	// current email of the user or current name of the API key
+	// The current email of the user or the current name of the API key.
 	Name string `json:"name,omitzero"`
-	// absent for actions of the service itself
+	// The realm of the actor. Absent for actions of the service itself.
 	Realm Realm `json:"realm,omitzero"`
 }
 
@@ -273,45 +275,45 @@ type AuditActor struct {
 type AuditEntry struct {
 	// The action.
 	Action AuditAction `json:"action"`
-	// The author of the change.
+	// The user, customer or API key that performed the action.
 	Actor AuditActor `json:"actor"`
-	// IP address of the client
+	// The IP address of the client.
 	Address string `json:"address,omitzero"`
 	// The time of the entry.
 	At time.Time `json:"at"`
-	// depend on the action: changed values, a reason
+	// Facts that depend on the action: changed values, a reason.
 	Details map[string]any `json:"details,omitzero"`
 	// Id of the audit entry.
 	ID string `json:"id"`
 	// Id of the request.
 	RequestID string `json:"requestId,omitzero"`
-	// id of the changed resource
+	// Id of the changed resource.
 	Target string `json:"target,omitzero"`
 }
 
-// Billing is part of the result of [Client.GetBilling].
+// Billing is the plan of a website with its usage.
 type Billing struct {
-	// estimated start of the last one; null = all start in this window
+	// The estimated start of the last queued delivery; null if all start in this window.
 	LastScheduledFor *time.Time `json:"lastScheduledFor"`
-	// deliveries that may start per window; null = unlimited
+	// The number of deliveries that may start per window; null = unlimited.
 	Limit *int `json:"limit"`
-	// STARTER for a sandbox
+	// The plan. STARTER for a sandbox.
 	Plan Plan `json:"plan"`
-	// all plans, in ascending order of their limits
+	// All plans, in ascending order of their limits.
 	Plans []PlanLimit `json:"plans"`
-	// deliveries that have not started; 0 if unlimited
+	// The number of deliveries that have not started; 0 if unlimited.
 	Queued int `json:"queued"`
-	// replays started
+	// The number of replays that have started.
 	ReplaysTaken int `json:"replaysTaken"`
-	// deliveries started, including replays; 0 if unlimited
+	// The number of deliveries that have started, including replays; 0 if unlimited.
 	Taken int `json:"taken"`
-	// exclusive
+	// The end of the current window, exclusive.
 	WindowEnd time.Time `json:"windowEnd"`
-	// The beginning of the current window of the plan.
+	// The beginning of the current window.
 	WindowStart time.Time `json:"windowStart"`
 }
 
-// BodyEncoding is the encoding of a response body.
+// BodyEncoding is the encoding of a response body: base64 if the body is not valid UTF-8.
 type BodyEncoding string
 
 // Values of [BodyEncoding]. Later releases can add values.
@@ -320,47 +322,47 @@ const (
 	BodyEncodingBase64 BodyEncoding = "base64"
 )
 
-// BulkReplay replays the deliveries that had ended and matched its filter when it was requested.
+// BulkReplay is a replay of the deliveries that had ended and matched its filter when it was requested.
 type BulkReplay struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// reason of the deliveries; absent = any reason
+	// The reason of the selected deliveries. Absent for any reason.
 	DeliveryReason string `json:"deliveryReason,omitzero"`
 	// The status of the selected deliveries.
 	DeliveryStatus ReplayedStatus `json:"deliveryStatus"`
-	// The time of the end; null until then.
+	// The time of the end. Absent until then.
 	EndedAt time.Time `json:"endedAt,omitzero"`
-	// absent = all event types
+	// The event type of the selected deliveries. Absent for all event types.
 	EventType EventType `json:"eventType,omitzero"`
-	// time of the deliveries or events, inclusive
+	// The earliest time of the deliveries or events, inclusive.
 	From time.Time `json:"from"`
-	// absent for a dry run
+	// Id of the bulk replay. Absent for a dry run.
 	ID string `json:"id,omitzero"`
-	// replayed deliveries whose first attempt is still due
+	// The number of replayed deliveries whose first attempt is still due.
 	InProgress int64 `json:"inProgress"`
-	// matching deliveries at the time of the request
+	// The number of matching deliveries at the time of the request.
 	Matched int64 `json:"matched"`
-	// the replayed deliveries by status; only in the response for a single bulk replay
+	// The replayed deliveries by status. Only in the response for a single bulk replay.
 	Outcomes *ReplayOutcomes `json:"outcomes,omitzero"`
-	// why the bulk replay was cancelled
+	// The reason for the cancellation.
 	Reason string `json:"reason,omitzero"`
-	// deliveries replayed so far
+	// The number of deliveries replayed so far.
 	Replayed int64 `json:"replayed"`
-	// deliveries that were erased or no longer match
+	// The number of deliveries that were erased or no longer match.
 	Skipped int64 `json:"skipped"`
 	// The status.
 	Status ReplayStatus `json:"status"`
-	// time of the deliveries or events, exclusive
+	// The latest time of the deliveries or events, exclusive.
 	To time.Time `json:"to"`
-	// absent = all webhooks of the store
+	// Id of the webhook. Absent for all webhooks of the store.
 	WebhookID string `json:"webhookId,omitzero"`
 }
 
 // Category is a category that at least one product of the store has.
 type Category struct {
-	// The name.
+	// The name of the category.
 	Name string `json:"name"`
-	// number of products, including unavailable ones
+	// The number of products, including unavailable ones.
 	Products int `json:"products"`
 }
 
@@ -378,7 +380,7 @@ type ChangeAddressRequest struct {
 	Line1 *string `json:"line1,omitzero"`
 	// Further address line.
 	Line2 Nullable[string] `json:"line2,omitzero"`
-	// Notes to the staff.
+	// Notes for the delivery.
 	Notes Nullable[string] `json:"notes,omitzero"`
 	// Postal code.
 	PostalCode Nullable[string] `json:"postalCode,omitzero"`
@@ -423,7 +425,7 @@ type ChangeOrderStatusRequest struct {
 	CancellationReason *string `json:"cancellationReason,omitzero"`
 	// When the order will be ready. Not allowed for COMPLETED and CANCELLED.
 	PromisedAt *time.Time `json:"promisedAt,omitzero"`
-	// The current status changes nothing.
+	// The new status. The current status changes nothing.
 	Status OrderStatus `json:"status"`
 }
 
@@ -448,7 +450,7 @@ type ChangeProductRequest struct {
 	Category Nullable[string] `json:"category,omitzero"`
 	// The ISO 4217 code of priceMinor.
 	Currency *string `json:"currency,omitzero"`
-	// A description.
+	// The description.
 	Description Nullable[string] `json:"description,omitzero"`
 	// The id of an integration's own record, unique among the store's products.
 	ExternalID Nullable[string] `json:"externalId,omitzero"`
@@ -474,7 +476,7 @@ type ChangeProductRequest struct {
 	SoldOutUntil Nullable[time.Time] `json:"soldOutUntil,omitzero"`
 	// The number of units in stock. Null makes the stock unlimited.
 	StockQuantity Nullable[int] `json:"stockQuantity,omitzero"`
-	// Parts per million.
+	// Parts per million. Null: the store's taxRatePpm.
 	TaxRatePpm Nullable[int] `json:"taxRatePpm,omitzero"`
 	// By BCP 47 locale. Omitted locales stay as they are; null removes a locale.
 	Translations map[string]*ProductTextPatchRequest `json:"translations,omitzero"`
@@ -501,9 +503,9 @@ type ChangeReservationRequest struct {
 
 // ChangeReservationStatusRequest is the body of [Client.UpdateReservationStatus].
 type ChangeReservationStatusRequest struct {
-	// Only allowed for CANCELLED.
+	// The reason for the cancellation. Only allowed for CANCELLED.
 	CancellationReason *string `json:"cancellationReason,omitzero"`
-	// The status.
+	// The new status. The current status changes nothing.
 	Status ReservationStatus `json:"status"`
 }
 
@@ -543,13 +545,13 @@ type ChangeSettingsRequest struct {
 	ReservationMinutes *int `json:"reservationMinutes,omitzero"`
 	// The number of guests that reservations can have at the same time. Existing reservations stay.
 	Seats *int `json:"seats,omitzero"`
-	// The delivery fee is taxed at taxRatePpm.
+	// Whether the delivery fee is taxed at taxRatePpm.
 	TaxDeliveryFee *bool `json:"taxDeliveryFee,omitzero"`
-	// Prices contain the tax.
+	// Whether prices include tax.
 	TaxIncluded *bool `json:"taxIncluded,omitzero"`
 	// Parts per million, for products without their own rate.
 	TaxRatePpm *int `json:"taxRatePpm,omitzero"`
-	// An IANA name. Earlier business dates do not change.
+	// IANA name of the time zone. Earlier business dates do not change.
 	Timezone *string `json:"timezone,omitzero"`
 }
 
@@ -563,9 +565,9 @@ type ChangeStockRequest struct {
 
 // ChangeStoreRequest is the body of [Client.UpdateStore].
 type ChangeStoreRequest struct {
-	// ISO 3166-1 alpha-2.
+	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode *string `json:"countryCode,omitzero"`
-	// The name of a sandbox follows the name of its live store and cannot be changed.
+	// The name of the store. That of a sandbox follows its live store and cannot be changed.
 	StoreName *string `json:"storeName,omitzero"`
 }
 
@@ -575,17 +577,17 @@ type ChangeViewRequest struct {
 	Code *string `json:"code,omitzero"`
 	// An ISO 4217 code. Earlier orders keep theirs.
 	Currency *string `json:"currency,omitzero"`
-	// true makes this view the default instead of the previous one.
+	// True makes this view the default instead of the previous one.
 	IsDefault *bool `json:"isDefault,omitzero"`
-	// A BCP 47 tag of language, script and region.
+	// BCP 47 tag of language, script and region.
 	Locale *string `json:"locale,omitzero"`
 }
 
 // ChangeWebhookRequest is the body of [Client.UpdateWebhook].
 type ChangeWebhookRequest struct {
-	// Null clears it.
+	// The purpose of the webhook. Staff sees it beside an order. Null clears it.
 	Description Nullable[string] `json:"description,omitzero"`
-	// Existing deliveries do not change.
+	// The event types that the webhook receives. Existing deliveries do not change.
 	Events []SubscribableEventType `json:"events,omitzero"`
 	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
 	// origin of url changes.
@@ -601,11 +603,11 @@ type ChangeWebhookRequest struct {
 type ChangeWebsiteRequest struct {
 	// A host name, unique among all websites.
 	Domain *string `json:"domain,omitzero"`
-	// The name.
+	// The name of the website.
 	Name *string `json:"name,omitzero"`
 	// The plan.
 	Plan *Plan `json:"plan,omitzero"`
-	// PLATFORM: the website's OWNERs cannot change the plan.
+	// PLATFORM: the OWNERs of the website cannot change the plan.
 	PlanManagedBy *PlanManager `json:"planManagedBy,omitzero"`
 	// Each list replaces the client ids at its provider. Client ids of other websites move to this one.
 	Social *ClientIDsRequest `json:"social,omitzero"`
@@ -614,22 +616,22 @@ type ChangeWebsiteRequest struct {
 	Suspended *bool `json:"suspended,omitzero"`
 }
 
-// ClientIDs lists the client ids of a website at each provider of social logins. An ID token is valid for the
+// ClientIDs is the client ids of a website at each provider of social logins. An ID token is valid for the
 // website's stores only if it was issued for one of them.
 type ClientIDs struct {
-	// Client ids at Apple.
+	// The client ids at Apple.
 	Apple []string `json:"apple"`
-	// Client ids at Facebook.
+	// The client ids at Facebook.
 	Facebook []string `json:"facebook"`
-	// Client ids at Google.
+	// The client ids at Google.
 	Google []string `json:"google"`
 }
 
 // ClientIDsRequest is part of [ChangeWebsiteRequest].
 type ClientIDsRequest struct {
-	// The same at Apple.
+	// The client ids of the website at Apple.
 	Apple []string `json:"apple,omitzero"`
-	// The same at Facebook.
+	// The client ids of the website at Facebook.
 	Facebook []string `json:"facebook,omitzero"`
 	// The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
 	Google []string `json:"google,omitzero"`
@@ -638,13 +640,13 @@ type ClientIDsRequest struct {
 // Closure is a period of days on which no span begins. A fulfillment type that is always open is closed from the
 // beginning of the first day to the end of the last day.
 type Closure struct {
-	// first day, YYYY-MM-DD
+	// The first day.
 	From string `json:"from"`
 	// The reason.
 	Reason string `json:"reason,omitzero"`
-	// last day
+	// The last day.
 	To string `json:"to"`
-	// absent = all types
+	// The fulfillment types that are closed. Absent for all types.
 	Types []FulfillmentType `json:"types,omitzero"`
 }
 
@@ -656,7 +658,7 @@ type ClosureRequest struct {
 	Reason *string `json:"reason,omitzero"`
 	// The last day.
 	To string `json:"to"`
-	// Default: all.
+	// The fulfillment types that are closed. Default: all.
 	Types []FulfillmentType `json:"types,omitzero"`
 }
 
@@ -679,7 +681,7 @@ type CreateAPIKeyRequest struct {
 	Mode *KeyMode `json:"mode,omitzero"`
 	// The name.
 	Name string `json:"name"`
-	// write:… includes read:… of the same resource.
+	// The scopes of the key. write:… includes read:… of the same resource.
 	Scopes []Scope `json:"scopes"`
 }
 
@@ -689,13 +691,13 @@ type CreateProductRequest struct {
 	Category *string `json:"category,omitzero"`
 	// The ISO 4217 code of priceMinor.
 	Currency string `json:"currency"`
-	// A description.
+	// The description.
 	Description *string `json:"description,omitzero"`
 	// The id of an integration's own record, unique among the store's products.
 	ExternalID *string `json:"externalId,omitzero"`
 	// HTTPS address of a picture.
 	ImageURL *string `json:"imageUrl,omitzero"`
-	// Default: true.
+	// Whether it can be ordered. Default: true.
 	IsAvailable *bool `json:"isAvailable,omitzero"`
 	// Strings of an integration.
 	Metadata map[string]string `json:"metadata,omitzero"`
@@ -709,7 +711,7 @@ type CreateProductRequest struct {
 	PriceMinor int64 `json:"priceMinor"`
 	// In minor units of other currencies.
 	Prices map[string]int64 `json:"prices,omitzero"`
-	// Unique within the store.
+	// The stock-keeping unit, unique within the store.
 	SKU *string `json:"sku,omitzero"`
 	// The product cannot be ordered before this time, which is at most 366 days ahead.
 	SoldOutUntil *time.Time `json:"soldOutUntil,omitzero"`
@@ -729,7 +731,7 @@ type CreateReservationRequest struct {
 	Customer *GuestRequest `json:"customer,omitzero"`
 	// A customer of the store. Give either customerId or customer.
 	CustomerID *string `json:"customerId,omitzero"`
-	// Default: the store's reservationMinutes.
+	// The duration in minutes. Default: the store's reservationMinutes.
 	DurationMinutes *int `json:"durationMinutes,omitzero"`
 	// The id of an integration's own record, unique among the store's reservations.
 	ExternalID *string `json:"externalId,omitzero"`
@@ -749,7 +751,7 @@ type CreateReservationRequest struct {
 
 // CreateWebhookRequest is the body of [Client.CreateWebhook].
 type CreateWebhookRequest struct {
-	// What the webhook is for. Staff sees it beside an order.
+	// The purpose of the webhook. Staff sees it beside an order.
 	Description *string `json:"description,omitzero"`
 	// The event types that the webhook receives.
 	Events []SubscribableEventType `json:"events"`
@@ -770,21 +772,21 @@ type CurrentPasswordRequest struct {
 	Password string `json:"password"`
 }
 
-// CursorMeta is part of the result of [Client.ListOptionSales].
+// CursorMeta is the position of a page of a list.
 type CursorMeta struct {
 	// The maximum number of rows on a page.
 	Limit int `json:"limit"`
-	// the cursor of the next page; null on the last page
+	// The cursor of the next page; null on the last page.
 	NextCursor *string `json:"nextCursor"`
 	// Id of the request.
 	RequestID string `json:"requestId"`
 }
 
-// Customer is part of the result of [Client.ListCustomers].
+// Customer is a customer, with the state of the account.
 type Customer struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// Whether the account cannot be used. Absent if the caller is a customer.
+	// Whether the account is disabled. Absent if the caller is a customer.
 	Disabled bool `json:"disabled,omitzero"`
 	// Email address.
 	Email string `json:"email"`
@@ -794,35 +796,35 @@ type Customer struct {
 	FirstName string `json:"firstName"`
 	// Id of the customer.
 	ID string `json:"id"`
-	// The kind.
+	// Whether the customer has an account.
 	Kind CustomerKind `json:"kind"`
 	// Last name.
 	LastName string `json:"lastName"`
-	// balance of the loyalty ledger
+	// The balance of the loyalty ledger.
 	LoyaltyPoints int64 `json:"loyaltyPoints"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// E.164 with a leading +, or ""
+	// Phone number in E.164, or empty.
 	Phone string `json:"phone"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// without cancelled orders
+	// The number of orders, without cancelled orders.
 	TotalOrders int64 `json:"totalOrders"`
-	// last change of the profile or an address
+	// The time of the last change of the profile or an address.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// increases with every change of the profile or the addresses
+	// Increases with every change of the profile or the addresses; for If-Match.
 	Version int64 `json:"version"`
 }
 
-// CustomerCounts counts the customers and orders of a period.
+// CustomerCounts is the number of customers and orders of a period. Cancelled orders do not count.
 type CustomerCounts struct {
-	// without cancelled orders
+	// The number of orders of guests.
 	GuestOrders int64 `json:"guestOrders"`
-	// registered or first ordered as a guest in the period
+	// The number of customers who registered, or first ordered as a guest, in the period.
 	NewCustomers int64 `json:"newCustomers"`
-	// without cancelled orders
+	// The number of orders of registered customers.
 	RegisteredOrders int64 `json:"registeredOrders"`
-	// ordered in the period and were known before it
+	// The number of customers who ordered in the period and were known before it.
 	ReturningCustomers int64 `json:"returningCustomers"`
 }
 
@@ -853,56 +855,57 @@ type CustomerData struct {
 	FirstName string `json:"firstName"`
 	// Id of the customer.
 	ID string `json:"id"`
-	// The kind.
+	// Whether the customer has an account.
 	Kind CustomerKind `json:"kind"`
 	// Last name.
 	LastName string `json:"lastName"`
-	// balance of the loyalty ledger
+	// The balance of the loyalty ledger.
 	LoyaltyPoints int64 `json:"loyaltyPoints"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// E.164 with a leading +, or ""
+	// Phone number in E.164, or empty.
 	Phone string `json:"phone"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// without cancelled orders
+	// The number of orders, without cancelled orders.
 	TotalOrders int64 `json:"totalOrders"`
-	// last change of the profile or an address
+	// The time of the last change of the profile or an address.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// increases with every change of the profile or the addresses
+	// Increases with every change of the profile or the addresses; for If-Match.
 	Version int64 `json:"version"`
 }
 
-// CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first.
+// CustomerExport is the stored data about a customer. Lists are sorted by time, oldest first.
 type CustomerExport struct {
+	// The state of the login.
 	Account ExportedAccount `json:"account"`
-	// of the account, from the audit trail
+	// The activities of the account, from the audit trail.
 	Activities []ExportedActivity `json:"activities"`
 	// The addresses of the customer.
 	Addresses []Address `json:"addresses"`
 	// The customer.
 	Customer CustomerData `json:"customer"`
-	// the requested one
+	// The requested change of the email; null without one.
 	EmailChange *EmailChange `json:"emailChange,omitzero"`
-	// for social logins
+	// The identities for social logins.
 	Identities []ExportedIdentity `json:"identities"`
 	// The entries of the loyalty ledger.
 	LoyaltyEntries []LoyaltyEntry `json:"loyaltyEntries"`
 	// The orders of the customer.
 	Orders []OrderData `json:"orders"`
-	// links to reset the password that are not used
+	// The unused links to reset the password.
 	PasswordResets []ExportedReset `json:"passwordResets"`
-	// with their refunds
+	// The payments of the orders, with their refunds.
 	Payments []Payment `json:"payments"`
 	// The reservations of the customer.
 	Reservations []ReservationData `json:"reservations"`
 	// The sessions of the customer.
 	Sessions []ExportedSession `json:"sessions"`
-	// of the orders
+	// The status changes of the orders.
 	StatusChanges []ExportedStatusChange `json:"statusChanges"`
 }
 
-// CustomerKind distinguishes registered accounts from guests.
+// CustomerKind is the kind of a customer: a registered account or a guest.
 type CustomerKind string
 
 // Values of [CustomerKind]. Later releases can add values.
@@ -911,7 +914,7 @@ const (
 	CustomerKindGuest      CustomerKind = "guest"
 )
 
-// CustomerUpdated is the data of customer.updated.
+// CustomerUpdated is the data of customer.updated: the profile after the change.
 type CustomerUpdated struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -923,25 +926,25 @@ type CustomerUpdated struct {
 	FirstName string `json:"firstName"`
 	// Id of the customer.
 	ID string `json:"id"`
-	// The kind.
+	// Whether the customer has an account.
 	Kind CustomerKind `json:"kind"`
 	// Last name.
 	LastName string `json:"lastName"`
-	// balance of the loyalty ledger
+	// The balance of the loyalty ledger.
 	LoyaltyPoints int64 `json:"loyaltyPoints"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// E.164 with a leading +, or ""
+	// Phone number in E.164, or empty.
 	Phone string `json:"phone"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// without cancelled orders
+	// The number of orders, without cancelled orders.
 	TotalOrders int64 `json:"totalOrders"`
-	// last change of the profile or an address
+	// The time of the last change of the profile or an address.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// names of the changed members; "addresses" if an address changed
+	// The names of the changed members; "addresses" if an address changed.
 	UpdatedFields []string `json:"updatedFields"`
-	// increases with every change of the profile or the addresses
+	// Increases with every change of the profile or the addresses; for If-Match.
 	Version int64 `json:"version"`
 }
 
@@ -959,27 +962,27 @@ type CustomerUpdatedEvent struct {
 	Type string `json:"type"`
 }
 
-// DeadLetters counts the dead letters of one subscription that have the same reason.
+// DeadLetters is the dead letters of one webhook that have the same reason.
 type DeadLetters struct {
 	// The number of dead letters.
 	Count int64 `json:"count"`
-	// creation time of the newest of these deliveries
+	// The creation time of the newest of these deliveries.
 	NewestAt time.Time `json:"newestAt"`
-	// creation time of the oldest of these deliveries
+	// The creation time of the oldest of these deliveries.
 	OldestAt time.Time `json:"oldestAt"`
-	// The reason.
+	// The reason of the dead letters.
 	Reason string `json:"reason"`
 	// Id of the webhook.
 	WebhookID string `json:"webhookId"`
 }
 
-// Delivery is the delivery of one event to one subscription.
+// Delivery is a delivery of one event to one webhook.
 type Delivery struct {
-	// attempts made so far, including replays
+	// The number of attempts so far, including replays.
 	Attempts int `json:"attempts"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// The time of the end; null until then.
+	// The time of the end. Absent until then.
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Id of the event.
 	EventID string `json:"eventId"`
@@ -987,24 +990,25 @@ type Delivery struct {
 	EventType EventType `json:"eventType"`
 	// Id of the delivery.
 	ID string `json:"id"`
-	// The time of the next attempt; null if none is planned.
+	// The time of the next attempt. Absent if none is planned.
 	NextRetryAt time.Time `json:"nextRetryAt,omitzero"`
-	// why it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it
+	// The reason for which it is a dead letter or was cancelled: the error of the last attempt, unless something else
+	// ended it.
 	Reason string `json:"reason,omitzero"`
-	// earliest start: the time of the event or of the replay; an estimate while the delivery is queued
+	// The earliest start: the time of the event or of the replay. An estimate while the delivery is queued.
 	ScheduledFor time.Time `json:"scheduledFor"`
 	// The status.
 	Status DeliveryStatus `json:"status"`
 	// Id of the webhook.
 	WebhookID string `json:"webhookId"`
-	// id of its Temporal workflow; absent while it is queued
+	// Id of the Temporal workflow. Absent while the delivery is queued.
 	WorkflowID string `json:"workflowId,omitzero"`
-	// page of the workflow in Temporal's web UI; only in the response for a single delivery, if the UI's address is
-	// configured and Temporal still retains the workflow
+	// The page of the workflow in Temporal's web UI. Only in the response for a single delivery, if the address of the
+	// UI is configured and Temporal still retains the workflow.
 	WorkflowURL string `json:"workflowUrl,omitzero"`
 }
 
-// DeliveryAddress is the address to which an order is delivered.
+// DeliveryAddress is an address to which an order is delivered.
 type DeliveryAddress struct {
 	// City or town.
 	City string `json:"city"`
@@ -1014,7 +1018,7 @@ type DeliveryAddress struct {
 	Line1 string `json:"line1"`
 	// Further address line.
 	Line2 *string `json:"line2,omitzero"`
-	// Notes to the staff.
+	// Notes for the delivery.
 	Notes *string `json:"notes,omitzero"`
 	// Postal code.
 	PostalCode *string `json:"postalCode,omitzero"`
@@ -1022,23 +1026,26 @@ type DeliveryAddress struct {
 	Region *string `json:"region,omitzero"`
 }
 
-// DeliveryStats counts the attempts of a subscription in a period, without tests.
+// DeliveryStats is the number of attempts of a webhook in a period, without tests.
 type DeliveryStats struct {
-	// sorted by time, including buckets without attempts
+	// The counts by time, including buckets without attempts.
 	Buckets []StatsBucket `json:"buckets"`
-	// The beginning.
+	// The beginning of the period.
 	From time.Time `json:"from"`
 	// The length of a bucket.
 	Granularity Granularity `json:"granularity"`
-	// deliveries that currently wait for a retry
+	// The number of deliveries that currently wait for a retry.
 	RetryingNow int `json:"retryingNow"`
-	// The end.
+	// The end of the period.
 	To time.Time `json:"to"`
 	// The counts of the whole period.
 	Totals StatsCounts `json:"totals"`
 }
 
-// DeliveryStatus is the status of a delivery.
+// DeliveryStatus is the status of a delivery. queued: not yet started. pending: the first attempt, also of a
+// replay, is due or running. retrying: the last attempt failed, and a retry is scheduled. delivered: the receiver
+// accepted the event. dead_letter: ended without success; it can be replayed. cancelled: the webhook was deleted,
+// or an operator cancelled the delivery.
 type DeliveryStatus string
 
 // Values of [DeliveryStatus]. Later releases can add values.
@@ -1051,12 +1058,11 @@ const (
 	DeliveryStatusCancelled  DeliveryStatus = "cancelled"
 )
 
-// Detail describes one fault of a request. Path is the member as the client wrote it, for example
-// "items[0].quantity".
+// Detail is a fault of a request.
 type Detail struct {
-	// A sentence for people.
+	// A sentence for developers.
 	Message string `json:"message"`
-	// The place of the fault in the request.
+	// The member as the client wrote it, for example `items[0].quantity`.
 	Path string `json:"path"`
 }
 
@@ -1064,13 +1070,13 @@ type Detail struct {
 type EmailChange struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// the new one
+	// The new email.
 	Email string `json:"email"`
 	// The time of expiry.
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// EndedStatus is part of [ReplayStoreRequest].
+// EndedStatus is the status of a delivery that has ended.
 type EndedStatus string
 
 // Values of [EndedStatus]. Later releases can add values.
@@ -1135,41 +1141,43 @@ const (
 	ErrorCodeWebsiteSuspended     ErrorCode = "WEBSITE_SUSPENDED"
 )
 
-// Event is part of the result of [Client.ListEvents].
+// Event is the body of a request to webhooks. An event of the store.
 type Event struct {
-	// the body as webhooks receive it; null if it is erased
+	// The body as webhooks receive it; null if it is erased.
 	Body json.RawMessage `json:"body"`
-	// whether the body is erased
+	// Whether the body is erased.
 	Erased bool `json:"erased"`
 	// Id of the event.
 	ID string `json:"id"`
-	// Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is
-	// dispatched.
+	// The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event
+	// is dispatched.
 	Position *string `json:"position"`
 	// The time of the event.
 	Timestamp time.Time `json:"timestamp"`
-	Type      EventType `json:"type"`
+	// The type of the event.
+	Type EventType `json:"type"`
 }
 
-// EventDetail is part of the result of [Client.GetEvent].
+// EventDetail is an event with its deliveries.
 type EventDetail struct {
-	// the body as webhooks receive it; null if it is erased
+	// The body as webhooks receive it; null if it is erased.
 	Body json.RawMessage `json:"body"`
-	// newest first
+	// The deliveries of the event, newest first.
 	Deliveries []Delivery `json:"deliveries"`
-	// whether the body is erased
+	// Whether the body is erased.
 	Erased bool `json:"erased"`
 	// Id of the event.
 	ID string `json:"id"`
-	// Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is
-	// dispatched.
+	// The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event
+	// is dispatched.
 	Position *string `json:"position"`
 	// The time of the event.
 	Timestamp time.Time `json:"timestamp"`
-	Type      EventType `json:"type"`
+	// The type of the event.
+	Type EventType `json:"type"`
 }
 
-// EventOrder is the order of a list of events.
+// EventOrder is the order of a list of events: newest first (desc) or oldest first (asc).
 type EventOrder string
 
 // Values of [EventOrder]. Later releases can add values.
@@ -1178,7 +1186,7 @@ const (
 	EventOrderAsc  EventOrder = "asc"
 )
 
-// EventType is the type of an event, for example "order.created".
+// EventType is the type of an event, for example order.created.
 type EventType string
 
 // Values of [EventType]. Later releases can add values.
@@ -1200,27 +1208,27 @@ const (
 	EventTypeTestPing             EventType = "test.ping"
 )
 
-// EventTypeEntry is part of the result of [Client.ListEventTypes].
+// EventTypeEntry is an event type that the service sends.
 type EventTypeEntry struct {
-	// A description.
+	// The cause of the events, and their data.
 	Description string `json:"description"`
-	// an example of the body
+	// An example of the body.
 	Example json.RawMessage `json:"example"`
-	// The name.
+	// The event type.
 	Name EventType `json:"name"`
-	// JSON Schema (draft 2020-12) of the body. New members may be added.
+	// The JSON Schema (draft 2020-12) of the body. New members may be added.
 	Schema json.RawMessage `json:"schema"`
-	// whether a webhook can select it
+	// Whether a webhook can select it.
 	Subscribable bool `json:"subscribable"`
 }
 
 // ExportedAccount is the state of a customer's login in an export.
 type ExportedAccount struct {
-	// absent if the account can be used; customers do not see it
+	// The time at which the account was disabled. Absent otherwise, and for customers.
 	DisabledAt time.Time `json:"disabledAt,omitzero"`
-	// the customer has proven to own the email
+	// Whether the customer has proven to own the email.
 	EmailProven bool `json:"emailProven"`
-	// false for guests and for accounts with social logins only
+	// False for guests and for accounts with social logins only.
 	HasPassword bool `json:"hasPassword"`
 }
 
@@ -1228,11 +1236,11 @@ type ExportedAccount struct {
 type ExportedActivity struct {
 	// The action.
 	Action AuditAction `json:"action"`
-	// IP address of the customer's client; empty for other callers
+	// The IP address of the customer's client; empty for other callers.
 	Address string `json:"address"`
 	// The time of the entry.
 	At time.Time `json:"at"`
-	// of the caller; absent for actions of the service itself
+	// The realm of the caller. Absent for actions of the service itself.
 	Realm Realm `json:"realm,omitzero"`
 }
 
@@ -1240,9 +1248,9 @@ type ExportedActivity struct {
 type ExportedIdentity struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// The provider.
+	// The identity provider.
 	Provider Provider `json:"provider"`
-	// the provider's id of the person
+	// The id of the person at the provider.
 	Subject string `json:"subject"`
 }
 
@@ -1256,17 +1264,17 @@ type ExportedReset struct {
 
 // ExportedSession is a login in an export.
 type ExportedSession struct {
-	// IP address of the client at login
+	// The IP address of the client at the login.
 	Address string `json:"address"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// null if the session has not ended, or expired
+	// The time of the end; null if the session has not ended, or expired.
 	EndedAt *time.Time `json:"endedAt"`
 	// The time of expiry.
 	ExpiresAt time.Time `json:"expiresAt"`
-	// login or last refresh
+	// The time of the login or of the last refresh.
 	LastUsedAt time.Time `json:"lastUsedAt"`
-	// The User-Agent header of the client.
+	// The header User-Agent of the client.
 	UserAgent string `json:"userAgent"`
 }
 
@@ -1274,15 +1282,15 @@ type ExportedSession struct {
 type ExportedStatusChange struct {
 	// The time of the entry.
 	At time.Time `json:"at"`
-	// null for the creation of the order
+	// The previous status; null for the creation of the order.
 	From *OrderStatus `json:"from"`
-	// human-readable order number
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// of the author; absent for changes by the service itself
+	// The realm of the author. Absent for changes by the service itself.
 	Realm Realm `json:"realm,omitzero"`
-	// only for a cancellation
+	// The reason for a cancellation.
 	Reason string `json:"reason,omitzero"`
-	// The end.
+	// The new status.
 	To OrderStatus `json:"to"`
 }
 
@@ -1296,7 +1304,7 @@ const (
 	FulfillmentTypeDineIn   FulfillmentType = "DINE_IN"
 )
 
-// Granularity is the length of a statistics bucket.
+// Granularity is the length of a bucket of statistics.
 type Granularity string
 
 // Values of [Granularity]. Later releases can add values.
@@ -1315,7 +1323,7 @@ type GuestRequest struct {
 	Phone *string `json:"phone,omitzero"`
 }
 
-// ImportAction is the effect of one row of an import on a product.
+// ImportAction is the effect of one row of an import on a product. NONE: the product has these values already.
 type ImportAction string
 
 // Values of [ImportAction]. Later releases can add values.
@@ -1331,7 +1339,7 @@ type ImportedProductRequest struct {
 	Category Nullable[string] `json:"category,omitzero"`
 	// The ISO 4217 code of priceMinor. Required for a new product.
 	Currency *string `json:"currency,omitzero"`
-	// A description.
+	// The description.
 	Description Nullable[string] `json:"description,omitzero"`
 	// The id of an integration's own record, unique among the store's products.
 	ExternalID Nullable[string] `json:"externalId,omitzero"`
@@ -1341,7 +1349,7 @@ type ImportedProductRequest struct {
 	IsAvailable *bool `json:"isAvailable,omitzero"`
 	// Strings of an integration. Replaces all members.
 	Metadata map[string]string `json:"metadata,omitzero"`
-	// Required for a new product.
+	// The name. Required for a new product.
 	Name *string `json:"name,omitzero"`
 	// Replaces all groups. A group or option keeps its id if the product has one of the same name.
 	OptionGroups []OptionGroupRequest `json:"optionGroups,omitzero"`
@@ -1359,7 +1367,7 @@ type ImportedProductRequest struct {
 	StockQuantity Nullable[int] `json:"stockQuantity,omitzero"`
 	// Must be the store of the token.
 	StoreID *string `json:"storeId,omitzero"`
-	// Parts per million.
+	// Parts per million. Null: the store's taxRatePpm.
 	TaxRatePpm Nullable[int] `json:"taxRatePpm,omitzero"`
 	// By BCP 47 locale. Replaces all translations.
 	Translations map[string]ProductTextRequest `json:"translations,omitzero"`
@@ -1367,17 +1375,17 @@ type ImportedProductRequest struct {
 
 // ImportedRow is the result of one row of an import.
 type ImportedRow struct {
-	// The action.
+	// The effect on the product.
 	Action ImportAction `json:"action"`
-	// of UPDATE; empty otherwise
+	// The names of the changed members for UPDATE, otherwise empty.
 	ChangedFields []string `json:"changedFields"`
-	// from 0, without the header line of a CSV, as in the paths of errors
+	// The number of the row, from 0, without the header line of a CSV; as in the paths of errors.
 	Row int `json:"row"`
 	// The stock-keeping unit, unique per store.
 	SKU string `json:"sku"`
 }
 
-// Interval is the length of the buckets of Period.Plot.
+// Interval is the length of the buckets of sales.
 type Interval string
 
 // Values of [Interval]. Later releases can add values.
@@ -1400,13 +1408,13 @@ type Invitation struct {
 	ID string `json:"id"`
 	// The user who sent the invitation.
 	InvitedBy Inviter `json:"invitedBy"`
-	// whether the link is also sent to the address
+	// Whether the link is also sent to the address.
 	Mailed bool `json:"mailed"`
-	// The name.
+	// The name of the invited user.
 	Name string `json:"name"`
-	// The role in the store.
+	// The role in the stores.
 	Role Role `json:"role"`
-	// live stores; the invitation also applies to their sandboxes
+	// The live stores. The invitation also applies to their sandboxes.
 	StoreIds []string `json:"storeIds"`
 }
 
@@ -1437,37 +1445,37 @@ type InviteRequest struct {
 type Inviter struct {
 	// Id of the user.
 	ID string `json:"id"`
-	// The name.
+	// The name of the user.
 	Name string `json:"name"`
 }
 
-// IssuedAPIKey is part of the result of [Client.CreateAPIKey].
+// IssuedAPIKey is a new API key.
 type IssuedAPIKey struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// Id of the API key.
 	ID string `json:"id"`
-	// the key itself, shown once
+	// The key itself. It is shown once.
 	Key string `json:"key,omitzero"`
-	// the last four characters of the key
+	// The last four characters of the key.
 	LastFour string `json:"lastFour"`
-	// precise to the minute; null if the key was never used
+	// The time of the last use, precise to the minute; null if the key was never used.
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 	// Whether it is for live or for test data.
 	Mode KeyMode `json:"mode"`
 	// The name.
 	Name string `json:"name"`
-	// the first characters of the key
+	// The first characters of the key.
 	Prefix string `json:"prefix"`
-	// null while the key is valid
+	// The time of the revocation; null while the key is valid.
 	RevokedAt *time.Time `json:"revokedAt"`
-	// The scopes of the API key.
+	// The scopes of the key.
 	Scopes []Scope `json:"scopes"`
-	// the only store that the key can access; for a test key the sandbox
+	// The only store that the key can access; for a test key the sandbox.
 	StoreID string `json:"storeId"`
 }
 
-// IssuedInvitation is part of the result of [Client.ResendInvitation].
+// IssuedInvitation is a new invitation with its link.
 type IssuedInvitation struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -1479,21 +1487,21 @@ type IssuedInvitation struct {
 	ID string `json:"id"`
 	// The user who sent the invitation.
 	InvitedBy Inviter `json:"invitedBy"`
-	// a page that accepts the invitation; shown once
+	// A page that accepts the invitation. It is shown once.
 	Link string `json:"link,omitzero"`
-	// whether the link is also sent to the address
+	// Whether the link is also sent to the address.
 	Mailed bool `json:"mailed"`
-	// The name.
+	// The name of the invited user.
 	Name string `json:"name"`
-	// The role in the store.
+	// The role in the stores.
 	Role Role `json:"role"`
-	// live stores; the invitation also applies to their sandboxes
+	// The live stores. The invitation also applies to their sandboxes.
 	StoreIds []string `json:"storeIds"`
-	// for POST /auth/accept-invite; shown once
+	// The token for POST /auth/accept-invite. It is shown once.
 	Token string `json:"token,omitzero"`
 }
 
-// KeyMode is the mode of an API key: a live key belongs to a store, a test key to the store's sandbox.
+// KeyMode is the mode of an API key: a live key belongs to a store, a test key to the sandbox of the store.
 type KeyMode string
 
 // Values of [KeyMode]. Later releases can add values.
@@ -1508,15 +1516,15 @@ type LinkProviderRequest struct {
 	Nonce *string `json:"nonce,omitzero"`
 	// Required if the account has a password.
 	Password *string `json:"password,omitzero"`
-	// The provider.
+	// The identity provider.
 	Provider Provider `json:"provider"`
 	// The ID token that the provider issued.
 	Token string `json:"token"`
 }
 
-// Login is part of the result of [Client.AcceptInvitation].
+// Login is a new login with its access token.
 type Login struct {
-	// a JWT, for the Authorization header
+	// A JWT, for the header Authorization.
 	AccessToken string `json:"accessToken"`
 	// The stores of the user.
 	Stores []StoreEntry `json:"stores"`
@@ -1524,9 +1532,9 @@ type Login struct {
 	User User `json:"user"`
 }
 
-// LoginCustomer is part of the result of [Client.LoginCustomer].
+// LoginCustomer is a new login of a customer with its access token.
 type LoginCustomer struct {
-	// a JWT, for the Authorization header
+	// A JWT, for the header Authorization.
 	AccessToken string `json:"accessToken"`
 	// The customer.
 	Customer CustomerData `json:"customer"`
@@ -1556,45 +1564,45 @@ type LoginRequest struct {
 
 // LoginSession is a session that has not ended, as shown to its user.
 type LoginSession struct {
-	// IP address of the client at login
+	// The IP address of the client at the login.
 	Address string `json:"address"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// whether it is the session of the request
+	// Whether it is the session of the request.
 	Current bool `json:"current"`
 	// Id of the session.
 	ID string `json:"id"`
-	// login or last refresh
+	// The time of the login or of the last refresh.
 	LastUsedAt time.Time `json:"lastUsedAt"`
-	// User-Agent header at login, at most 256 characters
+	// The header User-Agent at the login, at most 256 characters.
 	UserAgent string `json:"userAgent"`
 }
 
-// Logout is part of the result of [Client.Logout].
+// Logout is a confirmation of a logout.
 type Logout struct {
 	// A sentence for people.
 	Message string `json:"message"`
 }
 
-// LogoutCustomer is part of the result of [Client.LogoutCustomer].
+// LogoutCustomer is a confirmation of a customer's logout.
 type LogoutCustomer struct {
 	// A sentence for people.
 	Message string `json:"message"`
 }
 
-// LoyaltyEntry is an entry of a customer's loyalty ledger. The customer's balance is the sum of all entries.
+// LoyaltyEntry is an entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries.
 type LoyaltyEntry struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// Id of the loyalty entry.
 	ID string `json:"id"`
-	// The kind.
+	// The reason for the change.
 	Kind LoyaltyKind `json:"kind"`
-	// human-readable order number
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// negative for REVERSED
+	// The number of points, negative for REVERSED.
 	Points int64 `json:"points"`
-	// only for REVERSED
+	// Id of the refund. Only for REVERSED.
 	RefundID string `json:"refundId,omitzero"`
 }
 
@@ -1608,15 +1616,15 @@ const (
 	LoyaltyKindRestored LoyaltyKind = "RESTORED"
 )
 
-// Me is part of the result of [Client.GetCurrentUser].
+// Me is the current user.
 type Me struct {
-	// the active store; absent for platform administrators
+	// The active store. Absent for platform administrators.
 	Store *StoreContext `json:"store,omitzero"`
 	// The user.
 	User MeUser `json:"user"`
 }
 
-// MeUser is part of [Me].
+// MeUser is the account of the current user.
 type MeUser struct {
 	// Email address.
 	Email string `json:"email"`
@@ -1624,7 +1632,7 @@ type MeUser struct {
 	ID string `json:"id"`
 	// The name.
 	Name string `json:"name"`
-	// one-time passwords are on
+	// Whether one-time passwords are on.
 	OTPEnabled bool `json:"otpEnabled"`
 }
 
@@ -1634,15 +1642,15 @@ type Member struct {
 	Email string `json:"email"`
 	// Id of the user.
 	ID string `json:"id"`
-	// time at which the user joined this store
+	// The time at which the user joined this store.
 	JoinedAt time.Time `json:"joinedAt"`
 	// The name.
 	Name string `json:"name"`
-	// role in this store
+	// The role in this store.
 	Role Role `json:"role"`
 }
 
-// Message is part of the result of [Client.ChangePassword].
+// Message is a confirmation without further data.
 type Message struct {
 	// A sentence for people.
 	Message string `json:"message"`
@@ -1660,47 +1668,47 @@ type NewMemberRequest struct {
 type NewStoreRequest struct {
 	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
-	// The name.
+	// The name of the store.
 	Name string `json:"name"`
-	// An IANA name.
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
-	// The first view is the default.
+	// The views of the store. The first view is the default.
 	Views []NewViewRequest `json:"views"`
 }
 
 // NewViewRequest is part of [NewStoreRequest].
 type NewViewRequest struct {
-	// An ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// A BCP 47 tag of language, script and region.
+	// BCP 47 tag of language, script and region.
 	Locale string `json:"locale"`
 }
 
-// OpenState reports whether a store takes orders.
+// OpenState is the state that tells whether a store takes orders.
 type OpenState struct {
-	// null if open now, or unknown within 366 days
+	// The time of the next opening. Null if open now, or unknown within 366 days.
 	NextOpenAt *time.Time `json:"nextOpenAt"`
-	// by the opening hours and closures, and ordering is not paused
+	// Whether the store is open by its opening hours and closures, and ordering is not paused.
 	OpenNow bool `json:"openNow"`
 }
 
 // OpenStoreRequest is the body of [Client.OpenStore].
 type OpenStoreRequest struct {
-	// ISO 3166-1 alpha-2.
+	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
 	// The name of the store.
 	StoreName string `json:"storeName"`
-	// Exactly one view is the default.
+	// The views of the store. Exactly one view is the default.
 	StoreViews []StoreViewRequest `json:"storeViews"`
-	// An IANA name.
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 }
 
-// OpenWebsite is part of the result of [Client.CreateWebsite].
+// OpenWebsite is a new website.
 type OpenWebsite struct {
 	// Id of the website.
 	ID string `json:"id"`
-	// The invitation of the first owner.
+	// The invitation of the first OWNER.
 	Invitation IssuedInvitation `json:"invitation"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -1710,44 +1718,43 @@ type OpenWebsite struct {
 type OpenWebsiteRequest struct {
 	// A host name, unique among all websites.
 	Domain string `json:"domain"`
-	// The name.
+	// The name of the website.
 	Name string `json:"name"`
-	// The first owner.
+	// The first OWNER.
 	Owner NewMemberRequest `json:"owner"`
-	// Default: STARTER.
+	// The plan. Default: STARTER.
 	Plan *Plan `json:"plan,omitzero"`
-	// The store.
+	// The first store.
 	Store NewStoreRequest `json:"store"`
 }
 
-// OpeningHours is part of [Settings].
+// OpeningHours is the weekly opening hours by fulfillment type.
 type OpeningHours map[string]WeekHours
 
 // OpeningSpan is a period of the wall clock. It includes its start and excludes its end. It belongs to the day on
 // which it begins, also after midnight.
 type OpeningSpan struct {
-	// HH:MM
+	// The start as HH:MM.
 	From string `json:"from"`
-	// HH:MM or 24:00; a time that is not after from is on the next day
+	// The end as HH:MM or 24:00. A time that is not after from is on the next day.
 	To string `json:"to"`
 }
 
-// Option is one choice of an OptionGroup. Its prices are added to the price of one unit of the product. They have
-// the same form as those of the product: priceMinor is in the product's currency.
+// Option is a choice of an option group. Its prices are added to the price of one unit of the product.
 type Option struct {
 	// Id of the option.
 	ID string `json:"id"`
 	// Whether it can be ordered. Staff sets it.
 	IsAvailable bool `json:"isAvailable"`
-	// portions in one unit of the product
+	// The maximum number of portions in one unit of the product.
 	MaxQuantity int64 `json:"maxQuantity"`
 	// The name.
 	Name string `json:"name"`
-	// of one portion, in minor units
+	// The price of one portion in minor units of the product's currency.
 	PriceMinor int64 `json:"priceMinor"`
-	// minor units
+	// In minor units of other currencies.
 	Prices map[string]int64 `json:"prices"`
-	// by BCP 47 locale
+	// By BCP 47 locale.
 	Translations map[string]OptionText `json:"translations"`
 }
 
@@ -1756,15 +1763,15 @@ type Option struct {
 type OptionGroup struct {
 	// Id of the option group.
 	ID string `json:"id"`
-	// The maximum number of selected options.
+	// The maximum number of selections.
 	MaxSelections int64 `json:"maxSelections"`
-	// The minimum number of selected options.
+	// The minimum number of selections.
 	MinSelections int64 `json:"minSelections"`
 	// The name.
 	Name string `json:"name"`
-	// The options, in their order on the menu.
+	// The options, in the order of the menu.
 	Options []Option `json:"options"`
-	// by BCP 47 locale
+	// By BCP 47 locale.
 	Translations map[string]OptionText `json:"translations"`
 }
 
@@ -1778,29 +1785,29 @@ type OptionGroupRequest struct {
 	MinSelections *int64 `json:"minSelections,omitzero"`
 	// The name.
 	Name string `json:"name"`
-	// In the order of the menu.
+	// The options, in the order of the menu.
 	Options []ProductOptionRequest `json:"options"`
-	// By BCP 47 locale, as the product's.
+	// By BCP 47 locale.
 	Translations map[string]OptionTextRequest `json:"translations,omitzero"`
 }
 
 // OptionSales is the sales of one option of a product in one currency.
 type OptionSales struct {
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// Id of the option group.
 	GroupID string `json:"groupId"`
-	// in the default view, or as in the last order if it was removed
+	// The name of the group in the default view, or as in the last order if it was removed.
 	GroupName string `json:"groupName"`
-	// as groupName
+	// The name of the option in the default view, or as in the last order if it was removed.
 	Name string `json:"name"`
-	// after the share of the line's discount
+	// The sales after the share of the line's discount, in minor units.
 	NetMinor int64 `json:"netMinor"`
 	// Id of the option.
 	OptionID string `json:"optionId"`
 	// Id of the product.
 	ProductID string `json:"productId"`
-	// in all units of the product
+	// The number of portions in all units of the product.
 	Quantity int64 `json:"quantity"`
 }
 
@@ -1816,17 +1823,17 @@ type OptionTextRequest struct {
 	Name string `json:"name"`
 }
 
-// Order is part of the result of [Client.ListOrders].
+// Order is an order, with the statuses to which the caller can change it.
 type Order struct {
-	// the statuses to which the caller can change it
+	// The statuses to which the caller can change it.
 	AllowedTransitions []OrderStatus `json:"allowedTransitions"`
-	// YYYY-MM-DD in the store's time zone
+	// The business day, in the time zone of the store.
 	BusinessDate string `json:"businessDate"`
-	// Why it was cancelled.
+	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The customer.
 	Customer OrderCustomer `json:"customer"`
@@ -1836,7 +1843,7 @@ type Order struct {
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
 	// The discount in minor units.
 	DiscountMinor int64 `json:"discountMinor"`
-	// when to prepare it; null = as soon as possible
+	// When to prepare the order; null = as soon as possible.
 	DueAt *time.Time `json:"dueAt"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
@@ -1846,23 +1853,23 @@ type Order struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
 	Note string `json:"note,omitzero"`
-	// human-readable number, consecutive per store
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 	// The successful payments in minor units.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
-	// null on creation
+	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// when it is promised to be ready
+	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// null = as soon as possible
+	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
 	// The origin of the order.
 	Source OrderSource `json:"source"`
@@ -1874,13 +1881,13 @@ type Order struct {
 	StoreViewID string `json:"storeViewId"`
 	// The sum of the items in minor units.
 	SubtotalMinor int64 `json:"subtotalMinor"`
-	// only for DINE_IN
+	// The table. Only for DINE_IN.
 	TableLabel string `json:"tableLabel,omitzero"`
 	// Whether prices include tax.
 	TaxIncluded bool `json:"taxIncluded"`
 	// The tax in minor units.
 	TaxMinor int64 `json:"taxMinor"`
-	// by rate; the taxes add up to taxMinor
+	// The taxes by rate. They add up to taxMinor.
 	Taxes []Tax `json:"taxes"`
 	// The total in minor units.
 	TotalMinor int64 `json:"totalMinor"`
@@ -1892,11 +1899,11 @@ type Order struct {
 
 // OrderActor is the user, the API key or the service that changed an order.
 type OrderActor struct {
-	// of the user or the API key, or "system"; omitted for customers
+	// Id of the user or the API key, or "system". Absent for customers.
 	ID string `json:"id,omitzero"`
-	// current name of the user or API key; omitted for customers
+	// The current name of the user or the API key. Absent for customers.
 	Name string `json:"name,omitzero"`
-	// absent for changes by the service itself
+	// The realm of the author. Absent for changes by the service itself.
 	Realm Realm `json:"realm,omitzero"`
 }
 
@@ -1920,13 +1927,13 @@ type OrderChange struct {
 	Actor OrderActor `json:"actor"`
 	// The time of the entry.
 	At time.Time `json:"at"`
-	// event that reported the change
+	// Id of the event that reported the change.
 	EventID string `json:"eventId"`
-	// null for the creation of the order
+	// The previous status; null for the creation of the order.
 	From *OrderStatus `json:"from"`
-	// only for a cancellation
+	// The reason for a cancellation.
 	Reason string `json:"reason,omitzero"`
-	// The end.
+	// The new status.
 	To OrderStatus `json:"to"`
 }
 
@@ -1964,22 +1971,21 @@ type OrderCustomer struct {
 	Email string `json:"email"`
 	// Id of the customer.
 	ID string `json:"id"`
-	// The name.
+	// The full name.
 	Name string `json:"name"`
 	// Phone number in E.164.
 	Phone string `json:"phone"`
 }
 
-// OrderData is an order as seen by clients and subscribers. Names and prices are snapshots taken when the order was
-// placed.
+// OrderData is an order. Names and prices are snapshots taken when the order was placed.
 type OrderData struct {
-	// YYYY-MM-DD in the store's time zone
+	// The business day, in the time zone of the store.
 	BusinessDate string `json:"businessDate"`
-	// Why it was cancelled.
+	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The customer.
 	Customer OrderCustomer `json:"customer"`
@@ -1989,7 +1995,7 @@ type OrderData struct {
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
 	// The discount in minor units.
 	DiscountMinor int64 `json:"discountMinor"`
-	// when to prepare it; null = as soon as possible
+	// When to prepare the order; null = as soon as possible.
 	DueAt *time.Time `json:"dueAt"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
@@ -1999,23 +2005,23 @@ type OrderData struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
 	Note string `json:"note,omitzero"`
-	// human-readable number, consecutive per store
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 	// The successful payments in minor units.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
-	// null on creation
+	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// when it is promised to be ready
+	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// null = as soon as possible
+	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
 	// The origin of the order.
 	Source OrderSource `json:"source"`
@@ -2027,13 +2033,13 @@ type OrderData struct {
 	StoreViewID string `json:"storeViewId"`
 	// The sum of the items in minor units.
 	SubtotalMinor int64 `json:"subtotalMinor"`
-	// only for DINE_IN
+	// The table. Only for DINE_IN.
 	TableLabel string `json:"tableLabel,omitzero"`
 	// Whether prices include tax.
 	TaxIncluded bool `json:"taxIncluded"`
 	// The tax in minor units.
 	TaxMinor int64 `json:"taxMinor"`
-	// by rate; the taxes add up to taxMinor
+	// The taxes by rate. They add up to taxMinor.
 	Taxes []Tax `json:"taxes"`
 	// The total in minor units.
 	TotalMinor int64 `json:"totalMinor"`
@@ -2043,18 +2049,17 @@ type OrderData struct {
 	Version int64 `json:"version"`
 }
 
-// OrderDelivery is the delivery of an order's event to one webhook, as staff sees it: without the URL, headers and
-// bodies.
+// OrderDelivery is a delivery of an order's event to one webhook, without the URL, headers and bodies.
 type OrderDelivery struct {
-	// attempts made so far, including replays
+	// The number of attempts so far, including replays.
 	Attempts int `json:"attempts"`
-	// only if it was delivered
+	// The time of the delivery. Absent unless the event was delivered.
 	DeliveredAt time.Time `json:"deliveredAt,omitzero"`
 	// Id of the event.
 	EventID string `json:"eventId"`
 	// The type of the event.
 	EventType EventType `json:"eventType"`
-	// only for a delivery that is retrying
+	// The time of the next attempt. Absent unless the delivery is retrying.
 	NextRetryAt time.Time `json:"nextRetryAt,omitzero"`
 	// The status.
 	Status DeliveryStatus `json:"status"`
@@ -2062,19 +2067,19 @@ type OrderDelivery struct {
 	Webhook OrderDeliveryWebhook `json:"webhook"`
 }
 
-// OrderDeliveryWebhook is the webhook of an OrderDelivery.
+// OrderDeliveryWebhook is the webhook of a delivery.
 type OrderDeliveryWebhook struct {
-	// A description.
+	// The purpose of the webhook.
 	Description string `json:"description"`
 	// Id of the webhook.
 	ID string `json:"id"`
 }
 
-// OrderItem is one line of an order.
+// OrderItem is a line of an order.
 type OrderItem struct {
 	// A note to the kitchen.
 	Note string `json:"note,omitzero"`
-	// in the order of the menu
+	// The options of one unit, in the order of the menu.
 	Options []OrderOption `json:"options"`
 	// Id of the product.
 	ProductID string `json:"productId"`
@@ -2084,11 +2089,11 @@ type OrderItem struct {
 	Quantity int64 `json:"quantity"`
 	// The stock-keeping unit, unique per store.
 	SKU string `json:"sku,omitzero"`
-	// parts per million
+	// The tax rate in parts per million.
 	TaxRatePpm int64 `json:"taxRatePpm"`
-	// unitPriceMinor × quantity, before discounts
+	// unitPriceMinor × quantity, before discounts.
 	TotalMinor int64 `json:"totalMinor"`
-	// with the options of one unit
+	// The price of one unit with its options, in minor units.
 	UnitPriceMinor int64 `json:"unitPriceMinor"`
 }
 
@@ -2110,13 +2115,13 @@ type OrderOption struct {
 	GroupID string `json:"groupId"`
 	// The name of the option group.
 	GroupName string `json:"groupName"`
-	// The name.
+	// The name of the option.
 	Name string `json:"name"`
 	// Id of the option.
 	OptionID string `json:"optionId"`
-	// of one portion
+	// The price of one portion in minor units.
 	PriceMinor int64 `json:"priceMinor"`
-	// in one unit of the product
+	// The number of portions in one unit of the product.
 	Quantity int64 `json:"quantity"`
 }
 
@@ -2130,9 +2135,9 @@ type OrderOptionRequest struct {
 
 // OrderQuote is the price of an order at the current prices.
 type OrderQuote struct {
-	// YYYY-MM-DD in the store's time zone
+	// The business day, in the time zone of the store.
 	BusinessDate string `json:"businessDate"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The delivery fee in minor units.
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
@@ -2140,7 +2145,7 @@ type OrderQuote struct {
 	DiscountMinor int64 `json:"discountMinor"`
 	// How the customer receives the order.
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
-	// The ordered products.
+	// The products with their prices.
 	Items []OrderItem `json:"items"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -2152,9 +2157,9 @@ type OrderQuote struct {
 	TaxIncluded bool `json:"taxIncluded"`
 	// The tax in minor units.
 	TaxMinor int64 `json:"taxMinor"`
-	// by rate; the taxes add up to taxMinor
+	// The taxes by rate. They add up to taxMinor.
 	Taxes []Tax `json:"taxes"`
-	// can be sent as expectedTotalMinor when placing the order
+	// The total in minor units. It can be sent as expectedTotalMinor of the order.
 	TotalMinor int64 `json:"totalMinor"`
 }
 
@@ -2170,7 +2175,8 @@ const (
 	OrderSourceAPI    OrderSource = "API"
 )
 
-// OrderStatus is the status of an order.
+// OrderStatus is the status of an order. An order moves forward in this order and can skip statuses. CANCELLED is
+// possible until the order is COMPLETED, OUT_FOR_DELIVERY only for deliveries.
 type OrderStatus string
 
 // Values of [OrderStatus]. Later releases can add values.
@@ -2184,15 +2190,15 @@ const (
 	OrderStatusCancelled      OrderStatus = "CANCELLED"
 )
 
-// OrderStatusUpdated is the data of order.status_updated. The order contains the previous status.
+// OrderStatusUpdated is the data of order.status_updated: the order after the change.
 type OrderStatusUpdated struct {
-	// YYYY-MM-DD in the store's time zone
+	// The business day, in the time zone of the store.
 	BusinessDate string `json:"businessDate"`
-	// Why it was cancelled.
+	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The customer.
 	Customer OrderCustomer `json:"customer"`
@@ -2202,7 +2208,7 @@ type OrderStatusUpdated struct {
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
 	// The discount in minor units.
 	DiscountMinor int64 `json:"discountMinor"`
-	// when to prepare it; null = as soon as possible
+	// When to prepare the order; null = as soon as possible.
 	DueAt *time.Time `json:"dueAt"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
@@ -2212,24 +2218,25 @@ type OrderStatusUpdated struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
-	// Customers do not see it.
-	Metadata  map[string]string `json:"metadata,omitzero"`
-	NewStatus OrderStatus       `json:"newStatus"`
+	// Strings of an integration. Customers do not see them.
+	Metadata map[string]string `json:"metadata,omitzero"`
+	// The new status.
+	NewStatus OrderStatus `json:"newStatus"`
 	// A note to the kitchen.
 	Note string `json:"note,omitzero"`
-	// human-readable number, consecutive per store
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 	// The successful payments in minor units.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
-	// null on creation
+	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
-	// when it is promised to be ready
+	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// null = as soon as possible
+	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
 	// The origin of the order.
 	Source OrderSource `json:"source"`
@@ -2241,13 +2248,13 @@ type OrderStatusUpdated struct {
 	StoreViewID string `json:"storeViewId"`
 	// The sum of the items in minor units.
 	SubtotalMinor int64 `json:"subtotalMinor"`
-	// only for DINE_IN
+	// The table. Only for DINE_IN.
 	TableLabel string `json:"tableLabel,omitzero"`
 	// Whether prices include tax.
 	TaxIncluded bool `json:"taxIncluded"`
 	// The tax in minor units.
 	TaxMinor int64 `json:"taxMinor"`
-	// by rate; the taxes add up to taxMinor
+	// The taxes by rate. They add up to taxMinor.
 	Taxes []Tax `json:"taxes"`
 	// The total in minor units.
 	TotalMinor int64 `json:"totalMinor"`
@@ -2271,23 +2278,23 @@ type OrderStatusUpdatedEvent struct {
 	Type string `json:"type"`
 }
 
-// OwnWebsite is part of the result of [Client.GetWebsite].
+// OwnWebsite is the website of the active store.
 type OwnWebsite struct {
 	// The domain of the website.
 	Domain string `json:"domain"`
 	// Id of the website.
 	ID string `json:"id"`
-	// The name.
+	// The name of the website.
 	Name string `json:"name"`
-	// client ids for social logins, sorted
+	// The client ids for social logins, sorted.
 	Social ClientIDs `json:"social"`
 }
 
-// PageMeta is part of the result of [Client.ListDeliveryAttempts].
+// PageMeta is the position of a numbered page of a list.
 type PageMeta struct {
 	// The maximum number of rows on a page.
 	Limit int `json:"limit"`
-	// from 1
+	// The number of the page, from 1.
 	Page int `json:"page"`
 	// Id of the request.
 	RequestID string `json:"requestId"`
@@ -2297,19 +2304,19 @@ type PageMeta struct {
 	TotalPages int `json:"totalPages"`
 }
 
-// PaidOrder identifies the order of a payment.
+// PaidOrder is the order of a payment.
 type PaidOrder struct {
 	// Id of the order.
 	ID string `json:"id"`
-	// human-readable order number
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 }
 
 // PauseOrderingRequest is the body of [Client.PauseOrdering].
 type PauseOrderingRequest struct {
-	// Recorded in the audit trail.
+	// The reason, for the audit trail.
 	Reason *string `json:"reason,omitzero"`
-	// In the future, at most seven days ahead.
+	// The end of the pause. In the future, at most seven days ahead.
 	Until time.Time `json:"until"`
 }
 
@@ -2321,25 +2328,25 @@ type Payment struct {
 	CardLast4 string `json:"cardLast4,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// currency of the order
+	// The currency of the order.
 	Currency string `json:"currency"`
-	// provider's error code; only for FAILED
+	// The provider's error code. Only for FAILED.
 	ErrorCode string `json:"errorCode,omitzero"`
 	// Id of the payment.
 	ID string `json:"id"`
 	// The paid order.
 	Order PaidOrder `json:"order"`
-	// human-readable order number
+	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 	// The payment method, as the provider names it.
 	PaymentMethod string `json:"paymentMethod"`
-	// upper case
+	// The payment provider in upper case.
 	Provider string `json:"provider"`
 	// The refunds in minor units.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// oldest first
+	// The refunds of the payment, oldest first.
 	Refunds []Refund `json:"refunds"`
-	// The status.
+	// The result at the provider.
 	Status PaymentResult `json:"status"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -2380,7 +2387,7 @@ type PaymentFailedEvent struct {
 type PaymentRefundedData struct {
 	// The amount in minor units of the currency.
 	AmountMinor int64 `json:"amountMinor"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The paid order.
 	Order PaidOrder `json:"order"`
@@ -2394,11 +2401,12 @@ type PaymentRefundedData struct {
 	Reason string `json:"reason"`
 	// Id of the refund.
 	RefundID string `json:"refundId"`
-	// of the payment, including this refund
+	// The sum of the refunds of the payment in minor units, including this refund.
 	TotalRefundedMinor int64 `json:"totalRefundedMinor"`
 	// The id of the transaction at the provider.
-	TransactionID string     `json:"transactionId"`
-	Type          RefundType `json:"type"`
+	TransactionID string `json:"transactionId"`
+	// Whether the whole payment is refunded.
+	Type RefundType `json:"type"`
 }
 
 // PaymentRefundedEvent is the body of a request to webhooks. A payment was refunded, in full or in part.
@@ -2423,7 +2431,7 @@ const (
 	PaymentResultFailed    PaymentResult = "FAILED"
 )
 
-// PaymentStatus summarizes the payments and refunds of an order.
+// PaymentStatus is the state of the payments and refunds of an order.
 type PaymentStatus string
 
 // Values of [PaymentStatus]. Later releases can add values.
@@ -2441,7 +2449,7 @@ type PaymentSucceededData struct {
 	AmountMinor int64 `json:"amountMinor"`
 	// The last four digits of the card.
 	CardLast4 string `json:"cardLast4,omitzero"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The paid order.
 	Order PaidOrder `json:"order"`
@@ -2470,15 +2478,15 @@ type PaymentSucceededEvent struct {
 	Type string `json:"type"`
 }
 
-// PeriodMeta is part of the result of [Client.PlotSales].
+// PeriodMeta is the period of the sales.
 type PeriodMeta struct {
-	// YYYY-MM-DD
+	// The first business day.
 	From string `json:"from"`
 	// Id of the request.
 	RequestID string `json:"requestId"`
-	// the store's IANA name
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
-	// inclusive
+	// The last business day, inclusive.
 	To string `json:"to"`
 }
 
@@ -2516,9 +2524,9 @@ type PlaceOrderRequest struct {
 	TableLabel *string `json:"tableLabel,omitzero"`
 }
 
-// Plan limits how many first attempts of a website start in one window, which is a clock hour. A delivery counts in
-// the window in which it is claimed, and a replay counts as a first attempt. Deliveries beyond the limit stay
-// queued for later windows. Retries do not count.
+// Plan is a plan: it limits how many first attempts of a website start in one window, which is a clock hour. A
+// delivery counts in the window in which its first attempt starts, and a replay counts as a first attempt.
+// Deliveries beyond the limit stay queued for later windows. Retries do not count.
 type Plan string
 
 // Values of [Plan]. Later releases can add values.
@@ -2529,9 +2537,9 @@ const (
 	PlanEnterprise   Plan = "ENTERPRISE"
 )
 
-// PlanLimit is part of [Billing].
+// PlanLimit is the limit of a plan.
 type PlanLimit struct {
-	// deliveries that may start in a window; null = no limit
+	// The number of deliveries that may start in a window; null = no limit.
 	Limit *int `json:"limit"`
 	// The plan.
 	Plan Plan `json:"plan"`
@@ -2548,47 +2556,47 @@ const (
 
 // PlanUsage is the usage of a website's plan in the current window. A sandbox has its own plan and usage.
 type PlanUsage struct {
-	// estimated start of the last one; null = all start in this window
+	// The estimated start of the last queued delivery; null if all start in this window.
 	LastScheduledFor *time.Time `json:"lastScheduledFor"`
-	// deliveries that may start per window; null = unlimited
+	// The number of deliveries that may start per window; null = unlimited.
 	Limit *int `json:"limit"`
-	// STARTER for a sandbox
+	// The plan. STARTER for a sandbox.
 	Plan Plan `json:"plan"`
-	// deliveries that have not started; 0 if unlimited
+	// The number of deliveries that have not started; 0 if unlimited.
 	Queued int `json:"queued"`
-	// replays started
+	// The number of replays that have started.
 	ReplaysTaken int `json:"replaysTaken"`
-	// deliveries started, including replays; 0 if unlimited
+	// The number of deliveries that have started, including replays; 0 if unlimited.
 	Taken int `json:"taken"`
-	// exclusive
+	// The end of the current window, exclusive.
 	WindowEnd time.Time `json:"windowEnd"`
-	// The beginning of the current window of the plan.
+	// The beginning of the current window.
 	WindowStart time.Time `json:"windowStart"`
 }
 
 // PrepMinutesRequest is part of [ChangeSettingsRequest].
 type PrepMinutesRequest struct {
-	// Minutes for deliveries.
+	// The minutes for deliveries.
 	DELIVERY *int `json:"DELIVERY,omitzero"`
-	// Minutes for orders at a table.
+	// The minutes for orders at a table.
 	DINEIN *int `json:"DINE_IN,omitzero"`
-	// Minutes for orders that customers collect.
+	// The minutes for orders that customers collect.
 	PICKUP *int `json:"PICKUP,omitzero"`
 }
 
-// Product is an item on a store's menu. Name, description, price and currency are the product's defaults, or those
-// of the store view in which it is requested. The members translations and prices contain the values for other
-// locales and currencies.
+// Product is an item on the menu of a store. Name, description, price and currency are the product's defaults, or
+// those of the store view in which it is requested. The members translations and prices contain the values for
+// other locales and currencies.
 type Product struct {
 	// The category on the menu.
 	Category string `json:"category"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The time of deletion. Absent while the product exists.
 	DeletedAt time.Time `json:"deletedAt,omitzero"`
-	// A description.
+	// The description.
 	Description string `json:"description"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
@@ -2598,35 +2606,35 @@ type Product struct {
 	ImageURL string `json:"imageUrl,omitzero"`
 	// Whether it can be ordered. Staff sets it.
 	IsAvailable bool `json:"isAvailable"`
-	// Values of the client.
+	// Strings of an integration.
 	Metadata map[string]string `json:"metadata"`
 	// The name.
 	Name string `json:"name"`
-	// The groups of options, in their order on the menu.
+	// The groups of options, in the order of the menu.
 	OptionGroups []OptionGroup `json:"optionGroups"`
-	// available, in stock and not sold out
+	// Whether it is available, in stock and not sold out.
 	Orderable bool `json:"orderable"`
-	// place on the menu, within the category
+	// The place on the menu, within the category.
 	Position int64 `json:"position"`
 	// The price in minor units of the currency.
 	PriceMinor int64 `json:"priceMinor"`
-	// minor units
+	// In minor units of other currencies.
 	Prices map[string]int64 `json:"prices"`
 	// The stock-keeping unit, unique per store.
 	SKU string `json:"sku,omitzero"`
-	// not orderable before this time
+	// The product cannot be ordered before this time. Absent if it is not sold out.
 	SoldOutUntil time.Time `json:"soldOutUntil,omitzero"`
-	// absent if stock is not counted
+	// The number of units in stock. Absent if the stock is unlimited.
 	StockQuantity int `json:"stockQuantity,omitzero"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// parts per million; absent = store's rate
+	// The tax rate in parts per million. Absent if the store's rate applies.
 	TaxRatePpm int `json:"taxRatePpm,omitzero"`
-	// by BCP 47 locale
+	// By BCP 47 locale.
 	Translations map[string]ProductText `json:"translations"`
 	// The time of the last change.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// also increases with each change of stock
+	// Increases with every change, also of the stock; for If-Match.
 	Version int64 `json:"version"`
 }
 
@@ -2647,9 +2655,9 @@ type ProductCreatedEvent struct {
 type ProductImport struct {
 	// The number of created products.
 	Created int `json:"created"`
-	// nothing was written
+	// Whether the import was a dry run, which writes nothing.
 	DryRun bool `json:"dryRun"`
-	// in the order of the import
+	// The results, in the order of the import.
 	Rows []ImportedRow `json:"rows"`
 	// The number of products without a change.
 	Unchanged int `json:"unchanged"`
@@ -2661,7 +2669,7 @@ type ProductImport struct {
 type ProductOptionRequest struct {
 	// The id of one of the product's options, to keep it.
 	ID *string `json:"id,omitzero"`
-	// Default: true.
+	// Whether it can be ordered. Default: true.
 	IsAvailable *bool `json:"isAvailable,omitzero"`
 	// The largest quantity in one unit of the product. Default: 1.
 	MaxQuantity *int `json:"maxQuantity,omitzero"`
@@ -2671,19 +2679,19 @@ type ProductOptionRequest struct {
 	PriceMinor *int64 `json:"priceMinor,omitzero"`
 	// In minor units of other currencies.
 	Prices map[string]int64 `json:"prices,omitzero"`
-	// By BCP 47 locale, as the product's.
+	// By BCP 47 locale.
 	Translations map[string]OptionTextRequest `json:"translations,omitzero"`
 }
 
 // ProductSales is the sales of one product in one currency.
 type ProductSales struct {
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// after discounts
+	// The sales after discounts, in minor units.
 	NetMinor int64 `json:"netMinor"`
 	// Id of the product.
 	ProductID string `json:"productId"`
-	// the current name in the store's default view
+	// The current name in the store's default view.
 	ProductName string `json:"productName"`
 	// The number of units.
 	Quantity int64 `json:"quantity"`
@@ -2700,7 +2708,7 @@ const (
 
 // ProductText is the name and the description of a product in one locale.
 type ProductText struct {
-	// A description.
+	// The description.
 	Description string `json:"description"`
 	// The name.
 	Name string `json:"name"`
@@ -2708,7 +2716,7 @@ type ProductText struct {
 
 // ProductTextPatchRequest is part of [ChangeProductRequest].
 type ProductTextPatchRequest struct {
-	// A description.
+	// The description.
 	Description Nullable[string] `json:"description,omitzero"`
 	// Required for a locale that has no texts yet.
 	Name *string `json:"name,omitzero"`
@@ -2716,25 +2724,25 @@ type ProductTextPatchRequest struct {
 
 // ProductTextRequest is part of [CreateProductRequest].
 type ProductTextRequest struct {
-	// A description.
+	// The description.
 	Description *string `json:"description,omitzero"`
 	// The name.
 	Name string `json:"name"`
 }
 
-// ProductUpdated is the data of product.updated.
+// ProductUpdated is the data of product.updated: the product after the change.
 type ProductUpdated struct {
 	// The category on the menu.
 	Category string `json:"category"`
-	// names of the changed members; "deletedAt" after deletion
+	// The names of the changed members; "deletedAt" after deletion.
 	ChangedFields []string `json:"changedFields"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The time of deletion. Absent while the product exists.
 	DeletedAt time.Time `json:"deletedAt,omitzero"`
-	// A description.
+	// The description.
 	Description string `json:"description"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
@@ -2744,35 +2752,35 @@ type ProductUpdated struct {
 	ImageURL string `json:"imageUrl,omitzero"`
 	// Whether it can be ordered. Staff sets it.
 	IsAvailable bool `json:"isAvailable"`
-	// Values of the client.
+	// Strings of an integration.
 	Metadata map[string]string `json:"metadata"`
 	// The name.
 	Name string `json:"name"`
-	// The groups of options, in their order on the menu.
+	// The groups of options, in the order of the menu.
 	OptionGroups []OptionGroup `json:"optionGroups"`
-	// available, in stock and not sold out
+	// Whether it is available, in stock and not sold out.
 	Orderable bool `json:"orderable"`
-	// place on the menu, within the category
+	// The place on the menu, within the category.
 	Position int64 `json:"position"`
 	// The price in minor units of the currency.
 	PriceMinor int64 `json:"priceMinor"`
-	// minor units
+	// In minor units of other currencies.
 	Prices map[string]int64 `json:"prices"`
 	// The stock-keeping unit, unique per store.
 	SKU string `json:"sku,omitzero"`
-	// not orderable before this time
+	// The product cannot be ordered before this time. Absent if it is not sold out.
 	SoldOutUntil time.Time `json:"soldOutUntil,omitzero"`
-	// absent if stock is not counted
+	// The number of units in stock. Absent if the stock is unlimited.
 	StockQuantity int `json:"stockQuantity,omitzero"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// parts per million; absent = store's rate
+	// The tax rate in parts per million. Absent if the store's rate applies.
 	TaxRatePpm int `json:"taxRatePpm,omitzero"`
-	// by BCP 47 locale
+	// By BCP 47 locale.
 	Translations map[string]ProductText `json:"translations"`
 	// The time of the last change.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// also increases with each change of stock
+	// Increases with every change, also of the stock; for If-Match.
 	Version int64 `json:"version"`
 }
 
@@ -2790,7 +2798,7 @@ type ProductUpdatedEvent struct {
 	Type string `json:"type"`
 }
 
-// Provider configures the verification of a provider's ID tokens. Issuer and JWKSURL default to the provider's own.
+// Provider is an identity provider for social logins.
 type Provider string
 
 // Values of [Provider]. Later releases can add values.
@@ -2811,13 +2819,13 @@ const (
 	RealmAPIKey        Realm = "api-key"
 )
 
-// ReceivedAnswer is the receiver's response to an attempt.
-type ReceivedAnswer struct {
-	// the first 16 KiB at most; null after it was erased
+// ReceivedResponse is the response of the receiver to an attempt.
+type ReceivedResponse struct {
+	// The first 16 KiB of the body; null after it was erased.
 	Body *string `json:"body"`
-	// How the body is encoded.
+	// The encoding of the body.
 	BodyEncoding BodyEncoding `json:"bodyEncoding"`
-	// empty after they were erased
+	// The headers; empty after they were erased.
 	Headers map[string][]string `json:"headers"`
 	// The HTTP status.
 	StatusCode int `json:"statusCode"`
@@ -2835,23 +2843,23 @@ type RecordPaymentRequest struct {
 	ErrorCode *string `json:"errorCode,omitzero"`
 	// The payment method, as the provider names it.
 	PaymentMethod string `json:"paymentMethod"`
-	// In any case; stored in upper case.
+	// The payment provider, in any case. It is stored in upper case.
 	Provider string `json:"provider"`
-	// FAILED payments do not count toward the order.
+	// The result. FAILED payments do not count toward the order.
 	Status PaymentResult `json:"status"`
 	// The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
 	TransactionID string `json:"transactionId"`
 }
 
-// RecoveryCodes is part of the result of [Client.ConfirmOTP].
+// RecoveryCodes is the recovery codes of a user.
 type RecoveryCodes struct {
 	// Each can be used once instead of a code. They are shown once.
 	RecoveryCodes []string `json:"recoveryCodes"`
 }
 
-// Refresh is part of the result of [Client.Refresh].
+// Refresh is a new access token of a session.
 type Refresh struct {
-	// a JWT, for the Authorization header
+	// A JWT, for the header Authorization.
 	AccessToken string `json:"accessToken"`
 }
 
@@ -2859,11 +2867,11 @@ type Refresh struct {
 type Refund struct {
 	// The amount in minor units of the currency.
 	AmountMinor int64 `json:"amountMinor"`
-	// business day on which the refund counts, YYYY-MM-DD in the store's time zone
+	// The business day on which the refund counts.
 	BusinessDate string `json:"businessDate"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// currency of the payment
+	// The currency of the payment.
 	Currency string `json:"currency"`
 	// Id of the refund.
 	ID string `json:"id"`
@@ -2885,7 +2893,7 @@ type RefundPaymentRequest struct {
 	Reason string `json:"reason"`
 }
 
-// RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
+// RefundType is the extent of a refund: FULL if it leaves no refundable amount, otherwise PARTIAL.
 type RefundType string
 
 // Values of [RefundType]. Later releases can add values.
@@ -2911,20 +2919,20 @@ type RegisterCustomerRequest struct {
 	StoreID string `json:"storeId"`
 }
 
-// ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk
-// replay has replayed counts in the later one only.
+// ReplayOutcomes is the number of deliveries of a bulk replay by the result of their first attempt. A delivery that
+// a later bulk replay has replayed counts in the later one only.
 type ReplayOutcomes struct {
-	// the webhook was deleted, or an operator cancelled the delivery
+	// The number of cancelled deliveries: the webhook was deleted, or an operator cancelled them.
 	Cancelled int64 `json:"cancelled"`
-	// dead letters again, for example because the webhook is switched off
+	// The number of new dead letters, for example because the webhook is switched off.
 	DeadLetters int64 `json:"deadLetters"`
-	// Whether the receiver accepted the event.
+	// The number of deliveries that the receiver accepted.
 	Delivered int64 `json:"delivered"`
-	// the first attempt failed, and a retry is scheduled
+	// The number of deliveries whose first attempt failed and whose retry is scheduled.
 	Retrying int64 `json:"retrying"`
 }
 
-// ReplayStatus is the status of a bulk replay.
+// ReplayStatus is the status of a bulk replay. dry_run: it only counts the matching deliveries.
 type ReplayStatus string
 
 // Values of [ReplayStatus]. Later releases can add values.
@@ -2939,7 +2947,7 @@ const (
 type ReplayStoreRequest struct {
 	// Count the deliveries without replaying them.
 	DryRun *bool `json:"dryRun,omitzero"`
-	// The type of the event.
+	// Only deliveries of this event type.
 	EventType *EventType `json:"eventType,omitzero"`
 	// Only deliveries created at or after this time.
 	From time.Time `json:"from"`
@@ -2949,7 +2957,7 @@ type ReplayStoreRequest struct {
 	Status *EndedStatus `json:"status,omitzero"`
 	// Only deliveries created before this time. Default: now.
 	To *time.Time `json:"to,omitzero"`
-	// Default: all webhooks of the store.
+	// Only deliveries to this webhook. Default: all webhooks of the store.
 	WebhookID *string `json:"webhookId,omitzero"`
 }
 
@@ -2957,7 +2965,7 @@ type ReplayStoreRequest struct {
 type ReplayWebhookRequest struct {
 	// Count the deliveries without replaying them.
 	DryRun *bool `json:"dryRun,omitzero"`
-	// The type of the event.
+	// Only deliveries of this event type.
 	EventType *EventType `json:"eventType,omitzero"`
 	// Only deliveries created at or after this time.
 	From time.Time `json:"from"`
@@ -2970,7 +2978,7 @@ type ReplayWebhookRequest struct {
 	To *time.Time `json:"to,omitzero"`
 }
 
-// ReplayedStatus is the status of the deliveries that a bulk replay selects.
+// ReplayedStatus is the status of the deliveries that a bulk replay selects. missed: events without a delivery.
 type ReplayedStatus string
 
 // Values of [ReplayedStatus]. Later releases can add values.
@@ -2995,15 +3003,15 @@ type RequestResetRequest struct {
 	Email string `json:"email"`
 }
 
-// Reservation is part of the result of [Client.ListReservations].
+// Reservation is a table reservation, with the statuses to which the caller can change it.
 type Reservation struct {
 	// The statuses to which the caller can change it.
 	AllowedTransitions []ReservationStatus `json:"allowedTransitions"`
-	// only for a cancelled reservation; empty if no reason was given
+	// The reason for the cancellation, which can be empty. Absent unless the reservation is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
-	// The time of the confirmation.
+	// The time of the confirmation. Absent until the reservation is confirmed.
 	ConfirmedAt time.Time `json:"confirmedAt,omitzero"`
-	// absent until the reservation is confirmed
+	// The author of the confirmation. Absent until the reservation is confirmed.
 	ConfirmedBy *ReservationActor `json:"confirmedBy,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -3011,13 +3019,13 @@ type Reservation struct {
 	Customer ReservationCustomer `json:"customer"`
 	// The duration in minutes.
 	DurationMinutes int `json:"durationMinutes"`
-	// exclusive
+	// The end, exclusive.
 	EndAt time.Time `json:"endAt"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
 	// Id of the reservation.
 	ID string `json:"id"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// Notes to the staff.
 	Notes string `json:"notes"`
@@ -3029,9 +3037,9 @@ type Reservation struct {
 	Status ReservationStatus `json:"status"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// empty until a table is assigned
+	// The table. Empty until a table is assigned.
 	TableLabel string `json:"tableLabel"`
-	// IANA name of the store's time zone
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 	// The time of the last change.
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -3041,7 +3049,7 @@ type Reservation struct {
 
 // ReservationActor is the user or API key that confirmed a reservation.
 type ReservationActor struct {
-	// of the user or the API key
+	// Id of the user or the API key.
 	ID string `json:"id"`
 	// The realm of the caller.
 	Realm Realm `json:"realm"`
@@ -3093,21 +3101,21 @@ type ReservationCreatedEvent struct {
 type ReservationCustomer struct {
 	// Email address.
 	Email string `json:"email"`
-	// null if the guest is not a customer of the store
+	// Id of the customer; null if the guest is not a customer of the store.
 	ID *string `json:"id"`
-	// The name.
+	// The full name.
 	Name string `json:"name"`
 	// Phone number in E.164.
 	Phone string `json:"phone"`
 }
 
-// ReservationData is a table reservation as seen by clients and subscribers.
+// ReservationData is a table reservation.
 type ReservationData struct {
-	// only for a cancelled reservation; empty if no reason was given
+	// The reason for the cancellation, which can be empty. Absent unless the reservation is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
-	// The time of the confirmation.
+	// The time of the confirmation. Absent until the reservation is confirmed.
 	ConfirmedAt time.Time `json:"confirmedAt,omitzero"`
-	// absent until the reservation is confirmed
+	// The author of the confirmation. Absent until the reservation is confirmed.
 	ConfirmedBy *ReservationActor `json:"confirmedBy,omitzero"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -3115,13 +3123,13 @@ type ReservationData struct {
 	Customer ReservationCustomer `json:"customer"`
 	// The duration in minutes.
 	DurationMinutes int `json:"durationMinutes"`
-	// exclusive
+	// The end, exclusive.
 	EndAt time.Time `json:"endAt"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
 	// Id of the reservation.
 	ID string `json:"id"`
-	// Customers do not see it.
+	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// Notes to the staff.
 	Notes string `json:"notes"`
@@ -3133,9 +3141,9 @@ type ReservationData struct {
 	Status ReservationStatus `json:"status"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
-	// empty until a table is assigned
+	// The table. Empty until a table is assigned.
 	TableLabel string `json:"tableLabel"`
-	// IANA name of the store's time zone
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 	// The time of the last change.
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -3164,7 +3172,7 @@ type ResetPasswordRequest struct {
 	Token string `json:"token"`
 }
 
-// Role is the role of a tenant user in one store.
+// Role is the role of a user in one store.
 type Role string
 
 // Values of [Role]. Later releases can add values.
@@ -3186,55 +3194,55 @@ type RotateSecretRequest struct {
 // Sales is the sales of a store in one currency. Cancelled orders count in cancelledOrders only. Amounts are in
 // minor units.
 type Sales struct {
-	// netMinor / orders, rounded half up; 0 without orders
+	// netMinor / orders, rounded half up; 0 without orders.
 	AverageOrderMinor int64 `json:"averageOrderMinor"`
 	// The number of cancelled orders.
 	CancelledOrders int64 `json:"cancelledOrders"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// The delivery fee in minor units.
+	// The sum of the delivery fees.
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
-	// The discount in minor units.
+	// The sum of the discounts.
 	DiscountMinor int64 `json:"discountMinor"`
-	// sum of all items before discounts
+	// The sum of all items before discounts.
 	GrossMinor int64 `json:"grossMinor"`
 	// The number of sold units.
 	ItemsSold int64 `json:"itemsSold"`
-	// grossMinor − discountMinor
+	// grossMinor − discountMinor.
 	NetMinor int64 `json:"netMinor"`
-	// without cancelled orders
+	// The number of orders, without cancelled orders.
 	Orders int64 `json:"orders"`
-	// counted on the day of the refund
+	// The sum of the refunds, counted on the day of the refund.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// The tax in minor units.
+	// The sum of the taxes.
 	TaxMinor int64 `json:"taxMinor"`
 }
 
-// SalesBucket is the sales of one bucket (hour, day, week or month) in one currency.
+// SalesBucket is the sales of one hour, day, week or month in one currency.
 type SalesBucket struct {
-	// netMinor / orders, rounded half up; 0 without orders
+	// netMinor / orders, rounded half up; 0 without orders.
 	AverageOrderMinor int64 `json:"averageOrderMinor"`
-	// first day of the bucket, YYYY-MM-DD; for an hour its start in the store's time zone, with offset
+	// The first day of the bucket; for an hour its start in the store's time zone, with offset.
 	Bucket string `json:"bucket"`
 	// The number of cancelled orders.
 	CancelledOrders int64 `json:"cancelledOrders"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// The delivery fee in minor units.
+	// The sum of the delivery fees.
 	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
-	// The discount in minor units.
+	// The sum of the discounts.
 	DiscountMinor int64 `json:"discountMinor"`
-	// sum of all items before discounts
+	// The sum of all items before discounts.
 	GrossMinor int64 `json:"grossMinor"`
 	// The number of sold units.
 	ItemsSold int64 `json:"itemsSold"`
-	// grossMinor − discountMinor
+	// grossMinor − discountMinor.
 	NetMinor int64 `json:"netMinor"`
-	// without cancelled orders
+	// The number of orders, without cancelled orders.
 	Orders int64 `json:"orders"`
-	// counted on the day of the refund
+	// The sum of the refunds, counted on the day of the refund.
 	RefundedMinor int64 `json:"refundedMinor"`
-	// The tax in minor units.
+	// The sum of the taxes.
 	TaxMinor int64 `json:"taxMinor"`
 }
 
@@ -3256,15 +3264,15 @@ const (
 
 // SeatsOfDay is the occupancy of a store's seats over one day.
 type SeatsOfDay struct {
-	// YYYY-MM-DD in the store's time zone
+	// The day, in the time zone of the store.
 	Date string `json:"date"`
-	// maximum number of seats taken at the same time
+	// The maximum number of seats that are taken at the same time.
 	Peak int `json:"peak"`
-	// The number of seats.
+	// The number of seats of the store.
 	Seats int `json:"seats"`
-	// the first entry is the start of the day; the others are changes
+	// The occupancy: the first entry is the start of the day, the others are changes.
 	Taken []SeatsTaken `json:"taken"`
-	// IANA name of the store's time zone
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 }
 
@@ -3272,13 +3280,13 @@ type SeatsOfDay struct {
 type SeatsTaken struct {
 	// The beginning.
 	From time.Time `json:"from"`
-	// The number of seats.
+	// The number of taken seats.
 	Seats int `json:"seats"`
 }
 
 // SentRequest is the request of an attempt.
 type SentRequest struct {
-	// null after it was erased
+	// The body; null after it was erased.
 	Body *string `json:"body"`
 	// The headers.
 	Headers map[string][]string `json:"headers"`
@@ -3288,49 +3296,49 @@ type SentRequest struct {
 	URL string `json:"url"`
 }
 
-// SetUpOTP is part of the result of [Client.SetUpOTP].
+// SetUpOTP is a new secret for an authenticator.
 type SetUpOTP struct {
-	// for a QR code; contains the secret
+	// The content of the QR code. It contains the secret.
 	OtpauthURL string `json:"otpauthUrl"`
-	// base32, for manual entry
+	// The secret in Base32, for manual entry.
 	Secret string `json:"secret"`
 }
 
 // Settings is the configuration of a store. A change does not affect dates and prices that were recorded before it.
 type Settings struct {
-	// When to remind of and to cancel orders that nobody confirms.
+	// The deadlines for accepting orders of API keys.
 	Acceptance Acceptance `json:"acceptance"`
-	// minimum time from booking to start
+	// The minimum number of minutes from a booking to its start.
 	BookingLeadMinutes int `json:"bookingLeadMinutes"`
-	// maximum number of days from booking to start
+	// The maximum number of days from a booking to its start.
 	BookingMaxDays int `json:"bookingMaxDays"`
-	// hour at which a business day begins, 0 to 23; orders before this hour count toward the previous business day
+	// The hour at which a business day begins, 0 to 23. Orders before this hour count toward the previous business day.
 	BusinessDayCutoffHour int `json:"businessDayCutoffHour"`
-	// days without opening hours
+	// The days without opening hours.
 	Closures []Closure `json:"closures"`
-	// minor units by currency; currencies that are not listed have no delivery fee
+	// In minor units, by currency. Currencies that are not listed have no delivery fee.
 	DeliveryFees map[string]int64 `json:"deliveryFees"`
-	// weekly hours by fulfillment type; a type without spans is always open
+	// The weekly hours by fulfillment type. A type without any span is always open.
 	OpeningHours OpeningHours `json:"openingHours"`
-	// minimum time from order to requestedFor
+	// The minimum number of minutes from an order to its requestedFor.
 	OrderLeadMinutes int `json:"orderLeadMinutes"`
-	// maximum number of days from order to requestedFor
+	// The maximum number of days from an order to its requestedFor; 0 = no orders for later.
 	OrderMaxDays int `json:"orderMaxDays"`
-	// from an order to its promised time
+	// The minutes from an order to its promised time, by fulfillment type.
 	PrepMinutes map[string]int `json:"prepMinutes"`
-	// members need one-time passwords
+	// Whether members need one-time passwords.
 	RequireOTP bool `json:"requireOtp"`
-	// default duration of a reservation
+	// The duration of a reservation without durationMinutes.
 	ReservationMinutes int `json:"reservationMinutes"`
-	// maximum number of simultaneous guests
+	// The maximum number of guests at the same time.
 	Seats int `json:"seats"`
-	// the delivery fee is taxed at taxRatePpm
+	// Whether the delivery fee is taxed at taxRatePpm.
 	TaxDeliveryFee bool `json:"taxDeliveryFee"`
-	// prices include tax
+	// Whether prices include tax.
 	TaxIncluded bool `json:"taxIncluded"`
-	// default for products without a tax rate; parts per million
+	// Parts per million, for products without their own rate.
 	TaxRatePpm int64 `json:"taxRatePpm"`
-	// IANA name
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 	// Increases with every change; for If-Match.
 	Version int64 `json:"version"`
@@ -3340,7 +3348,7 @@ type Settings struct {
 type SocialLoginRequest struct {
 	// The nonce of the request for the token. Required if the token has one, and the token must have the same.
 	Nonce *string `json:"nonce,omitzero"`
-	// The provider.
+	// The identity provider.
 	Provider Provider `json:"provider"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -3350,64 +3358,63 @@ type SocialLoginRequest struct {
 
 // SpanRequest is part of [WeekRequest].
 type SpanRequest struct {
-	// The beginning.
+	// The start.
 	From string `json:"from"`
-	// 24:00 is the end of the day. A time that is not after from is on the next day.
+	// The end. 24:00 is the end of the day. A time that is not after from is on the next day.
 	To string `json:"to"`
 }
 
-// StatsBucket is one hour or day in UTC, cut to the requested period.
+// StatsBucket is the number of attempts in one hour or day in UTC, cut to the requested period.
 type StatsBucket struct {
-	// failed attempts that were the last of their schedule
+	// The number of failed attempts that were the last of their schedule.
 	DeadLetter int `json:"deadLetter"`
-	// Whether the receiver accepted the event.
+	// The number of attempts that the receiver accepted.
 	Delivered int `json:"delivered"`
-	// attempts that were not delivered
+	// The number of attempts that were not delivered.
 	Failed int `json:"failed"`
-	// The median of the response times in milliseconds.
+	// The median of the response times in milliseconds; null without attempts.
 	P50Ms *int `json:"p50Ms"`
-	// The 99th percentile of the response times in milliseconds.
+	// The 99th percentile of the response times in milliseconds; null without attempts.
 	P99Ms *int `json:"p99Ms"`
 	// The beginning of the bucket.
 	Start time.Time `json:"start"`
 }
 
-// StatsCounts counts attempts by outcome. p50Ms and p99Ms are percentiles of the response time; they are null if
-// there was no attempt.
+// StatsCounts is the number of attempts by outcome.
 type StatsCounts struct {
-	// failed attempts that were the last of their schedule
+	// The number of failed attempts that were the last of their schedule.
 	DeadLetter int `json:"deadLetter"`
-	// Whether the receiver accepted the event.
+	// The number of attempts that the receiver accepted.
 	Delivered int `json:"delivered"`
-	// attempts that were not delivered
+	// The number of attempts that were not delivered.
 	Failed int `json:"failed"`
-	// The median of the response times in milliseconds.
+	// The median of the response times in milliseconds; null without attempts.
 	P50Ms *int `json:"p50Ms"`
-	// The 99th percentile of the response times in milliseconds.
+	// The 99th percentile of the response times in milliseconds; null without attempts.
 	P99Ms *int `json:"p99Ms"`
 }
 
-// Store is the active store of a principal.
+// Store is the active store of the caller.
 type Store struct {
-	// local hour at which a business day begins
+	// The local hour at which a business day begins.
 	BusinessDayCutoffHour int `json:"businessDayCutoffHour"`
-	// ISO 3166-1 alpha-2
+	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
-	// by fulfillment type; a type without opening hours is always open
+	// The state by fulfillment type. A type without opening hours is always open.
 	Hours map[string]OpenState `json:"hours"`
-	// test for a sandbox
+	// The mode of the store. It is test for a sandbox.
 	Mode KeyMode `json:"mode"`
-	// null if open now, or unknown within 366 days
+	// The time of the next opening. Null if open now, or unknown within 366 days.
 	NextOpenAt *time.Time `json:"nextOpenAt"`
-	// for at least one fulfillment type
+	// Whether the store takes orders for at least one fulfillment type.
 	OpenNow bool `json:"openNow"`
-	// null unless ordering is paused
+	// The end of the pause of ordering; null unless ordering is paused.
 	OrderingPausedUntil *time.Time `json:"orderingPausedUntil"`
-	// of the user; absent for API keys
+	// The role of the user. Absent for API keys.
 	Role Role `json:"role,omitzero"`
-	// the live store of a sandbox; null for a live store
+	// The live store of a sandbox; null for a live store.
 	SandboxOf *string `json:"sandboxOf"`
-	// of the API key; absent for users
+	// The scopes of the API key. Absent for users.
 	Scopes []Scope `json:"scopes,omitzero"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -3415,7 +3422,7 @@ type Store struct {
 	StoreName string `json:"storeName"`
 	// The views of the store.
 	StoreViews []StoreView `json:"storeViews"`
-	// IANA name
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 	// The domain of the website.
 	WebsiteDomain string `json:"websiteDomain"`
@@ -3429,9 +3436,9 @@ type Store struct {
 type StoreContext struct {
 	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// BCP 47 tag of the language.
+	// BCP 47 tag of language, script and region.
 	Locale string `json:"locale"`
 	// The role in the store.
 	Role Role `json:"role"`
@@ -3439,19 +3446,19 @@ type StoreContext struct {
 	StoreID string `json:"storeId"`
 	// The name of the store.
 	StoreName string `json:"storeName"`
-	// IANA name
+	// IANA name of the time zone of the store.
 	Timezone string `json:"timezone"`
 	// Id of the website.
 	WebsiteID string `json:"websiteId"`
 }
 
-// StoreEntry is a store of which a user is a member, as returned at login.
+// StoreEntry is a store of which the user is a member.
 type StoreEntry struct {
-	// ISO 3166-1 alpha-2
+	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
 	// The role in the store.
 	Role Role `json:"role"`
-	// the live store of a sandbox; null for a live store
+	// The live store of a sandbox; null for a live store.
 	SandboxOf *string `json:"sandboxOf"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
@@ -3467,17 +3474,17 @@ type StoreEntry struct {
 	WebsiteName string `json:"websiteName"`
 }
 
-// StoreView is a combination of a locale and a currency in which a store offers its products.
+// StoreView is a locale and a currency in which a store offers its products.
 type StoreView struct {
-	// language_country, for example "en_us"
+	// Language and country, for example `en_us`.
 	Code string `json:"code"`
-	// ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// Id of the store view.
 	ID string `json:"id"`
 	// Whether it is the default.
 	IsDefault bool `json:"isDefault"`
-	// BCP 47 tag
+	// BCP 47 tag of language, script and region.
 	Locale string `json:"locale"`
 }
 
@@ -3485,11 +3492,11 @@ type StoreView struct {
 type StoreViewRequest struct {
 	// Language and country. Unique in the store.
 	Code string `json:"code"`
-	// An ISO 4217 code.
+	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
-	// The view of callers and orders that name none. The previous default view stays as an ordinary view.
+	// Makes the view the default, for callers and orders that name none. The previous default view stays.
 	IsDefault *bool `json:"isDefault,omitzero"`
-	// A BCP 47 tag of language, script and region.
+	// BCP 47 tag of language, script and region.
 	Locale string `json:"locale"`
 }
 
@@ -3514,11 +3521,11 @@ const (
 	SubscribableEventTypeReservationCancelled SubscribableEventType = "reservation.cancelled"
 )
 
-// SwitchStore is part of the result of [Client.SwitchStore].
+// SwitchStore is a new access token for another store.
 type SwitchStore struct {
-	// a JWT for the store
+	// A JWT for the store.
 	AccessToken string `json:"accessToken"`
-	// The store.
+	// The new active store.
 	Store SwitchedStore `json:"store"`
 }
 
@@ -3526,11 +3533,11 @@ type SwitchStore struct {
 type SwitchStoreRequest struct {
 	// A store of the same website in which the user is a member.
 	StoreID string `json:"storeId"`
-	// The store view to work in. Default: the store's default view.
+	// The store view to work in. Default: the default view of the store.
 	StoreViewID *string `json:"storeViewId,omitzero"`
 }
 
-// SwitchedStore is part of [SwitchStore].
+// SwitchedStore is the store to which a session has switched.
 type SwitchedStore struct {
 	// The role in the store.
 	Role Role `json:"role"`
@@ -3542,9 +3549,9 @@ type SwitchedStore struct {
 
 // Tax is the tax of all parts of an order with one rate.
 type Tax struct {
-	// net amount: after discounts, without the tax
+	// The net amount in minor units: after discounts, without the tax.
 	BaseMinor int64 `json:"baseMinor"`
-	// parts per million
+	// The tax rate in parts per million.
 	RatePpm int64 `json:"ratePpm"`
 	// The tax in minor units.
 	TaxMinor int64 `json:"taxMinor"`
@@ -3572,7 +3579,7 @@ type TestPingEvent struct {
 	Type string `json:"type"`
 }
 
-// TotalMeta is part of the result of [Client.ListStores].
+// TotalMeta is the number of rows of a complete list.
 type TotalMeta struct {
 	// Id of the request.
 	RequestID string `json:"requestId"`
@@ -3580,7 +3587,7 @@ type TotalMeta struct {
 	Total int `json:"total"`
 }
 
-// User is a user of the tenant realm or a platform administrator.
+// User is a user of stores or a platform administrator.
 type User struct {
 	// Email address.
 	Email string `json:"email"`
@@ -3588,39 +3595,40 @@ type User struct {
 	ID string `json:"id"`
 	// The name.
 	Name string `json:"name"`
-	// null for ordinary tenant users
+	// The role on the platform; null for users of stores.
 	PlatformRole *string `json:"platformRole"`
 }
 
-// Webhook is a webhook: a URL to which events of a store are delivered. It never contains the secret.
+// Webhook is a URL to which events of a store are delivered. It never contains the secret.
 type Webhook struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
-	// A description.
+	// The purpose of the webhook.
 	Description string `json:"description"`
 	// The event types that the webhook receives.
 	Events []EventType `json:"events"`
-	// days with failed attempts since failingSince; after too many of them, the webhook is deactivated
+	// The days with failed attempts since failingSince. After watchdogDays of them, the webhook is deactivated.
 	FailingDays int `json:"failingDays"`
-	// time of the first of these attempts
+	// The time of the first of the consecutive failed attempts. Absent without failures.
 	FailingSince time.Time `json:"failingSince,omitzero"`
-	// consecutive failed attempts
+	// The number of consecutive failed attempts.
 	FailureCount int64 `json:"failureCount"`
-	// names of the further request headers, in alphabetical order
+	// The names of the further request headers, in alphabetical order.
 	HeaderNames []string `json:"headerNames"`
 	// Id of the webhook.
 	ID string `json:"id"`
 	// Whether the webhook receives new events.
 	IsActive bool `json:"isActive"`
-	// time of the last attempt
+	// The time of the last attempt; null without one.
 	LastDeliveryAt *time.Time `json:"lastDeliveryAt"`
-	// end of the overlap during which deliveries are also signed with the previous secret
+	// The end of the overlap, during which deliveries are also signed with the previous secret. Absent without an
+	// overlap.
 	PreviousSecretExpiresAt time.Time `json:"previousSecretExpiresAt,omitzero"`
 	// The time of the last change.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// The HTTPS address.
 	URL string `json:"url"`
-	// increases with every change; for If-Match
+	// Increases with every change; for If-Match.
 	Version int64 `json:"version"`
 }
 
@@ -3628,23 +3636,23 @@ type Webhook struct {
 type WebhookTestResult struct {
 	// Whether the receiver accepted the event.
 	Delivered bool `json:"delivered"`
-	// why the test was not delivered
+	// The reason for which the test was not delivered.
 	Error string `json:"error,omitzero"`
 	// Id of the event.
 	EventID string `json:"eventId"`
-	// The response time in milliseconds; null without a response.
+	// The response time in milliseconds or, without a response, the time until the failure.
 	ResponseTimeMs int64 `json:"responseTimeMs"`
-	// 0 = no response
+	// The HTTP status; 0 without a response.
 	StatusCode int `json:"statusCode"`
 }
 
-// WebhooksMeta is part of the result of [Client.ListWebhooks].
+// WebhooksMeta is a number of webhooks and the limit of their failures.
 type WebhooksMeta struct {
 	// Id of the request.
 	RequestID string `json:"requestId"`
 	// The number of all rows.
 	Total int `json:"total"`
-	// the number of failingDays after which a webhook is deactivated
+	// The number of failingDays after which a webhook is deactivated.
 	WatchdogDays int `json:"watchdogDays"`
 }
 
@@ -3656,15 +3664,15 @@ type Website struct {
 	Domain string `json:"domain"`
 	// Id of the website.
 	ID string `json:"id"`
-	// The name.
+	// The name of the website.
 	Name string `json:"name"`
 	// The plan.
 	Plan Plan `json:"plan"`
-	// OWNER, or PLATFORM: its OWNERs cannot change the plan
+	// OWNER, or PLATFORM: the OWNERs of the website cannot change the plan.
 	PlanManagedBy PlanManager `json:"planManagedBy"`
-	// client ids for social logins, sorted
+	// The client ids for social logins, sorted.
 	Social ClientIDs `json:"social"`
-	// null if the website is not suspended
+	// The time of the suspension; null if the website is not suspended.
 	SuspendedAt *time.Time `json:"suspendedAt"`
 }
 
@@ -3676,57 +3684,57 @@ type WebsiteDetails struct {
 	Domain string `json:"domain"`
 	// Id of the website.
 	ID string `json:"id"`
-	// pending ones of OWNERs, newest first
+	// The pending invitations of OWNERs, newest first.
 	Invitations []Invitation `json:"invitations"`
-	// The name.
+	// The name of the website.
 	Name string `json:"name"`
-	// of live stores
+	// The OWNERs of live stores.
 	Owners []WebsiteOwner `json:"owners"`
 	// The plan.
 	Plan Plan `json:"plan"`
-	// OWNER, or PLATFORM: its OWNERs cannot change the plan
+	// OWNER, or PLATFORM: the OWNERs of the website cannot change the plan.
 	PlanManagedBy PlanManager `json:"planManagedBy"`
 	// The usage of the plan.
 	PlanUsage PlanUsage `json:"planUsage"`
-	// client ids for social logins, sorted
+	// The client ids for social logins, sorted.
 	Social ClientIDs `json:"social"`
-	// oldest first, with sandboxes
+	// The stores, oldest first, with sandboxes.
 	Stores []Store `json:"stores"`
-	// null if the website is not suspended
+	// The time of the suspension; null if the website is not suspended.
 	SuspendedAt *time.Time `json:"suspendedAt"`
 }
 
 // WebsiteOwner is a user who is OWNER of stores of a website.
 type WebsiteOwner struct {
-	// Whether the account cannot be used.
+	// Whether the account is disabled.
 	Disabled bool `json:"disabled"`
 	// Email address.
 	Email string `json:"email"`
 	// Id of the user.
 	ID string `json:"id"`
-	// The name.
+	// The name of the user.
 	Name string `json:"name"`
-	// live stores of which the user is OWNER
+	// The live stores of which the user is OWNER.
 	StoreIds []string `json:"storeIds"`
 }
 
-// WeekHours is part of [OpeningHours].
+// WeekHours is the opening hours of a fulfillment type by weekday.
 type WeekHours map[string][]OpeningSpan
 
 // WeekRequest is part of [ChangeSettingsRequest].
 type WeekRequest struct {
-	// Spans on Friday.
+	// The spans on Friday.
 	Fri Nullable[[]SpanRequest] `json:"fri,omitzero"`
-	// Spans on Monday.
+	// The spans on Monday.
 	Mon Nullable[[]SpanRequest] `json:"mon,omitzero"`
-	// Spans on Saturday.
+	// The spans on Saturday.
 	Sat Nullable[[]SpanRequest] `json:"sat,omitzero"`
-	// Spans on Sunday.
+	// The spans on Sunday.
 	Sun Nullable[[]SpanRequest] `json:"sun,omitzero"`
-	// Spans on Thursday.
+	// The spans on Thursday.
 	Thu Nullable[[]SpanRequest] `json:"thu,omitzero"`
-	// Spans on Tuesday.
+	// The spans on Tuesday.
 	Tue Nullable[[]SpanRequest] `json:"tue,omitzero"`
-	// Spans on Wednesday.
+	// The spans on Wednesday.
 	Wed Nullable[[]SpanRequest] `json:"wed,omitzero"`
 }

@@ -88,17 +88,11 @@ func (d *document) writeType(w *bytes.Buffer, name string) {
 	}
 }
 
-var subject = regexp.MustCompile(`^[A-Z][A-Za-z]* is `)
-
 // describe returns a comment that begins with the name of a type.
 func (d *document) describe(name string, s *schema) string {
 	event, isEvent := strings.CutSuffix(name, "Event")
 	use := d.use[name]
 	switch {
-	case strings.HasPrefix(s.Description, name+" "):
-		return s.Description
-	case subject.MatchString(s.Description): // the name that the type has in the service
-		return subject.ReplaceAllString(s.Description, name+" is ")
 	case isEvent && s.Description != "":
 		return fmt.Sprintf("%s is the body of a request to webhooks. %s", name, s.Description)
 	case s.Description != "":

@@ -2069,7 +2069,9 @@ export interface paths {
         };
         /**
          * List payments
-         * @description For every member of the store and API keys with the scope read:orders.
+         * @description Newest first.
+         *
+         *     For every member of the store and API keys with the scope read:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2215,7 +2217,7 @@ export interface paths {
         head?: never;
         /**
          * Update a website
-         * @description Changes the website, its plan or who manages the plan, or suspends the website.
+         * @description Changes the website, its plan or the manager of the plan, or suspends the website.
          *
          *     For platform administrators.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -2324,7 +2326,7 @@ export interface paths {
         };
         /**
          * List products
-         * @description Newest first.
+         * @description Newest first by default.
          *
          *     For every member of the store and API keys with the scope read:products.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -3925,7 +3927,7 @@ export interface webhooks {
 }
 export interface components {
     schemas: {
-        /** @description APIKey is an API key without the key itself, which is shown only once, when it is created. */
+        /** @description An API key without the key itself, which is shown only once, when it is created. */
         APIKey: {
             /**
              * Format: date-time
@@ -3938,36 +3940,36 @@ export interface components {
              */
             id: string;
             /**
-             * @description the last four characters of the key
+             * @description The last four characters of the key.
              * @example 8cZ5
              */
             lastFour: string;
             /**
              * Format: date-time
-             * @description precise to the minute; null if the key was never used
+             * @description The time of the last use, precise to the minute; null if the key was never used.
              */
             lastUsedAt: string | null;
             /** @description Whether it is for live or for test data. */
             mode: components["schemas"]["KeyMode"];
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Till at the counter
              */
             name: string;
             /**
-             * @description the first characters of the key
+             * @description The first characters of the key.
              * @example svc_live_sk_
              */
             prefix: string;
             /**
              * Format: date-time
-             * @description null while the key is valid
+             * @description The time of the revocation; null while the key is valid.
              */
             revokedAt: string | null;
-            /** @description The scopes of the API key. */
+            /** @description The scopes of the key. */
             scopes: components["schemas"]["Scope"][];
             /**
-             * @description the only store that the key can access; for a test key the sandbox
+             * @description The only store that the key can access; for a test key the sandbox.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId: string;
@@ -3978,7 +3980,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -3987,7 +3989,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["APIKey"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -3995,7 +3997,7 @@ export interface components {
         AcceptInviteRequest: {
             /**
              * @description The name of a new user. Default: the name in the invitation.
-             * @example Pizza Margherita
+             * @example Ada Lovelace
              */
             name?: string;
             /**
@@ -4007,6 +4009,7 @@ export interface components {
             /**
              * Format: password
              * @description For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
+             * @example correct horse
              */
             password: string;
             /**
@@ -4015,17 +4018,17 @@ export interface components {
              */
             token: string;
         };
-        /** @description Acceptance holds the deadlines for accepting an order that an API key placed; 0 = none. */
+        /** @description The deadlines for accepting an order that an API key placed; 0 = none. */
         Acceptance: {
-            /** @description an order in RECEIVED is cancelled */
+            /** @description The minutes after which an order in RECEIVED is cancelled. */
             cancelAfterMinutes: number;
-            /** @description the store is reminded of an order in RECEIVED */
+            /** @description The minutes after which the store is reminded of an order in RECEIVED. */
             remindAfterMinutes: number;
         };
         AcceptanceRequest: {
-            /** @description 0 = no cancellation. Otherwise greater than remindAfterMinutes. */
+            /** @description The minutes after which an order in RECEIVED is cancelled. 0 = no cancellation. Otherwise greater than remindAfterMinutes. */
             cancelAfterMinutes?: number;
-            /** @description 0 = no reminder. */
+            /** @description The minutes after which the store is reminded of an order in RECEIVED. 0 = no reminder. */
             remindAfterMinutes?: number;
         };
         AddAddressRequest: {
@@ -4057,7 +4060,7 @@ export interface components {
              */
             line2?: string;
             /**
-             * @description Notes to the staff.
+             * @description Notes for the delivery.
              * @example Ring twice.
              */
             notes?: string;
@@ -4074,7 +4077,7 @@ export interface components {
         };
         AddStoreRequest: {
             /**
-             * @description ISO 3166-1 alpha-2.
+             * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
              */
             countryCode: string;
@@ -4083,15 +4086,15 @@ export interface components {
              * @example Trattoria Mitte
              */
             storeName: string;
-            /** @description Exactly one view is the default. */
+            /** @description The views of the store. Exactly one view is the default. */
             storeViews: components["schemas"]["StoreViewRequest"][];
             /**
-             * @description An IANA name.
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
         };
-        /** @description Address is a delivery address of a customer. Exactly one of a customer's addresses is the default. */
+        /** @description A delivery address of a customer. Exactly one of a customer's addresses is the default. */
         Address: {
             /**
              * @description City or town.
@@ -4113,10 +4116,10 @@ export interface components {
              * @example adr_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description Whether it is the default. */
+            /** @description Whether it is the default address. */
             isDefault: boolean;
             /**
-             * @description chosen by the customer, for example "Home"
+             * @description A name that the customer has chosen.
              * @example Home
              */
             label?: string;
@@ -4131,8 +4134,8 @@ export interface components {
              */
             line2?: string;
             /**
-             * @description Notes to the staff.
-             * @example A high chair, please.
+             * @description Notes for the delivery.
+             * @example Ring twice.
              */
             notes?: string;
             /**
@@ -4162,7 +4165,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -4171,27 +4174,27 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Address"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description Attempt is one POST to the receiver, without request and response (see AttemptDetail). */
+        /** @description A POST to the receiver, without request and response. */
         Attempt: {
-            /** @description from 1; continues across replays */
+            /** @description The number of the attempt, from 1. It continues across replays. */
             attemptNumber: number;
             /**
              * Format: date-time
-             * @description time of the attempt
+             * @description The time of the attempt.
              */
             deliveredAt: string;
             /**
-             * @description absent for a test
+             * @description Id of the delivery. Absent for a test.
              * @example dlv_019ced814dfa7d91a4e5f60718293a4b
              */
             deliveryId?: string;
             /**
-             * @description The error.
+             * @description The reason for the failure.
              * @example HTTP 503
              */
             error?: string;
@@ -4209,43 +4212,43 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description The time of the next attempt; null if none is planned.
+             * @description The time of the next attempt. Absent if none is planned.
              */
             nextRetryAt?: string;
             /**
-             * @description absent if the event is not about an order or a payment
+             * @description Id of the order. Absent if the event is not about an order or a payment.
              * @example ord_019ced814dfa7d91a4e5f60718293a4b
              */
             orderId?: string;
             /**
              * Format: int64
-             * @description The response time in milliseconds; null without a response.
+             * @description The response time in milliseconds or, without a response, the time until the failure.
              */
             responseTimeMs: number;
             /** @description The status. */
             status: components["schemas"]["AttemptStatus"];
             /**
-             * @description 0 = no response
+             * @description The HTTP status; 0 without a response.
              * @example 200
              */
             statusCode: number;
         };
-        /** @description AttemptDetail is an attempt with its request and response. */
+        /** @description An attempt with its request and response. */
         AttemptDetail: {
-            /** @description from 1; continues across replays */
+            /** @description The number of the attempt, from 1. It continues across replays. */
             attemptNumber: number;
             /**
              * Format: date-time
-             * @description time of the attempt
+             * @description The time of the attempt.
              */
             deliveredAt: string;
             /**
-             * @description absent for a test
+             * @description Id of the delivery. Absent for a test.
              * @example dlv_019ced814dfa7d91a4e5f60718293a4b
              */
             deliveryId?: string;
             /**
-             * @description The error.
+             * @description The reason for the failure.
              * @example HTTP 503
              */
             error?: string;
@@ -4263,27 +4266,27 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description The time of the next attempt; null if none is planned.
+             * @description The time of the next attempt. Absent if none is planned.
              */
             nextRetryAt?: string;
             /**
-             * @description absent if the event is not about an order or a payment
+             * @description Id of the order. Absent if the event is not about an order or a payment.
              * @example ord_019ced814dfa7d91a4e5f60718293a4b
              */
             orderId?: string;
             /** @description The request to the receiver. */
             request: components["schemas"]["SentRequest"];
-            /** @description absent if there was no response */
-            response?: components["schemas"]["ReceivedAnswer"];
+            /** @description The response of the receiver. Absent if there was none. */
+            response?: components["schemas"]["ReceivedResponse"];
             /**
              * Format: int64
-             * @description The response time in milliseconds; null without a response.
+             * @description The response time in milliseconds or, without a response, the time until the failure.
              */
             responseTimeMs: number;
             /** @description The status. */
             status: components["schemas"]["AttemptStatus"];
             /**
-             * @description 0 = no response
+             * @description The HTTP status; 0 without a response.
              * @example 200
              */
             statusCode: number;
@@ -4292,7 +4295,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["AttemptDetail"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -4303,7 +4306,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["PageMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -4312,44 +4315,44 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Attempt"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description AttemptStatus is the outcome of one POST.
+         * @description The outcome of one POST. failed: the next attempt has been made. retrying: the next attempt is scheduled. dead_letter: it was the last attempt of the schedule.
          * @enum {string}
          */
         AttemptStatus: "delivered" | "failed" | "retrying" | "dead_letter";
         /**
-         * @description AuditAction is the type of an entry in the audit trail.
+         * @description The type of an entry in the audit trail.
          * @enum {string}
          */
         AuditAction: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "session.ended" | "password.changed" | "password.reset_issued" | "password.reset" | "email.change_requested" | "email.changed" | "platform_admin.created" | "user.disabled" | "user.enabled" | "user.invited" | "invitation.accepted" | "invitation.resent" | "invitation.withdrawn" | "user.role_changed" | "user.removed" | "otp.enabled" | "otp.disabled" | "otp.reset" | "recovery_codes.replaced" | "recovery_code.used" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "webhook.retried" | "store.created" | "store.changed" | "ordering.paused" | "ordering.resumed" | "store_view.created" | "store_view.changed" | "store_view.deleted" | "settings.changed" | "plan.changed" | "website.opened" | "website.changed" | "website.suspended" | "website.resumed" | "refund.issued" | "product.prices_changed" | "order.cancelled" | "customer.disabled" | "customer.enabled" | "customer.claimed" | "customer.erased" | "identity.linked" | "website.client_ids_changed" | "website.client_ids_refused";
-        /** @description AuditActor is the user, customer or API key that performed the action. */
+        /** @description The user, customer or API key that performed an action. */
         AuditActor: {
             /**
-             * @description absent if unknown, for example after a failed login
-             * @example 019ced814dfa7d91a4e5f60718293a4b
+             * @description The id. Absent if unknown, for example after a failed login.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
              */
             id?: string;
             /**
-             * @description current email of the user or current name of the API key
-             * @example Pizza Margherita
+             * @description The current email of the user or the current name of the API key.
+             * @example ada@example.com
              */
             name?: string;
-            /** @description absent for actions of the service itself */
+            /** @description The realm of the actor. Absent for actions of the service itself. */
             realm?: components["schemas"]["Realm"];
         };
-        /** @description AuditEntry is an entry of the audit trail of a store or of the platform. */
+        /** @description An entry of the audit trail of a store or of the platform. */
         AuditEntry: {
             /** @description The action. */
             action: components["schemas"]["AuditAction"];
-            /** @description The author of the change. */
+            /** @description The user, customer or API key that performed the action. */
             actor: components["schemas"]["AuditActor"];
             /**
-             * @description IP address of the client
+             * @description The IP address of the client.
              * @example 203.0.113.7
              */
             address?: string;
@@ -4358,7 +4361,7 @@ export interface components {
              * @description The time of the entry.
              */
             at: string;
-            /** @description depend on the action: changed values, a reason */
+            /** @description Facts that depend on the action: changed values, a reason. */
             details?: {
                 [key: string]: unknown;
             };
@@ -4373,7 +4376,7 @@ export interface components {
              */
             requestId?: string;
             /**
-             * @description id of the changed resource
+             * @description Id of the changed resource.
              * @example whk_019ced814dfa7d91a4e5f60718293a4b
              */
             target?: string;
@@ -4384,40 +4387,41 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The plan of a website with its usage. */
         Billing: {
             /**
              * Format: date-time
-             * @description estimated start of the last one; null = all start in this window
+             * @description The estimated start of the last queued delivery; null if all start in this window.
              */
             lastScheduledFor: string | null;
             /**
-             * @description deliveries that may start per window; null = unlimited
+             * @description The number of deliveries that may start per window; null = unlimited.
              * @example 20
              */
             limit: null | number;
-            /** @description STARTER for a sandbox */
+            /** @description The plan. STARTER for a sandbox. */
             plan: components["schemas"]["Plan"];
-            /** @description all plans, in ascending order of their limits */
+            /** @description All plans, in ascending order of their limits. */
             plans: components["schemas"]["PlanLimit"][];
-            /** @description deliveries that have not started; 0 if unlimited */
+            /** @description The number of deliveries that have not started; 0 if unlimited. */
             queued: number;
-            /** @description replays started */
+            /** @description The number of replays that have started. */
             replaysTaken: number;
-            /** @description deliveries started, including replays; 0 if unlimited */
+            /** @description The number of deliveries that have started, including replays; 0 if unlimited. */
             taken: number;
             /**
              * Format: date-time
-             * @description exclusive
+             * @description The end of the current window, exclusive.
              */
             windowEnd: string;
             /**
              * Format: date-time
-             * @description The beginning of the current window of the plan.
+             * @description The beginning of the current window.
              */
             windowStart: string;
         };
@@ -4425,17 +4429,17 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Billing"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description BodyEncoding is the encoding of a response body.
+         * @description The encoding of a response body: base64 if the body is not valid UTF-8.
          * @enum {string}
          */
         BodyEncoding: "utf-8" | "base64";
-        /** @description BulkReplay replays the deliveries that had ended and matched its filter when it was requested. */
+        /** @description A replay of the deliveries that had ended and matched its filter when it was requested. */
         BulkReplay: {
             /**
              * Format: date-time
@@ -4443,7 +4447,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description reason of the deliveries; absent = any reason
+             * @description The reason of the selected deliveries. Absent for any reason.
              * @example HTTP 500
              */
             deliveryReason?: string;
@@ -4451,57 +4455,57 @@ export interface components {
             deliveryStatus: components["schemas"]["ReplayedStatus"];
             /**
              * Format: date-time
-             * @description The time of the end; null until then.
+             * @description The time of the end. Absent until then.
              */
             endedAt?: string;
-            /** @description absent = all event types */
+            /** @description The event type of the selected deliveries. Absent for all event types. */
             eventType?: components["schemas"]["EventType"];
             /**
              * Format: date-time
-             * @description time of the deliveries or events, inclusive
+             * @description The earliest time of the deliveries or events, inclusive.
              */
             from: string;
             /**
-             * @description absent for a dry run
+             * @description Id of the bulk replay. Absent for a dry run.
              * @example rpl_019ced814dfa7d91a4e5f60718293a4b
              */
             id?: string;
             /**
              * Format: int64
-             * @description replayed deliveries whose first attempt is still due
+             * @description The number of replayed deliveries whose first attempt is still due.
              */
             inProgress: number;
             /**
              * Format: int64
-             * @description matching deliveries at the time of the request
+             * @description The number of matching deliveries at the time of the request.
              */
             matched: number;
-            /** @description the replayed deliveries by status; only in the response for a single bulk replay */
+            /** @description The replayed deliveries by status. Only in the response for a single bulk replay. */
             outcomes?: components["schemas"]["ReplayOutcomes"];
             /**
-             * @description why the bulk replay was cancelled
-             * @example The dessert was missing.
+             * @description The reason for the cancellation.
+             * @example cancelled on request
              */
             reason?: string;
             /**
              * Format: int64
-             * @description deliveries replayed so far
+             * @description The number of deliveries replayed so far.
              */
             replayed: number;
             /**
              * Format: int64
-             * @description deliveries that were erased or no longer match
+             * @description The number of deliveries that were erased or no longer match.
              */
             skipped: number;
             /** @description The status. */
             status: components["schemas"]["ReplayStatus"];
             /**
              * Format: date-time
-             * @description time of the deliveries or events, exclusive
+             * @description The latest time of the deliveries or events, exclusive.
              */
             to: string;
             /**
-             * @description absent = all webhooks of the store
+             * @description Id of the webhook. Absent for all webhooks of the store.
              * @example whk_019ced814dfa7d91a4e5f60718293a4b
              */
             webhookId?: string;
@@ -4512,7 +4516,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -4521,19 +4525,19 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["BulkReplay"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description Category is a category that at least one product of the store has. */
+        /** @description A category that at least one product of the store has. */
         Category: {
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the category.
+             * @example pizza
              */
             name: string;
-            /** @description number of products, including unavailable ones */
+            /** @description The number of products, including unavailable ones. */
             products: number;
         };
         CategoryListResponse: {
@@ -4542,7 +4546,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -4576,8 +4580,8 @@ export interface components {
              */
             line2?: null | string;
             /**
-             * @description Notes to the staff.
-             * @example A high chair, please.
+             * @description Notes for the delivery.
+             * @example Ring twice.
              */
             notes?: null | string;
             /**
@@ -4605,7 +4609,6 @@ export interface components {
             /**
              * Format: password
              * @description The current password.
-             * @example correct horse
              */
             password: string;
         };
@@ -4614,7 +4617,7 @@ export interface components {
             disabled?: boolean;
             /**
              * @description The id of an integration's own record, unique among the store's customers. Customers cannot set it.
-             * @example CRM-7
+             * @example POS-1042
              */
             externalId?: null | string;
             /**
@@ -4653,7 +4656,7 @@ export interface components {
              * @description When the order will be ready. Not allowed for COMPLETED and CANCELLED.
              */
             promisedAt?: string;
-            /** @description The current status changes nothing. */
+            /** @description The new status. The current status changes nothing. */
             status: components["schemas"]["OrderStatus"];
         };
         ChangeOwnWebsiteRequest: {
@@ -4664,6 +4667,7 @@ export interface components {
             /**
              * Format: password
              * @description The current password.
+             * @example correct horse battery staple
              */
             currentPassword: string;
             /**
@@ -4685,7 +4689,7 @@ export interface components {
              */
             currency?: string;
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description?: null | string;
@@ -4738,7 +4742,7 @@ export interface components {
             soldOutUntil?: string | null;
             /** @description The number of units in stock. Null makes the stock unlimited. */
             stockQuantity?: null | number;
-            /** @description Parts per million. */
+            /** @description Parts per million. Null: the store's taxRatePpm. */
             taxRatePpm?: null | number;
             /** @description By BCP 47 locale. Omitted locales stay as they are; null removes a locale. */
             translations?: {
@@ -4786,18 +4790,15 @@ export interface components {
         };
         ChangeReservationStatusRequest: {
             /**
-             * @description Only allowed for CANCELLED.
+             * @description The reason for the cancellation. Only allowed for CANCELLED.
              * @example The kitchen had to close.
              */
             cancellationReason?: string;
-            /** @description The status. */
+            /** @description The new status. The current status changes nothing. */
             status: components["schemas"]["ReservationStatus"];
         };
         ChangeRoleRequest: {
-            /**
-             * @description The role in the store.
-             * @example STAFF
-             */
+            /** @description The role in the store. */
             role: components["schemas"]["Role"];
         };
         ChangeSettingsRequest: {
@@ -4831,9 +4832,9 @@ export interface components {
             reservationMinutes?: number;
             /** @description The number of guests that reservations can have at the same time. Existing reservations stay. */
             seats?: number;
-            /** @description The delivery fee is taxed at taxRatePpm. */
+            /** @description Whether the delivery fee is taxed at taxRatePpm. */
             taxDeliveryFee?: boolean;
-            /** @description Prices contain the tax. */
+            /** @description Whether prices include tax. */
             taxIncluded?: boolean;
             /**
              * @description Parts per million, for products without their own rate.
@@ -4841,7 +4842,7 @@ export interface components {
              */
             taxRatePpm?: number;
             /**
-             * @description An IANA name. Earlier business dates do not change.
+             * @description IANA name of the time zone. Earlier business dates do not change.
              * @example Europe/Berlin
              */
             timezone?: string;
@@ -4857,12 +4858,12 @@ export interface components {
         };
         ChangeStoreRequest: {
             /**
-             * @description ISO 3166-1 alpha-2.
+             * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
              */
             countryCode?: string;
             /**
-             * @description The name of a sandbox follows the name of its live store and cannot be changed.
+             * @description The name of the store. That of a sandbox follows its live store and cannot be changed.
              * @example Trattoria Mitte
              */
             storeName?: string;
@@ -4878,26 +4879,26 @@ export interface components {
              * @example EUR
              */
             currency?: string;
-            /** @description true makes this view the default instead of the previous one. */
+            /** @description True makes this view the default instead of the previous one. */
             isDefault?: boolean;
             /**
-             * @description A BCP 47 tag of language, script and region.
+             * @description BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale?: string;
         };
         ChangeWebhookRequest: {
             /**
-             * @description Null clears it.
+             * @description The purpose of the webhook. Staff sees it beside an order. Null clears it.
              * @example Point of sale
              */
             description?: null | string;
-            /** @description Existing deliveries do not change. */
+            /** @description The event types that the webhook receives. Existing deliveries do not change. */
             events?: components["schemas"]["SubscribableEventType"][];
             /**
              * @description As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the origin of url changes.
              * @example {
-             *       "Content-Type": "application/json"
+             *       "Authorization": "Bearer 6f2a"
              *     }
              */
             headers?: null | {
@@ -4908,7 +4909,6 @@ export interface components {
             /**
              * Format: uri
              * @description As when creating a webhook. The new URL applies from the next attempt of every delivery.
-             * @example https://example.com/hooks/orders
              */
             url?: string;
         };
@@ -4919,37 +4919,37 @@ export interface components {
              */
             domain?: string;
             /**
-             * @description The name.
+             * @description The name of the website.
              * @example Trattoria
              */
             name?: string;
             /** @description The plan. */
             plan?: components["schemas"]["Plan"];
-            /** @description PLATFORM: the website's OWNERs cannot change the plan. */
+            /** @description PLATFORM: the OWNERs of the website cannot change the plan. */
             planManagedBy?: components["schemas"]["PlanManager"];
             /** @description Each list replaces the client ids at its provider. Client ids of other websites move to this one. */
             social?: components["schemas"]["ClientIDsRequest"];
             /** @description While true, logins, registrations, invitations, tokens and API keys of the website are refused with WEBSITE_SUSPENDED. Earlier events are still delivered to webhooks. */
             suspended?: boolean;
         };
-        /** @description ClientIDs lists the client ids of a website at each provider of social logins. An ID token is valid for the website's stores only if it was issued for one of them. */
+        /** @description The client ids of a website at each provider of social logins. An ID token is valid for the website's stores only if it was issued for one of them. */
         ClientIDs: {
             /**
-             * @description Client ids at Apple.
+             * @description The client ids at Apple.
              * @example [
              *       "com.example.web"
              *     ]
              */
             apple: string[];
             /**
-             * @description Client ids at Facebook.
+             * @description The client ids at Facebook.
              * @example [
              *       "1234567890"
              *     ]
              */
             facebook: string[];
             /**
-             * @description Client ids at Google.
+             * @description The client ids at Google.
              * @example [
              *       "123.apps.googleusercontent.com"
              *     ]
@@ -4958,14 +4958,14 @@ export interface components {
         };
         ClientIDsRequest: {
             /**
-             * @description The same at Apple.
+             * @description The client ids of the website at Apple.
              * @example [
              *       "com.example.web"
              *     ]
              */
             apple?: string[];
             /**
-             * @description The same at Facebook.
+             * @description The client ids of the website at Facebook.
              * @example [
              *       "1234567890"
              *     ]
@@ -4974,29 +4974,29 @@ export interface components {
             /**
              * @description The client ids of the website at Google: the audiences of its ID tokens. Each belongs to one website only.
              * @example [
-             *       "web.example"
+             *       "123.apps.googleusercontent.com"
              *     ]
              */
             google?: string[];
         };
-        /** @description Closure is a period of days on which no span begins. A fulfillment type that is always open is closed from the beginning of the first day to the end of the last day. */
+        /** @description A period of days on which no span begins. A fulfillment type that is always open is closed from the beginning of the first day to the end of the last day. */
         Closure: {
             /**
-             * @description first day, YYYY-MM-DD
-             * @example 2026-03-14
+             * @description The first day.
+             * @example 2026-12-24
              */
             from: string;
             /**
              * @description The reason.
-             * @example The dessert was missing.
+             * @example Christmas
              */
             reason?: string;
             /**
-             * @description last day
-             * @example 2026-03-14
+             * @description The last day.
+             * @example 2026-12-26
              */
             to: string;
-            /** @description absent = all types */
+            /** @description The fulfillment types that are closed. Absent for all types. */
             types?: components["schemas"]["FulfillmentType"][];
         };
         ClosureRequest: {
@@ -5017,7 +5017,7 @@ export interface components {
              * @example 2026-12-26
              */
             to: string;
-            /** @description Default: all. */
+            /** @description The fulfillment types that are closed. Default: all. */
             types?: components["schemas"]["FulfillmentType"][];
         };
         ConfirmCustomerEmailRequest: {
@@ -5044,7 +5044,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description write:… includes read:… of the same resource.
+             * @description The scopes of the key. write:… includes read:… of the same resource.
              * @example [
              *       "write:orders"
              *     ]
@@ -5063,8 +5063,8 @@ export interface components {
              */
             currency: string;
             /**
-             * @description A description.
-             * @example Tomatoes, mozzarella, basil
+             * @description The description.
+             * @example Tomato, mozzarella, basil
              */
             description?: string;
             /**
@@ -5075,10 +5075,10 @@ export interface components {
             /**
              * Format: uri
              * @description HTTPS address of a picture.
-             * @example https://example.com/pizza.jpg
+             * @example https://cdn.example.com/margherita.jpg
              */
             imageUrl?: string;
-            /** @description Default: true. */
+            /** @description Whether it can be ordered. Default: true. */
             isAvailable?: boolean;
             /**
              * @description Strings of an integration.
@@ -5111,8 +5111,8 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * @description Unique within the store.
-             * @example PIZ-1
+             * @description The stock-keeping unit, unique within the store.
+             * @example PZ-01
              */
             sku?: string;
             /**
@@ -5146,7 +5146,7 @@ export interface components {
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             customerId?: string;
-            /** @description Default: the store's reservationMinutes. */
+            /** @description The duration in minutes. Default: the store's reservationMinutes. */
             durationMinutes?: number;
             /**
              * @description The id of an integration's own record, unique among the store's reservations.
@@ -5191,7 +5191,7 @@ export interface components {
         };
         CreateWebhookRequest: {
             /**
-             * @description What the webhook is for. Staff sees it beside an order.
+             * @description The purpose of the webhook. Staff sees it beside an order.
              * @example Point of sale
              */
             description?: string;
@@ -5200,7 +5200,7 @@ export interface components {
             /**
              * @description Further headers of every request, such as Authorization. The response has their names only. Headers that the service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
              * @example {
-             *       "Content-Type": "application/json"
+             *       "Authorization": "Bearer 6f2a"
              *     }
              */
             headers?: {
@@ -5209,6 +5209,7 @@ export interface components {
             /**
              * Format: password
              * @description The key of the signature of every delivery. It is never returned.
+             * @example whsec_0123456789abcdef0123456789abcdef
              */
             secret: string;
             /**
@@ -5219,7 +5220,6 @@ export interface components {
             /**
              * Format: uri
              * @description The URL that receives the events: https, with a host, without user name, password and fragment.
-             * @example https://example.com/hook
              */
             url: string;
         };
@@ -5230,6 +5230,7 @@ export interface components {
              */
             password: string;
         };
+        /** @description The position of a page of a list. */
         CursorMeta: {
             /**
              * @description The maximum number of rows on a page.
@@ -5237,7 +5238,7 @@ export interface components {
              */
             limit: number;
             /**
-             * @description the cursor of the next page; null on the last page
+             * @description The cursor of the next page; null on the last page.
              * @example bWFjMTZieXRlcw
              */
             nextCursor: null | string;
@@ -5247,13 +5248,14 @@ export interface components {
              */
             requestId: string;
         };
+        /** @description A customer, with the state of the account. */
         Customer: {
             /**
              * Format: date-time
              * @description The time of creation.
              */
             createdAt: string;
-            /** @description Whether the account cannot be used. Absent if the caller is a customer. */
+            /** @description Whether the account is disabled. Absent if the caller is a customer. */
             disabled?: boolean;
             /**
              * @description Email address.
@@ -5275,7 +5277,7 @@ export interface components {
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The kind. */
+            /** @description Whether the customer has an account. */
             kind: components["schemas"]["CustomerKind"];
             /**
              * @description Last name.
@@ -5284,11 +5286,11 @@ export interface components {
             lastName: string;
             /**
              * Format: int64
-             * @description balance of the loyalty ledger
+             * @description The balance of the loyalty ledger.
              */
             loyaltyPoints: number;
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -5297,7 +5299,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description E.164 with a leading +, or ""
+             * @description Phone number in E.164, or empty.
              * @example +4915112345678
              */
             phone: string;
@@ -5308,40 +5310,40 @@ export interface components {
             storeId: string;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders, without cancelled orders.
              */
             totalOrders: number;
             /**
              * Format: date-time
-             * @description last change of the profile or an address
+             * @description The time of the last change of the profile or an address.
              */
             updatedAt: string;
             /**
              * Format: int64
-             * @description increases with every change of the profile or the addresses
+             * @description Increases with every change of the profile or the addresses; for If-Match.
              */
             version: number;
         };
-        /** @description CustomerCounts counts the customers and orders of a period. */
+        /** @description The number of customers and orders of a period. Cancelled orders do not count. */
         CustomerCounts: {
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders of guests.
              */
             guestOrders: number;
             /**
              * Format: int64
-             * @description registered or first ordered as a guest in the period
+             * @description The number of customers who registered, or first ordered as a guest, in the period.
              */
             newCustomers: number;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders of registered customers.
              */
             registeredOrders: number;
             /**
              * Format: int64
-             * @description ordered in the period and were known before it
+             * @description The number of customers who ordered in the period and were known before it.
              */
             returningCustomers: number;
         };
@@ -5349,7 +5351,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["CustomerCounts"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -5378,7 +5380,7 @@ export interface components {
              */
             type: "customer.created";
         };
-        /** @description Customer is a customer of one store: a registered account (password or social login) or a guest remembered from a checkout. A guest and an account with the same email are separate customers. */
+        /** @description A customer of one store: a registered account (password or social login) or a guest remembered from a checkout. A guest and an account with the same email are separate customers. */
         CustomerData: {
             /**
              * Format: date-time
@@ -5405,7 +5407,7 @@ export interface components {
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The kind. */
+            /** @description Whether the customer has an account. */
             kind: components["schemas"]["CustomerKind"];
             /**
              * @description Last name.
@@ -5414,11 +5416,11 @@ export interface components {
             lastName: string;
             /**
              * Format: int64
-             * @description balance of the loyalty ledger
+             * @description The balance of the loyalty ledger.
              */
             loyaltyPoints: number;
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -5427,7 +5429,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description E.164 with a leading +, or ""
+             * @description Phone number in E.164, or empty.
              * @example +4915112345678
              */
             phone: string;
@@ -5438,17 +5440,17 @@ export interface components {
             storeId: string;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders, without cancelled orders.
              */
             totalOrders: number;
             /**
              * Format: date-time
-             * @description last change of the profile or an address
+             * @description The time of the last change of the profile or an address.
              */
             updatedAt: string;
             /**
              * Format: int64
-             * @description increases with every change of the profile or the addresses
+             * @description Increases with every change of the profile or the addresses; for If-Match.
              */
             version: number;
         };
@@ -5456,50 +5458,51 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["CustomerData"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description CustomerExport contains all stored data about a customer. Lists are ordered by time, oldest first. */
+        /** @description The stored data about a customer. Lists are sorted by time, oldest first. */
         CustomerExport: {
+            /** @description The state of the login. */
             account: components["schemas"]["ExportedAccount"];
-            /** @description of the account, from the audit trail */
+            /** @description The activities of the account, from the audit trail. */
             activities: components["schemas"]["ExportedActivity"][];
             /** @description The addresses of the customer. */
             addresses: components["schemas"]["Address"][];
             /** @description The customer. */
             customer: components["schemas"]["CustomerData"];
-            /** @description the requested one */
+            /** @description The requested change of the email; null without one. */
             emailChange?: components["schemas"]["EmailChange"];
-            /** @description for social logins */
+            /** @description The identities for social logins. */
             identities: components["schemas"]["ExportedIdentity"][];
             /** @description The entries of the loyalty ledger. */
             loyaltyEntries: components["schemas"]["LoyaltyEntry"][];
             /** @description The orders of the customer. */
             orders: components["schemas"]["OrderData"][];
-            /** @description links to reset the password that are not used */
+            /** @description The unused links to reset the password. */
             passwordResets: components["schemas"]["ExportedReset"][];
-            /** @description with their refunds */
+            /** @description The payments of the orders, with their refunds. */
             payments: components["schemas"]["Payment"][];
             /** @description The reservations of the customer. */
             reservations: components["schemas"]["ReservationData"][];
             /** @description The sessions of the customer. */
             sessions: components["schemas"]["ExportedSession"][];
-            /** @description of the orders */
+            /** @description The status changes of the orders. */
             statusChanges: components["schemas"]["ExportedStatusChange"][];
         };
         CustomerExportResponse: {
             /** @description The result. */
             data: components["schemas"]["CustomerExport"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description CustomerKind distinguishes registered accounts from guests.
+         * @description The kind of a customer: a registered account or a guest.
          * @enum {string}
          */
         CustomerKind: "registered" | "guest";
@@ -5509,7 +5512,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -5518,12 +5521,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Customer"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description CustomerUpdated is the data of customer.updated. */
+        /** @description The data of customer.updated: the profile after the change. */
         CustomerUpdated: {
             /**
              * Format: date-time
@@ -5550,7 +5553,7 @@ export interface components {
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The kind. */
+            /** @description Whether the customer has an account. */
             kind: components["schemas"]["CustomerKind"];
             /**
              * @description Last name.
@@ -5559,11 +5562,11 @@ export interface components {
             lastName: string;
             /**
              * Format: int64
-             * @description balance of the loyalty ledger
+             * @description The balance of the loyalty ledger.
              */
             loyaltyPoints: number;
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -5572,7 +5575,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description E.164 with a leading +, or ""
+             * @description Phone number in E.164, or empty.
              * @example +4915112345678
              */
             phone: string;
@@ -5583,19 +5586,24 @@ export interface components {
             storeId: string;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders, without cancelled orders.
              */
             totalOrders: number;
             /**
              * Format: date-time
-             * @description last change of the profile or an address
+             * @description The time of the last change of the profile or an address.
              */
             updatedAt: string;
-            /** @description names of the changed members; "addresses" if an address changed */
+            /**
+             * @description The names of the changed members; "addresses" if an address changed.
+             * @example [
+             *       "phone"
+             *     ]
+             */
             updatedFields: string[];
             /**
              * Format: int64
-             * @description increases with every change of the profile or the addresses
+             * @description Increases with every change of the profile or the addresses; for If-Match.
              */
             version: number;
         };
@@ -5623,7 +5631,7 @@ export interface components {
              */
             type: "customer.updated";
         };
-        /** @description DeadLetters counts the dead letters of one subscription that have the same reason. */
+        /** @description The dead letters of one webhook that have the same reason. */
         DeadLetters: {
             /**
              * Format: int64
@@ -5632,17 +5640,17 @@ export interface components {
             count: number;
             /**
              * Format: date-time
-             * @description creation time of the newest of these deliveries
+             * @description The creation time of the newest of these deliveries.
              */
             newestAt: string;
             /**
              * Format: date-time
-             * @description creation time of the oldest of these deliveries
+             * @description The creation time of the oldest of these deliveries.
              */
             oldestAt: string;
             /**
-             * @description The reason.
-             * @example The dessert was missing.
+             * @description The reason of the dead letters.
+             * @example HTTP 503
              */
             reason: string;
             /**
@@ -5657,14 +5665,14 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["TotalMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description Delivery is the delivery of one event to one subscription. */
+        /** @description A delivery of one event to one webhook. */
         Delivery: {
-            /** @description attempts made so far, including replays */
+            /** @description The number of attempts so far, including replays. */
             attempts: number;
             /**
              * Format: date-time
@@ -5673,7 +5681,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description The time of the end; null until then.
+             * @description The time of the end. Absent until then.
              */
             endedAt?: string;
             /**
@@ -5690,17 +5698,17 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description The time of the next attempt; null if none is planned.
+             * @description The time of the next attempt. Absent if none is planned.
              */
             nextRetryAt?: string;
             /**
-             * @description why it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it
-             * @example The dessert was missing.
+             * @description The reason for which it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it.
+             * @example HTTP 503
              */
             reason?: string;
             /**
              * Format: date-time
-             * @description earliest start: the time of the event or of the replay; an estimate while the delivery is queued
+             * @description The earliest start: the time of the event or of the replay. An estimate while the delivery is queued.
              */
             scheduledFor: string;
             /** @description The status. */
@@ -5711,17 +5719,17 @@ export interface components {
              */
             webhookId: string;
             /**
-             * @description id of its Temporal workflow; absent while it is queued
+             * @description Id of the Temporal workflow. Absent while the delivery is queued.
              * @example delivery/evt_019ced814dfa7d1f/whk_019c5828e1fa7f88
              */
             workflowId?: string;
             /**
-             * @description page of the workflow in Temporal's web UI; only in the response for a single delivery, if the UI's address is configured and Temporal still retains the workflow
+             * @description The page of the workflow in Temporal's web UI. Only in the response for a single delivery, if the address of the UI is configured and Temporal still retains the workflow.
              * @example https://temporal.example.com/namespaces/comanda
              */
             workflowUrl?: string;
         };
-        /** @description DeliveryAddress is the address to which an order is delivered. */
+        /** @description An address to which an order is delivered. */
         DeliveryAddress: {
             /**
              * @description City or town.
@@ -5744,8 +5752,8 @@ export interface components {
              */
             line2?: string;
             /**
-             * @description Notes to the staff.
-             * @example A high chair, please.
+             * @description Notes for the delivery.
+             * @example Ring twice.
              */
             notes?: string;
             /**
@@ -5765,7 +5773,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -5774,27 +5782,27 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Delivery"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description DeliveryStats counts the attempts of a subscription in a period, without tests. */
+        /** @description The number of attempts of a webhook in a period, without tests. */
         DeliveryStats: {
-            /** @description sorted by time, including buckets without attempts */
+            /** @description The counts by time, including buckets without attempts. */
             buckets: components["schemas"]["StatsBucket"][];
             /**
              * Format: date-time
-             * @description The beginning.
+             * @description The beginning of the period.
              */
             from: string;
             /** @description The length of a bucket. */
             granularity: components["schemas"]["Granularity"];
-            /** @description deliveries that currently wait for a retry */
+            /** @description The number of deliveries that currently wait for a retry. */
             retryingNow: number;
             /**
              * Format: date-time
-             * @description The end.
+             * @description The end of the period.
              */
             to: string;
             /** @description The counts of the whole period. */
@@ -5804,30 +5812,30 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["DeliveryStats"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description DeliveryStatus is the status of a delivery.
+         * @description The status of a delivery. queued: not yet started. pending: the first attempt, also of a replay, is due or running. retrying: the last attempt failed, and a retry is scheduled. delivered: the receiver accepted the event. dead_letter: ended without success; it can be replayed. cancelled: the webhook was deleted, or an operator cancelled the delivery.
          * @enum {string}
          */
         DeliveryStatus: "queued" | "pending" | "retrying" | "delivered" | "dead_letter" | "cancelled";
-        /** @description Detail describes one fault of a request. Path is the member as the client wrote it, for example "items[0].quantity". */
+        /** @description A fault of a request. */
         Detail: {
             /**
-             * @description A sentence for people.
+             * @description A sentence for developers.
              * @example must be at least 1
              */
             message: string;
             /**
-             * @description The place of the fault in the request.
+             * @description The member as the client wrote it, for example `items[0].quantity`.
              * @example items[0].quantity
              */
             path: string;
         };
-        /** @description EmailChange is a requested change of a customer's email that is not yet confirmed. */
+        /** @description A requested change of a customer's email that is not yet confirmed. */
         EmailChange: {
             /**
              * Format: date-time
@@ -5835,7 +5843,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description the new one
+             * @description The new email.
              * @example ada@example.com
              */
             email: string;
@@ -5845,7 +5853,10 @@ export interface components {
              */
             expiresAt: string;
         };
-        /** @enum {string} */
+        /**
+         * @description The status of a delivery that has ended.
+         * @enum {string}
+         */
         EndedStatus: "dead_letter" | "delivered" | "cancelled";
         EraseCustomerRequest: {
             /**
@@ -5854,25 +5865,26 @@ export interface components {
              */
             password?: string;
         };
+        /** @description The reason for which the service refuses a request. */
         Error: {
             /** @description For INVALID_TRANSITION: the statuses that are possible instead. */
             allowedTransitions?: string[];
             /** @description The code of the error. */
             code: components["schemas"]["ErrorCode"];
-            /** @description the faults of the request, if any */
+            /** @description The faults of the request, if any. */
             details?: components["schemas"]["Detail"][];
             /**
-             * @description for developers; programs use the code
+             * @description A sentence for developers. Programs use the code.
              * @example must be at least 1
              */
             message: string;
             /**
-             * @description as in X-Request-Id
+             * @description Id of the request, as in X-Request-Id.
              * @example req_019ced814dfa7d91a4e5f60718293a4b
              */
             requestId: string;
             /**
-             * @description the HTTP status
+             * @description The HTTP status.
              * @example 200
              */
             statusCode: number;
@@ -5882,10 +5894,11 @@ export interface components {
          * @example ACCOUNT_LINK_REQUIRED
          */
         ErrorCode: string;
+        /** @description An event of the store. */
         Event: {
-            /** @description the body as webhooks receive it; null if it is erased */
+            /** @description The body as webhooks receive it; null if it is erased. */
             body: Record<string, never> | null;
-            /** @description whether the body is erased */
+            /** @description Whether the body is erased. */
             erased: boolean;
             /**
              * @description Id of the event.
@@ -5893,7 +5906,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @description The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
              * @example cG9zaXRpb24
              */
             position: null | string;
@@ -5902,14 +5915,16 @@ export interface components {
              * @description The time of the event.
              */
             timestamp: string;
+            /** @description The type of the event. */
             type: components["schemas"]["EventType"];
         };
+        /** @description An event with its deliveries. */
         EventDetail: {
-            /** @description the body as webhooks receive it; null if it is erased */
+            /** @description The body as webhooks receive it; null if it is erased. */
             body: Record<string, never> | null;
-            /** @description newest first */
+            /** @description The deliveries of the event, newest first. */
             deliveries: components["schemas"]["Delivery"][];
-            /** @description whether the body is erased */
+            /** @description Whether the body is erased. */
             erased: boolean;
             /**
              * @description Id of the event.
@@ -5917,7 +5932,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @description The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
              * @example cG9zaXRpb24
              */
             position: null | string;
@@ -5926,13 +5941,14 @@ export interface components {
              * @description The time of the event.
              */
             timestamp: string;
+            /** @description The type of the event. */
             type: components["schemas"]["EventType"];
         };
         EventDetailResponse: {
             /** @description The result. */
             data: components["schemas"]["EventDetail"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -5943,34 +5959,35 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description EventOrder is the order of a list of events.
+         * @description The order of a list of events: newest first (desc) or oldest first (asc).
          * @enum {string}
          */
         EventOrder: "desc" | "asc";
         /**
-         * @description EventType is the type of an event, for example "order.created".
+         * @description The type of an event, for example order.created.
          * @enum {string}
          */
         EventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+        /** @description An event type that the service sends. */
         EventTypeEntry: {
             /**
-             * @description A description.
-             * @example Tomato, mozzarella, basil
+             * @description The cause of the events, and their data.
+             * @example A payment was captured.
              */
             description: string;
-            /** @description an example of the body */
+            /** @description An example of the body. */
             example: Record<string, never>;
-            /** @description The name. */
+            /** @description The event type. */
             name: components["schemas"]["EventType"];
-            /** @description JSON Schema (draft 2020-12) of the body. New members may be added. */
+            /** @description The JSON Schema (draft 2020-12) of the body. New members may be added. */
             schema: Record<string, never>;
-            /** @description whether a webhook can select it */
+            /** @description Whether a webhook can select it. */
             subscribable: boolean;
         };
         EventTypeEntryListResponse: {
@@ -5979,29 +5996,29 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["TotalMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description ExportedAccount is the state of a customer's login in an export. */
+        /** @description The state of a customer's login in an export. */
         ExportedAccount: {
             /**
              * Format: date-time
-             * @description absent if the account can be used; customers do not see it
+             * @description The time at which the account was disabled. Absent otherwise, and for customers.
              */
             disabledAt?: string;
-            /** @description the customer has proven to own the email */
+            /** @description Whether the customer has proven to own the email. */
             emailProven: boolean;
-            /** @description false for guests and for accounts with social logins only */
+            /** @description False for guests and for accounts with social logins only. */
             hasPassword: boolean;
         };
-        /** @description ExportedActivity is an audit entry in an export. */
+        /** @description An audit entry in an export. */
         ExportedActivity: {
             /** @description The action. */
             action: components["schemas"]["AuditAction"];
             /**
-             * @description IP address of the customer's client; empty for other callers
+             * @description The IP address of the customer's client; empty for other callers.
              * @example 203.0.113.7
              */
             address: string;
@@ -6010,25 +6027,25 @@ export interface components {
              * @description The time of the entry.
              */
             at: string;
-            /** @description of the caller; absent for actions of the service itself */
+            /** @description The realm of the caller. Absent for actions of the service itself. */
             realm?: components["schemas"]["Realm"];
         };
-        /** @description ExportedIdentity is a social identity in an export. */
+        /** @description A social identity in an export. */
         ExportedIdentity: {
             /**
              * Format: date-time
              * @description The time of creation.
              */
             createdAt: string;
-            /** @description The provider. */
+            /** @description The identity provider. */
             provider: components["schemas"]["Provider"];
             /**
-             * @description the provider's id of the person
+             * @description The id of the person at the provider.
              * @example 110169484474386276334
              */
             subject: string;
         };
-        /** @description ExportedReset is a link to reset the customer's password in an export. */
+        /** @description A link to reset the customer's password in an export. */
         ExportedReset: {
             /**
              * Format: date-time
@@ -6041,10 +6058,10 @@ export interface components {
              */
             expiresAt: string;
         };
-        /** @description ExportedSession is a login in an export. */
+        /** @description A login in an export. */
         ExportedSession: {
             /**
-             * @description IP address of the client at login
+             * @description The IP address of the client at the login.
              * @example 203.0.113.7
              */
             address: string;
@@ -6055,7 +6072,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description null if the session has not ended, or expired
+             * @description The time of the end; null if the session has not ended, or expired.
              */
             endedAt: string | null;
             /**
@@ -6065,55 +6082,55 @@ export interface components {
             expiresAt: string;
             /**
              * Format: date-time
-             * @description login or last refresh
+             * @description The time of the login or of the last refresh.
              */
             lastUsedAt: string;
             /**
-             * @description The User-Agent header of the client.
+             * @description The header User-Agent of the client.
              * @example Mozilla/5.0
              */
             userAgent: string;
         };
-        /** @description ExportedStatusChange is a status change of an order in an export. It does not identify the author. */
+        /** @description A status change of an order in an export. It does not identify the author. */
         ExportedStatusChange: {
             /**
              * Format: date-time
              * @description The time of the entry.
              */
             at: string;
-            /** @description null for the creation of the order */
+            /** @description The previous status; null for the creation of the order. */
             from: null | components["schemas"]["OrderStatus"];
             /**
-             * @description human-readable order number
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
-            /** @description of the author; absent for changes by the service itself */
+            /** @description The realm of the author. Absent for changes by the service itself. */
             realm?: components["schemas"]["Realm"];
             /**
-             * @description only for a cancellation
-             * @example The dessert was missing.
+             * @description The reason for a cancellation.
+             * @example The kitchen had to close.
              */
             reason?: string;
-            /** @description The end. */
+            /** @description The new status. */
             to: components["schemas"]["OrderStatus"];
         };
         Failure: {
             /** @description The error. */
             error: components["schemas"]["Error"];
             /**
-             * @description always false
+             * @description Always false.
              * @constant
              */
             success: false;
         };
         /**
-         * @description FulfillmentType is the way in which the customer receives the order.
+         * @description The way in which the customer receives the order.
          * @enum {string}
          */
         FulfillmentType: "DELIVERY" | "PICKUP" | "DINE_IN";
         /**
-         * @description Granularity is the length of a statistics bucket.
+         * @description The length of a bucket of statistics.
          * @enum {string}
          */
         Granularity: "hour" | "day";
@@ -6136,7 +6153,7 @@ export interface components {
             phone?: string;
         };
         /**
-         * @description ImportAction is the effect of one row of an import on a product.
+         * @description The effect of one row of an import on a product. NONE: the product has these values already.
          * @enum {string}
          */
         ImportAction: "CREATE" | "UPDATE" | "NONE";
@@ -6152,7 +6169,7 @@ export interface components {
              */
             currency?: string;
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description?: null | string;
@@ -6179,7 +6196,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description Required for a new product.
+             * @description The name. Required for a new product.
              * @example Pizza Margherita
              */
             name?: string;
@@ -6198,7 +6215,7 @@ export interface components {
             };
             /**
              * @description Identifies the product; unique within the import.
-             * @example PIZ-1
+             * @example PZ-01
              */
             sku: string;
             /**
@@ -6213,20 +6230,25 @@ export interface components {
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId?: string;
-            /** @description Parts per million. */
+            /** @description Parts per million. Null: the store's taxRatePpm. */
             taxRatePpm?: null | number;
             /** @description By BCP 47 locale. Replaces all translations. */
             translations?: {
                 [key: string]: components["schemas"]["ProductTextRequest"];
             };
         };
-        /** @description ImportedRow is the result of one row of an import. */
+        /** @description The result of one row of an import. */
         ImportedRow: {
-            /** @description The action. */
+            /** @description The effect on the product. */
             action: components["schemas"]["ImportAction"];
-            /** @description of UPDATE; empty otherwise */
+            /**
+             * @description The names of the changed members for UPDATE, otherwise empty.
+             * @example [
+             *       "priceMinor"
+             *     ]
+             */
             changedFields: string[];
-            /** @description from 0, without the header line of a CSV, as in the paths of errors */
+            /** @description The number of the row, from 0, without the header line of a CSV; as in the paths of errors. */
             row: number;
             /**
              * @description The stock-keeping unit, unique per store.
@@ -6235,11 +6257,11 @@ export interface components {
             sku: string;
         };
         /**
-         * @description Interval is the length of the buckets of Period.Plot.
+         * @description The length of the buckets of sales.
          * @enum {string}
          */
         Interval: "hour" | "day" | "week" | "month";
-        /** @description Invitation is an invitation to join stores of one website with one role. */
+        /** @description An invitation to join stores of one website with one role. */
         Invitation: {
             /**
              * Format: date-time
@@ -6263,17 +6285,17 @@ export interface components {
             id: string;
             /** @description The user who sent the invitation. */
             invitedBy: components["schemas"]["Inviter"];
-            /** @description whether the link is also sent to the address */
+            /** @description Whether the link is also sent to the address. */
             mailed: boolean;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the invited user.
+             * @example Ada Lovelace
              */
             name: string;
-            /** @description The role in the store. */
+            /** @description The role in the stores. */
             role: components["schemas"]["Role"];
             /**
-             * @description live stores; the invitation also applies to their sandboxes
+             * @description The live stores. The invitation also applies to their sandboxes.
              * @example [
              *       "sto_019ced814dfa7d91a4e5f60718293a4b"
              *     ]
@@ -6286,7 +6308,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -6321,15 +6343,17 @@ export interface components {
              * @example Grace Hopper
              */
             name: string;
-            /**
-             * @description The role in the store.
-             * @example MANAGER
-             */
+            /** @description The role in the store. */
             role: components["schemas"]["Role"];
-            /** @description Stores of this website in which the caller is OWNER. A sandbox means its live store. Default: the store of the token. */
+            /**
+             * @description Stores of this website in which the caller is OWNER. A sandbox means its live store. Default: the store of the token.
+             * @example [
+             *       "sto_019ced814dfa7d91a4e5f60718293a4b"
+             *     ]
+             */
             storeIds?: string[];
         };
-        /** @description Inviter is the OWNER or the platform administrator who sent an invitation. */
+        /** @description The OWNER or the platform administrator who sent an invitation. */
         Inviter: {
             /**
              * @description Id of the user.
@@ -6337,11 +6361,12 @@ export interface components {
              */
             id: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the user.
+             * @example Ada Lovelace
              */
             name: string;
         };
+        /** @description A new API key. */
         IssuedAPIKey: {
             /**
              * Format: date-time
@@ -6354,41 +6379,41 @@ export interface components {
              */
             id: string;
             /**
-             * @description the key itself, shown once
+             * @description The key itself. It is shown once.
              * @example svc_live_sk_Ep7bQ4xY9sR2mK6vW1nT8cZ5
              */
             key?: string;
             /**
-             * @description the last four characters of the key
+             * @description The last four characters of the key.
              * @example 8cZ5
              */
             lastFour: string;
             /**
              * Format: date-time
-             * @description precise to the minute; null if the key was never used
+             * @description The time of the last use, precise to the minute; null if the key was never used.
              */
             lastUsedAt: string | null;
             /** @description Whether it is for live or for test data. */
             mode: components["schemas"]["KeyMode"];
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Till at the counter
              */
             name: string;
             /**
-             * @description the first characters of the key
+             * @description The first characters of the key.
              * @example svc_live_sk_
              */
             prefix: string;
             /**
              * Format: date-time
-             * @description null while the key is valid
+             * @description The time of the revocation; null while the key is valid.
              */
             revokedAt: string | null;
-            /** @description The scopes of the API key. */
+            /** @description The scopes of the key. */
             scopes: components["schemas"]["Scope"][];
             /**
-             * @description the only store that the key can access; for a test key the sandbox
+             * @description The only store that the key can access; for a test key the sandbox.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId: string;
@@ -6397,11 +6422,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["IssuedAPIKey"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description A new invitation with its link. */
         IssuedInvitation: {
             /**
              * Format: date-time
@@ -6426,28 +6452,28 @@ export interface components {
             /** @description The user who sent the invitation. */
             invitedBy: components["schemas"]["Inviter"];
             /**
-             * @description a page that accepts the invitation; shown once
+             * @description A page that accepts the invitation. It is shown once.
              * @example https://localhost:8443/dashboard/invitation#token=inv_mS8xqP2vTz4wLk9c
              */
             link?: string;
-            /** @description whether the link is also sent to the address */
+            /** @description Whether the link is also sent to the address. */
             mailed: boolean;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the invited user.
+             * @example Ada Lovelace
              */
             name: string;
-            /** @description The role in the store. */
+            /** @description The role in the stores. */
             role: components["schemas"]["Role"];
             /**
-             * @description live stores; the invitation also applies to their sandboxes
+             * @description The live stores. The invitation also applies to their sandboxes.
              * @example [
              *       "sto_019ced814dfa7d91a4e5f60718293a4b"
              *     ]
              */
             storeIds: string[];
             /**
-             * @description for POST /auth/accept-invite; shown once
+             * @description The token for POST /auth/accept-invite. It is shown once.
              * @example inv_mS8xqP2vTz4wLk9c
              */
             token?: string;
@@ -6456,35 +6482,40 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["IssuedInvitation"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description KeyMode is the mode of an API key: a live key belongs to a store, a test key to the store's sandbox.
+         * @description The mode of an API key: a live key belongs to a store, a test key to the sandbox of the store.
          * @enum {string}
          */
         KeyMode: "live" | "test";
         LinkProviderRequest: {
-            /** @description The nonce of the request for the token. Required if the token has one, and the token must have the same. */
+            /**
+             * @description The nonce of the request for the token. Required if the token has one, and the token must have the same.
+             * @example n-0S6_WzA2Mj
+             */
             nonce?: string;
             /**
              * Format: password
              * @description Required if the account has a password.
              */
             password?: string;
-            /** @description The provider. */
+            /** @description The identity provider. */
             provider: components["schemas"]["Provider"];
             /**
              * Format: password
              * @description The ID token that the provider issued.
+             * @example eyJhbGciOiJSUzI1NiIs.eyJpc3Mi.c2ln
              */
             token: string;
         };
+        /** @description A new login with its access token. */
         Login: {
             /**
-             * @description a JWT, for the Authorization header
+             * @description A JWT, for the header Authorization.
              * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
              */
             accessToken: string;
@@ -6493,9 +6524,10 @@ export interface components {
             /** @description The user. */
             user: components["schemas"]["User"];
         };
+        /** @description A new login of a customer with its access token. */
         LoginCustomer: {
             /**
-             * @description a JWT, for the Authorization header
+             * @description A JWT, for the header Authorization.
              * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
              */
             accessToken: string;
@@ -6511,7 +6543,6 @@ export interface components {
             /**
              * Format: password
              * @description The password.
-             * @example correct horse
              */
             password: string;
             /**
@@ -6524,7 +6555,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["LoginCustomer"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -6544,7 +6575,6 @@ export interface components {
             /**
              * Format: password
              * @description The password.
-             * @example correct horse battery staple
              */
             password: string;
             /**
@@ -6557,15 +6587,15 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Login"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description LoginSession is a session that has not ended, as shown to its user. */
+        /** @description A session that has not ended, as shown to its user. */
         LoginSession: {
             /**
-             * @description IP address of the client at login
+             * @description The IP address of the client at the login.
              * @example 203.0.113.7
              */
             address: string;
@@ -6574,7 +6604,7 @@ export interface components {
              * @description The time of creation.
              */
             createdAt: string;
-            /** @description whether it is the session of the request */
+            /** @description Whether it is the session of the request. */
             current: boolean;
             /**
              * @description Id of the session.
@@ -6583,11 +6613,11 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description login or last refresh
+             * @description The time of the login or of the last refresh.
              */
             lastUsedAt: string;
             /**
-             * @description User-Agent header at login, at most 256 characters
+             * @description The header User-Agent at the login, at most 256 characters.
              * @example Mozilla/5.0
              */
             userAgent: string;
@@ -6598,22 +6628,24 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description A confirmation of a logout. */
         Logout: {
             /**
              * @description A sentence for people.
-             * @example must be at least 1
+             * @example logged out
              */
             message: string;
         };
+        /** @description A confirmation of a customer's logout. */
         LogoutCustomer: {
             /**
              * @description A sentence for people.
-             * @example must be at least 1
+             * @example logged out
              */
             message: string;
         };
@@ -6621,7 +6653,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["LogoutCustomer"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -6630,12 +6662,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Logout"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description LoyaltyEntry is an entry of a customer's loyalty ledger. The customer's balance is the sum of all entries. */
+        /** @description An entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries. */
         LoyaltyEntry: {
             /**
              * Format: date-time
@@ -6647,20 +6679,20 @@ export interface components {
              * @example loy_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The kind. */
+            /** @description The reason for the change. */
             kind: components["schemas"]["LoyaltyKind"];
             /**
-             * @description human-readable order number
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
             /**
              * Format: int64
-             * @description negative for REVERSED
+             * @description The number of points, negative for REVERSED.
              */
             points: number;
             /**
-             * @description only for REVERSED
+             * @description Id of the refund. Only for REVERSED.
              * @example ref_019ced814dfa7d91a4e5f60718293a4b
              */
             refundId?: string;
@@ -6671,18 +6703,19 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description LoyaltyKind is the reason for a change of a customer's loyalty points.
+         * @description The reason for a change of a customer's loyalty points.
          * @enum {string}
          */
         LoyaltyKind: "EARNED" | "REVERSED" | "RESTORED";
+        /** @description The current user. */
         Me: {
-            /** @description the active store; absent for platform administrators */
+            /** @description The active store. Absent for platform administrators. */
             store?: components["schemas"]["StoreContext"];
             /** @description The user. */
             user: components["schemas"]["MeUser"];
@@ -6691,11 +6724,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Me"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The account of the current user. */
         MeUser: {
             /**
              * @description Email address.
@@ -6712,10 +6746,10 @@ export interface components {
              * @example Pizza Margherita
              */
             name: string;
-            /** @description one-time passwords are on */
+            /** @description Whether one-time passwords are on. */
             otpEnabled: boolean;
         };
-        /** @description Member is a user with a membership in a store. */
+        /** @description A user with a membership in a store. */
         Member: {
             /**
              * @description Email address.
@@ -6729,15 +6763,15 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description time at which the user joined this store
+             * @description The time at which the user joined this store.
              */
             joinedAt: string;
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Ada Lovelace
              */
             name: string;
-            /** @description role in this store */
+            /** @description The role in this store. */
             role: components["schemas"]["Role"];
         };
         MemberListResponse: {
@@ -6746,7 +6780,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -6755,15 +6789,16 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Member"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description A confirmation without further data. */
         Message: {
             /**
              * @description A sentence for people.
-             * @example must be at least 1
+             * @example If the account exists, a link is on its way.
              */
             message: string;
         };
@@ -6771,7 +6806,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Message"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -6796,43 +6831,43 @@ export interface components {
              */
             countryCode: string;
             /**
-             * @description The name.
+             * @description The name of the store.
              * @example Trattoria Mitte
              */
             name: string;
             /**
-             * @description An IANA name.
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
-            /** @description The first view is the default. */
+            /** @description The views of the store. The first view is the default. */
             views: components["schemas"]["NewViewRequest"][];
         };
         NewViewRequest: {
             /**
-             * @description An ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
             /**
-             * @description A BCP 47 tag of language, script and region.
+             * @description BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
         };
-        /** @description OpenState reports whether a store takes orders. */
+        /** @description The state that tells whether a store takes orders. */
         OpenState: {
             /**
              * Format: date-time
-             * @description null if open now, or unknown within 366 days
+             * @description The time of the next opening. Null if open now, or unknown within 366 days.
              */
             nextOpenAt: string | null;
-            /** @description by the opening hours and closures, and ordering is not paused */
+            /** @description Whether the store is open by its opening hours and closures, and ordering is not paused. */
             openNow: boolean;
         };
         OpenStoreRequest: {
             /**
-             * @description ISO 3166-1 alpha-2.
+             * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
              */
             countryCode: string;
@@ -6841,21 +6876,22 @@ export interface components {
              * @example Trattoria Mitte
              */
             storeName: string;
-            /** @description Exactly one view is the default. */
+            /** @description The views of the store. Exactly one view is the default. */
             storeViews: components["schemas"]["StoreViewRequest"][];
             /**
-             * @description An IANA name.
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
         };
+        /** @description A new website. */
         OpenWebsite: {
             /**
              * @description Id of the website.
              * @example web_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The invitation of the first owner. */
+            /** @description The invitation of the first OWNER. */
             invitation: components["schemas"]["IssuedInvitation"];
             /**
              * @description Id of the store.
@@ -6870,43 +6906,44 @@ export interface components {
              */
             domain: string;
             /**
-             * @description The name.
+             * @description The name of the website.
              * @example Trattoria
              */
             name: string;
-            /** @description The first owner. */
+            /** @description The first OWNER. */
             owner: components["schemas"]["NewMemberRequest"];
-            /** @description Default: STARTER. */
+            /** @description The plan. Default: STARTER. */
             plan?: components["schemas"]["Plan"];
-            /** @description The store. */
+            /** @description The first store. */
             store: components["schemas"]["NewStoreRequest"];
         };
         OpenWebsiteResponse: {
             /** @description The result. */
             data: components["schemas"]["OpenWebsite"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The weekly opening hours by fulfillment type. */
         OpeningHours: {
             [key: string]: components["schemas"]["WeekHours"];
         };
-        /** @description OpeningSpan is a period of the wall clock. It includes its start and excludes its end. It belongs to the day on which it begins, also after midnight. */
+        /** @description A period of the wall clock. It includes its start and excludes its end. It belongs to the day on which it begins, also after midnight. */
         OpeningSpan: {
             /**
-             * @description HH:MM
-             * @example 2026-03-14
+             * @description The start as HH:MM.
+             * @example 11:30
              */
             from: string;
             /**
-             * @description HH:MM or 24:00; a time that is not after from is on the next day
-             * @example 2026-03-14
+             * @description The end as HH:MM or 24:00. A time that is not after from is on the next day.
+             * @example 22:00
              */
             to: string;
         };
-        /** @description Option is one choice of an OptionGroup. Its prices are added to the price of one unit of the product. They have the same form as those of the product: priceMinor is in the product's currency. */
+        /** @description A choice of an option group. Its prices are added to the price of one unit of the product. */
         Option: {
             /**
              * @description Id of the option.
@@ -6917,29 +6954,29 @@ export interface components {
             isAvailable: boolean;
             /**
              * Format: int64
-             * @description portions in one unit of the product
+             * @description The maximum number of portions in one unit of the product.
              */
             maxQuantity: number;
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Olives
              */
             name: string;
             /**
              * Format: int64
-             * @description of one portion, in minor units
+             * @description The price of one portion in minor units of the product's currency.
              */
             priceMinor: number;
-            /** @description minor units */
+            /** @description In minor units of other currencies. */
             prices: {
                 [key: string]: number;
             };
-            /** @description by BCP 47 locale */
+            /** @description By BCP 47 locale. */
             translations: {
                 [key: string]: components["schemas"]["OptionText"];
             };
         };
-        /** @description OptionGroup is a group of options from which a customer chooses for one unit of a product, for example its sizes. The bounds count quantities: two portions of one option are two selections. */
+        /** @description A group of options from which a customer chooses for one unit of a product, for example its sizes. The bounds count quantities: two portions of one option are two selections. */
         OptionGroup: {
             /**
              * @description Id of the option group.
@@ -6948,22 +6985,22 @@ export interface components {
             id: string;
             /**
              * Format: int64
-             * @description The maximum number of selected options.
+             * @description The maximum number of selections.
              */
             maxSelections: number;
             /**
              * Format: int64
-             * @description The minimum number of selected options.
+             * @description The minimum number of selections.
              */
             minSelections: number;
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Extras
              */
             name: string;
-            /** @description The options, in their order on the menu. */
+            /** @description The options, in the order of the menu. */
             options: components["schemas"]["Option"][];
-            /** @description by BCP 47 locale */
+            /** @description By BCP 47 locale. */
             translations: {
                 [key: string]: components["schemas"]["OptionText"];
             };
@@ -6989,17 +7026,17 @@ export interface components {
              * @example Extras
              */
             name: string;
-            /** @description In the order of the menu. */
+            /** @description The options, in the order of the menu. */
             options: components["schemas"]["ProductOptionRequest"][];
-            /** @description By BCP 47 locale, as the product's. */
+            /** @description By BCP 47 locale. */
             translations?: {
                 [key: string]: components["schemas"]["OptionTextRequest"];
             };
         };
-        /** @description OptionSales is the sales of one option of a product in one currency. */
+        /** @description The sales of one option of a product in one currency. */
         OptionSales: {
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -7009,18 +7046,18 @@ export interface components {
              */
             groupId: string;
             /**
-             * @description in the default view, or as in the last order if it was removed
+             * @description The name of the group in the default view, or as in the last order if it was removed.
              * @example Extras
              */
             groupName: string;
             /**
-             * @description as groupName
-             * @example Pizza Margherita
+             * @description The name of the option in the default view, or as in the last order if it was removed.
+             * @example Olives
              */
             name: string;
             /**
              * Format: int64
-             * @description after the share of the line's discount
+             * @description The sales after the share of the line's discount, in minor units.
              */
             netMinor: number;
             /**
@@ -7035,7 +7072,7 @@ export interface components {
             productId: string;
             /**
              * Format: int64
-             * @description in all units of the product
+             * @description The number of portions in all units of the product.
              */
             quantity: number;
         };
@@ -7045,36 +7082,37 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description OptionText is the name of an option or of a group in one locale. */
+        /** @description The name of an option or of a group in one locale. */
         OptionText: {
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Olives
              */
             name: string;
         };
         OptionTextRequest: {
             /**
              * @description The name.
-             * @example Pizza Margherita
+             * @example Olives
              */
             name: string;
         };
+        /** @description An order, with the statuses to which the caller can change it. */
         Order: {
-            /** @description the statuses to which the caller can change it */
+            /** @description The statuses to which the caller can change it. */
             allowedTransitions: components["schemas"]["OrderStatus"][];
             /**
-             * @description YYYY-MM-DD in the store's time zone
+             * @description The business day, in the time zone of the store.
              * @example 2026-03-14
              */
             businessDate: string;
             /**
-             * @description Why it was cancelled.
+             * @description The reason for the cancellation. Absent unless the order is cancelled.
              * @example The kitchen had to close.
              */
             cancellationReason?: string;
@@ -7084,7 +7122,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -7104,7 +7142,7 @@ export interface components {
             discountMinor: number;
             /**
              * Format: date-time
-             * @description when to prepare it; null = as soon as possible
+             * @description When to prepare the order; null = as soon as possible.
              */
             dueAt: string | null;
             /**
@@ -7122,7 +7160,7 @@ export interface components {
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -7136,7 +7174,7 @@ export interface components {
              */
             note?: string;
             /**
-             * @description human-readable number, consecutive per store
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
@@ -7147,11 +7185,11 @@ export interface components {
             paidMinor: number;
             /** @description How much of the order is paid. */
             paymentStatus: components["schemas"]["PaymentStatus"];
-            /** @description null on creation */
+            /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description when it is promised to be ready
+             * @description The time at which the order will be ready.
              */
             promisedAt: string;
             /**
@@ -7161,7 +7199,7 @@ export interface components {
             refundedMinor: number;
             /**
              * Format: date-time
-             * @description null = as soon as possible
+             * @description When the guest wants the order; null = as soon as possible.
              */
             requestedFor: string | null;
             /** @description The origin of the order. */
@@ -7184,7 +7222,7 @@ export interface components {
              */
             subtotalMinor: number;
             /**
-             * @description only for DINE_IN
+             * @description The table. Only for DINE_IN.
              * @example Terrace 4
              */
             tableLabel?: string;
@@ -7195,7 +7233,7 @@ export interface components {
              * @description The tax in minor units.
              */
             taxMinor: number;
-            /** @description by rate; the taxes add up to taxMinor */
+            /** @description The taxes by rate. They add up to taxMinor. */
             taxes: components["schemas"]["Tax"][];
             /**
              * Format: int64
@@ -7213,19 +7251,19 @@ export interface components {
              */
             version: number;
         };
-        /** @description OrderActor is the user, the API key or the service that changed an order. */
+        /** @description The user, the API key or the service that changed an order. */
         OrderActor: {
             /**
-             * @description of the user or the API key, or "system"; omitted for customers
-             * @example 019ced814dfa7d91a4e5f60718293a4b
+             * @description Id of the user or the API key, or "system". Absent for customers.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
              */
             id?: string;
             /**
-             * @description current name of the user or API key; omitted for customers
-             * @example Pizza Margherita
+             * @description The current name of the user or the API key. Absent for customers.
+             * @example Ada Lovelace
              */
             name?: string;
-            /** @description absent for changes by the service itself */
+            /** @description The realm of the author. Absent for changes by the service itself. */
             realm?: components["schemas"]["Realm"];
         };
         /** @description An order was cancelled; order.status_updated is emitted too. The data: the order with cancellationReason. */
@@ -7252,7 +7290,7 @@ export interface components {
              */
             type: "order.cancelled";
         };
-        /** @description OrderChange is an entry of an order's status history. */
+        /** @description An entry of an order's status history. */
         OrderChange: {
             /** @description The author of the change. */
             actor: components["schemas"]["OrderActor"];
@@ -7262,18 +7300,18 @@ export interface components {
              */
             at: string;
             /**
-             * @description event that reported the change
+             * @description Id of the event that reported the change.
              * @example evt_019ced814dfa7d91a4e5f60718293a4b
              */
             eventId: string;
-            /** @description null for the creation of the order */
+            /** @description The previous status; null for the creation of the order. */
             from: null | components["schemas"]["OrderStatus"];
             /**
-             * @description only for a cancellation
-             * @example The dessert was missing.
+             * @description The reason for a cancellation.
+             * @example The kitchen had to close.
              */
             reason?: string;
-            /** @description The end. */
+            /** @description The new status. */
             to: components["schemas"]["OrderStatus"];
         };
         OrderChangeListResponse: {
@@ -7282,7 +7320,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["TotalMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -7335,7 +7373,7 @@ export interface components {
              */
             type: "order.created";
         };
-        /** @description OrderCustomer is a snapshot of the customer, taken when the order is placed. */
+        /** @description A snapshot of the customer, taken when the order is placed. */
         OrderCustomer: {
             /**
              * @description Email address.
@@ -7348,8 +7386,8 @@ export interface components {
              */
             id: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The full name.
+             * @example Ada Lovelace
              */
             name: string;
             /**
@@ -7358,15 +7396,15 @@ export interface components {
              */
             phone: string;
         };
-        /** @description Order is an order as seen by clients and subscribers. Names and prices are snapshots taken when the order was placed. */
+        /** @description An order. Names and prices are snapshots taken when the order was placed. */
         OrderData: {
             /**
-             * @description YYYY-MM-DD in the store's time zone
+             * @description The business day, in the time zone of the store.
              * @example 2026-03-14
              */
             businessDate: string;
             /**
-             * @description Why it was cancelled.
+             * @description The reason for the cancellation. Absent unless the order is cancelled.
              * @example The kitchen had to close.
              */
             cancellationReason?: string;
@@ -7376,7 +7414,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -7396,7 +7434,7 @@ export interface components {
             discountMinor: number;
             /**
              * Format: date-time
-             * @description when to prepare it; null = as soon as possible
+             * @description When to prepare the order; null = as soon as possible.
              */
             dueAt: string | null;
             /**
@@ -7414,7 +7452,7 @@ export interface components {
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -7428,7 +7466,7 @@ export interface components {
              */
             note?: string;
             /**
-             * @description human-readable number, consecutive per store
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
@@ -7439,11 +7477,11 @@ export interface components {
             paidMinor: number;
             /** @description How much of the order is paid. */
             paymentStatus: components["schemas"]["PaymentStatus"];
-            /** @description null on creation */
+            /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description when it is promised to be ready
+             * @description The time at which the order will be ready.
              */
             promisedAt: string;
             /**
@@ -7453,7 +7491,7 @@ export interface components {
             refundedMinor: number;
             /**
              * Format: date-time
-             * @description null = as soon as possible
+             * @description When the guest wants the order; null = as soon as possible.
              */
             requestedFor: string | null;
             /** @description The origin of the order. */
@@ -7476,7 +7514,7 @@ export interface components {
              */
             subtotalMinor: number;
             /**
-             * @description only for DINE_IN
+             * @description The table. Only for DINE_IN.
              * @example Terrace 4
              */
             tableLabel?: string;
@@ -7487,7 +7525,7 @@ export interface components {
              * @description The tax in minor units.
              */
             taxMinor: number;
-            /** @description by rate; the taxes add up to taxMinor */
+            /** @description The taxes by rate. They add up to taxMinor. */
             taxes: components["schemas"]["Tax"][];
             /**
              * Format: int64
@@ -7505,13 +7543,13 @@ export interface components {
              */
             version: number;
         };
-        /** @description OrderDelivery is the delivery of an order's event to one webhook, as staff sees it: without the URL, headers and bodies. */
+        /** @description A delivery of an order's event to one webhook, without the URL, headers and bodies. */
         OrderDelivery: {
-            /** @description attempts made so far, including replays */
+            /** @description The number of attempts so far, including replays. */
             attempts: number;
             /**
              * Format: date-time
-             * @description only if it was delivered
+             * @description The time of the delivery. Absent unless the event was delivered.
              */
             deliveredAt?: string;
             /**
@@ -7523,7 +7561,7 @@ export interface components {
             eventType: components["schemas"]["EventType"];
             /**
              * Format: date-time
-             * @description only for a delivery that is retrying
+             * @description The time of the next attempt. Absent unless the delivery is retrying.
              */
             nextRetryAt?: string;
             /** @description The status. */
@@ -7537,16 +7575,16 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description OrderDeliveryWebhook is the webhook of an OrderDelivery. */
+        /** @description The webhook of a delivery. */
         OrderDeliveryWebhook: {
             /**
-             * @description A description.
-             * @example Tomato, mozzarella, basil
+             * @description The purpose of the webhook.
+             * @example Point of sale
              */
             description: string;
             /**
@@ -7555,14 +7593,14 @@ export interface components {
              */
             id: string;
         };
-        /** @description OrderItem is one line of an order. */
+        /** @description A line of an order. */
         OrderItem: {
             /**
              * @description A note to the kitchen.
              * @example No onions, please.
              */
             note?: string;
-            /** @description in the order of the menu */
+            /** @description The options of one unit, in the order of the menu. */
             options: components["schemas"]["OrderOption"][];
             /**
              * @description Id of the product.
@@ -7586,17 +7624,17 @@ export interface components {
             sku?: string;
             /**
              * Format: int64
-             * @description parts per million
+             * @description The tax rate in parts per million.
              */
             taxRatePpm: number;
             /**
              * Format: int64
-             * @description unitPriceMinor × quantity, before discounts
+             * @description unitPriceMinor × quantity, before discounts.
              */
             totalMinor: number;
             /**
              * Format: int64
-             * @description with the options of one unit
+             * @description The price of one unit with its options, in minor units.
              */
             unitPriceMinor: number;
         };
@@ -7626,12 +7664,12 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description OrderOption is a snapshot of an option of one unit of an ordered product. */
+        /** @description A snapshot of an option of one unit of an ordered product. */
         OrderOption: {
             /**
              * @description Id of the option group.
@@ -7644,8 +7682,8 @@ export interface components {
              */
             groupName: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the option.
+             * @example Olives
              */
             name: string;
             /**
@@ -7655,12 +7693,12 @@ export interface components {
             optionId: string;
             /**
              * Format: int64
-             * @description of one portion
+             * @description The price of one portion in minor units.
              */
             priceMinor: number;
             /**
              * Format: int64
-             * @description in one unit of the product
+             * @description The number of portions in one unit of the product.
              */
             quantity: number;
         };
@@ -7676,15 +7714,15 @@ export interface components {
              */
             quantity?: number;
         };
-        /** @description OrderQuote is the price of an order at the current prices. */
+        /** @description The price of an order at the current prices. */
         OrderQuote: {
             /**
-             * @description YYYY-MM-DD in the store's time zone
+             * @description The business day, in the time zone of the store.
              * @example 2026-03-14
              */
             businessDate: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -7700,7 +7738,7 @@ export interface components {
             discountMinor: number;
             /** @description How the customer receives the order. */
             fulfillmentType: components["schemas"]["FulfillmentType"];
-            /** @description The ordered products. */
+            /** @description The products with their prices. */
             items: components["schemas"]["OrderItem"][];
             /**
              * @description Id of the store.
@@ -7724,11 +7762,11 @@ export interface components {
              * @description The tax in minor units.
              */
             taxMinor: number;
-            /** @description by rate; the taxes add up to taxMinor */
+            /** @description The taxes by rate. They add up to taxMinor. */
             taxes: components["schemas"]["Tax"][];
             /**
              * Format: int64
-             * @description can be sent as expectedTotalMinor when placing the order
+             * @description The total in minor units. It can be sent as expectedTotalMinor of the order.
              */
             totalMinor: number;
         };
@@ -7736,7 +7774,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["OrderQuote"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -7745,30 +7783,30 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Order"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description OrderSource is the channel through which an order was placed.
+         * @description The channel through which an order was placed.
          * @enum {string}
          */
         OrderSource: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
         /**
-         * @description OrderStatus is the status of an order.
+         * @description The status of an order. An order moves forward in this order and can skip statuses. CANCELLED is possible until the order is COMPLETED, OUT_FOR_DELIVERY only for deliveries.
          * @enum {string}
          */
         OrderStatus: "RECEIVED" | "CONFIRMED" | "PREPARING" | "READY" | "OUT_FOR_DELIVERY" | "COMPLETED" | "CANCELLED";
-        /** @description OrderStatusUpdated is the data of order.status_updated. The order contains the previous status. */
+        /** @description The data of order.status_updated: the order after the change. */
         OrderStatusUpdated: {
             /**
-             * @description YYYY-MM-DD in the store's time zone
+             * @description The business day, in the time zone of the store.
              * @example 2026-03-14
              */
             businessDate: string;
             /**
-             * @description Why it was cancelled.
+             * @description The reason for the cancellation. Absent unless the order is cancelled.
              * @example The kitchen had to close.
              */
             cancellationReason?: string;
@@ -7778,7 +7816,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -7798,7 +7836,7 @@ export interface components {
             discountMinor: number;
             /**
              * Format: date-time
-             * @description when to prepare it; null = as soon as possible
+             * @description When to prepare the order; null = as soon as possible.
              */
             dueAt: string | null;
             /**
@@ -7816,7 +7854,7 @@ export interface components {
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -7824,6 +7862,7 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+            /** @description The new status. */
             newStatus: components["schemas"]["OrderStatus"];
             /**
              * @description A note to the kitchen.
@@ -7831,7 +7870,7 @@ export interface components {
              */
             note?: string;
             /**
-             * @description human-readable number, consecutive per store
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
@@ -7842,11 +7881,11 @@ export interface components {
             paidMinor: number;
             /** @description How much of the order is paid. */
             paymentStatus: components["schemas"]["PaymentStatus"];
-            /** @description null on creation */
+            /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
             /**
              * Format: date-time
-             * @description when it is promised to be ready
+             * @description The time at which the order will be ready.
              */
             promisedAt: string;
             /**
@@ -7856,7 +7895,7 @@ export interface components {
             refundedMinor: number;
             /**
              * Format: date-time
-             * @description null = as soon as possible
+             * @description When the guest wants the order; null = as soon as possible.
              */
             requestedFor: string | null;
             /** @description The origin of the order. */
@@ -7879,7 +7918,7 @@ export interface components {
              */
             subtotalMinor: number;
             /**
-             * @description only for DINE_IN
+             * @description The table. Only for DINE_IN.
              * @example Terrace 4
              */
             tableLabel?: string;
@@ -7890,7 +7929,7 @@ export interface components {
              * @description The tax in minor units.
              */
             taxMinor: number;
-            /** @description by rate; the taxes add up to taxMinor */
+            /** @description The taxes by rate. They add up to taxMinor. */
             taxes: components["schemas"]["Tax"][];
             /**
              * Format: int64
@@ -7932,6 +7971,7 @@ export interface components {
              */
             type: "order.status_updated";
         };
+        /** @description The website of the active store. */
         OwnWebsite: {
             /**
              * @description The domain of the website.
@@ -7944,29 +7984,30 @@ export interface components {
              */
             id: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the website.
+             * @example Trattoria
              */
             name: string;
-            /** @description client ids for social logins, sorted */
+            /** @description The client ids for social logins, sorted. */
             social: components["schemas"]["ClientIDs"];
         };
         OwnWebsiteResponse: {
             /** @description The result. */
             data: components["schemas"]["OwnWebsite"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The position of a numbered page of a list. */
         PageMeta: {
             /**
              * @description The maximum number of rows on a page.
              * @example 20
              */
             limit: number;
-            /** @description from 1 */
+            /** @description The number of the page, from 1. */
             page: number;
             /**
              * @description Id of the request.
@@ -7978,7 +8019,7 @@ export interface components {
             /** @description The number of pages. */
             totalPages: number;
         };
-        /** @description PaidOrder identifies the order of a payment. */
+        /** @description The order of a payment. */
         PaidOrder: {
             /**
              * @description Id of the order.
@@ -7986,24 +8027,24 @@ export interface components {
              */
             id: string;
             /**
-             * @description human-readable order number
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
         };
         PauseOrderingRequest: {
             /**
-             * @description Recorded in the audit trail.
+             * @description The reason, for the audit trail.
              * @example Kitchen overloaded
              */
             reason?: string;
             /**
              * Format: date-time
-             * @description In the future, at most seven days ahead.
+             * @description The end of the pause. In the future, at most seven days ahead.
              */
             until: string;
         };
-        /** @description Payment is a payment for an order, as reported by the payment provider. */
+        /** @description A payment for an order, as reported by the payment provider. */
         Payment: {
             /**
              * Format: int64
@@ -8021,12 +8062,12 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description currency of the order
+             * @description The currency of the order.
              * @example EUR
              */
             currency: string;
             /**
-             * @description provider's error code; only for FAILED
+             * @description The provider's error code. Only for FAILED.
              * @example card_declined
              */
             errorCode?: string;
@@ -8038,7 +8079,7 @@ export interface components {
             /** @description The paid order. */
             order: components["schemas"]["PaidOrder"];
             /**
-             * @description human-readable order number
+             * @description The human-readable number of the order, consecutive per store.
              * @example 1042
              */
             orderId: string;
@@ -8048,7 +8089,7 @@ export interface components {
              */
             paymentMethod: string;
             /**
-             * @description upper case
+             * @description The payment provider in upper case.
              * @example STRIPE
              */
             provider: string;
@@ -8057,9 +8098,9 @@ export interface components {
              * @description The refunds in minor units.
              */
             refundedMinor: number;
-            /** @description oldest first */
+            /** @description The refunds of the payment, oldest first. */
             refunds: components["schemas"]["Refund"][];
-            /** @description The status. */
+            /** @description The result at the provider. */
             status: components["schemas"]["PaymentResult"];
             /**
              * @description Id of the store.
@@ -8072,7 +8113,7 @@ export interface components {
              */
             transactionId: string;
         };
-        /** @description PaymentFailedData is the data of payment.failed. */
+        /** @description The data of payment.failed. */
         PaymentFailedData: {
             /**
              * @description The error code of the provider.
@@ -8132,12 +8173,12 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description PaymentRefundedData is the data of payment.refunded. */
+        /** @description The data of payment.refunded. */
         PaymentRefundedData: {
             /**
              * Format: int64
@@ -8145,7 +8186,7 @@ export interface components {
              */
             amountMinor: number;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -8178,7 +8219,7 @@ export interface components {
             refundId: string;
             /**
              * Format: int64
-             * @description of the payment, including this refund
+             * @description The sum of the refunds of the payment in minor units, including this refund.
              */
             totalRefundedMinor: number;
             /**
@@ -8186,6 +8227,7 @@ export interface components {
              * @example pi_3MtwBwLkdIwHu7ix
              */
             transactionId: string;
+            /** @description Whether the whole payment is refunded. */
             type: components["schemas"]["RefundType"];
         };
         /** @description A payment was refunded, in full or in part. */
@@ -8216,22 +8258,22 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Payment"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description PaymentResult is the result of a payment at its provider.
+         * @description The result of a payment at its provider.
          * @enum {string}
          */
         PaymentResult: "SUCCEEDED" | "FAILED";
         /**
-         * @description PaymentStatus summarizes the payments and refunds of an order.
+         * @description The state of the payments and refunds of an order.
          * @enum {string}
          */
         PaymentStatus: "UNPAID" | "PARTIALLY_PAID" | "PAID" | "PARTIALLY_REFUNDED" | "REFUNDED";
-        /** @description PaymentSucceededData is the data of payment.succeeded. */
+        /** @description The data of payment.succeeded. */
         PaymentSucceededData: {
             /**
              * Format: int64
@@ -8244,7 +8286,7 @@ export interface components {
              */
             cardLast4?: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -8300,10 +8342,11 @@ export interface components {
              */
             type: "payment.succeeded";
         };
+        /** @description The period of the sales. */
         PeriodMeta: {
             /**
-             * @description YYYY-MM-DD
-             * @example 2026-03-14
+             * @description The first business day.
+             * @example 2026-03-01
              */
             from: string;
             /**
@@ -8312,12 +8355,12 @@ export interface components {
              */
             requestId: string;
             /**
-             * @description the store's IANA name
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
             /**
-             * @description inclusive
+             * @description The last business day, inclusive.
              * @example 2026-03-14
              */
             to: string;
@@ -8386,13 +8429,14 @@ export interface components {
             tableLabel?: string;
         };
         /**
-         * @description Plan limits how many first attempts of a website start in one window, which is a clock hour. A delivery counts in the window in which it is claimed, and a replay counts as a first attempt. Deliveries beyond the limit stay queued for later windows. Retries do not count.
+         * @description A plan: it limits how many first attempts of a website start in one window, which is a clock hour. A delivery counts in the window in which its first attempt starts, and a replay counts as a first attempt. Deliveries beyond the limit stay queued for later windows. Retries do not count.
          * @enum {string}
          */
         Plan: "STARTER" | "GROW" | "PROFESSIONAL" | "ENTERPRISE";
+        /** @description The limit of a plan. */
         PlanLimit: {
             /**
-             * @description deliveries that may start in a window; null = no limit
+             * @description The number of deliveries that may start in a window; null = no limit.
              * @example 20
              */
             limit: null | number;
@@ -8400,50 +8444,50 @@ export interface components {
             plan: components["schemas"]["Plan"];
         };
         /**
-         * @description PlanManager is the party that changes the plan of a website.
+         * @description The party that changes the plan of a website.
          * @enum {string}
          */
         PlanManager: "OWNER" | "PLATFORM";
-        /** @description PlanUsage is the usage of a website's plan in the current window. A sandbox has its own plan and usage. */
+        /** @description The usage of a website's plan in the current window. A sandbox has its own plan and usage. */
         PlanUsage: {
             /**
              * Format: date-time
-             * @description estimated start of the last one; null = all start in this window
+             * @description The estimated start of the last queued delivery; null if all start in this window.
              */
             lastScheduledFor: string | null;
             /**
-             * @description deliveries that may start per window; null = unlimited
+             * @description The number of deliveries that may start per window; null = unlimited.
              * @example 20
              */
             limit: null | number;
-            /** @description STARTER for a sandbox */
+            /** @description The plan. STARTER for a sandbox. */
             plan: components["schemas"]["Plan"];
-            /** @description deliveries that have not started; 0 if unlimited */
+            /** @description The number of deliveries that have not started; 0 if unlimited. */
             queued: number;
-            /** @description replays started */
+            /** @description The number of replays that have started. */
             replaysTaken: number;
-            /** @description deliveries started, including replays; 0 if unlimited */
+            /** @description The number of deliveries that have started, including replays; 0 if unlimited. */
             taken: number;
             /**
              * Format: date-time
-             * @description exclusive
+             * @description The end of the current window, exclusive.
              */
             windowEnd: string;
             /**
              * Format: date-time
-             * @description The beginning of the current window of the plan.
+             * @description The beginning of the current window.
              */
             windowStart: string;
         };
         PrepMinutesRequest: {
-            /** @description Minutes for deliveries. */
+            /** @description The minutes for deliveries. */
             DELIVERY?: number;
-            /** @description Minutes for orders at a table. */
+            /** @description The minutes for orders at a table. */
             DINE_IN?: number;
-            /** @description Minutes for orders that customers collect. */
+            /** @description The minutes for orders that customers collect. */
             PICKUP?: number;
         };
-        /** @description Product is an item on a store's menu. Name, description, price and currency are the product's defaults, or those of the store view in which it is requested. The members translations and prices contain the values for other locales and currencies. */
+        /** @description An item on the menu of a store. Name, description, price and currency are the product's defaults, or those of the store view in which it is requested. The members translations and prices contain the values for other locales and currencies. */
         Product: {
             /**
              * @description The category on the menu.
@@ -8456,7 +8500,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -8466,7 +8510,7 @@ export interface components {
              */
             deletedAt?: string;
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description: string;
@@ -8488,7 +8532,7 @@ export interface components {
             /** @description Whether it can be ordered. Staff sets it. */
             isAvailable: boolean;
             /**
-             * @description Values of the client.
+             * @description Strings of an integration.
              * @example {
              *       "terminal": "2"
              *     }
@@ -8501,13 +8545,13 @@ export interface components {
              * @example Pizza Margherita
              */
             name: string;
-            /** @description The groups of options, in their order on the menu. */
+            /** @description The groups of options, in the order of the menu. */
             optionGroups: components["schemas"]["OptionGroup"][];
-            /** @description available, in stock and not sold out */
+            /** @description Whether it is available, in stock and not sold out. */
             orderable: boolean;
             /**
              * Format: int64
-             * @description place on the menu, within the category
+             * @description The place on the menu, within the category.
              */
             position: number;
             /**
@@ -8515,7 +8559,7 @@ export interface components {
              * @description The price in minor units of the currency.
              */
             priceMinor: number;
-            /** @description minor units */
+            /** @description In minor units of other currencies. */
             prices: {
                 [key: string]: number;
             };
@@ -8526,19 +8570,19 @@ export interface components {
             sku?: string;
             /**
              * Format: date-time
-             * @description not orderable before this time
+             * @description The product cannot be ordered before this time. Absent if it is not sold out.
              */
             soldOutUntil?: string;
-            /** @description absent if stock is not counted */
+            /** @description The number of units in stock. Absent if the stock is unlimited. */
             stockQuantity?: number;
             /**
              * @description Id of the store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId: string;
-            /** @description parts per million; absent = store's rate */
+            /** @description The tax rate in parts per million. Absent if the store's rate applies. */
             taxRatePpm?: number;
-            /** @description by BCP 47 locale */
+            /** @description By BCP 47 locale. */
             translations: {
                 [key: string]: components["schemas"]["ProductText"];
             };
@@ -8549,7 +8593,7 @@ export interface components {
             updatedAt: string;
             /**
              * Format: int64
-             * @description also increases with each change of stock
+             * @description Increases with every change, also of the stock; for If-Match.
              */
             version: number;
         };
@@ -8577,13 +8621,13 @@ export interface components {
              */
             type: "product.created";
         };
-        /** @description ProductImport is the result of an import of products, or of its dry run. */
+        /** @description The result of an import of products, or of its dry run. */
         ProductImport: {
             /** @description The number of created products. */
             created: number;
-            /** @description nothing was written */
+            /** @description Whether the import was a dry run, which writes nothing. */
             dryRun: boolean;
-            /** @description in the order of the import */
+            /** @description The results, in the order of the import. */
             rows: components["schemas"]["ImportedRow"][];
             /** @description The number of products without a change. */
             unchanged: number;
@@ -8594,7 +8638,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["ProductImport"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -8605,7 +8649,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -8616,7 +8660,7 @@ export interface components {
              * @example opt_019ced814dfa7d91a4e5f60718293a4b
              */
             id?: string;
-            /** @description Default: true. */
+            /** @description Whether it can be ordered. Default: true. */
             isAvailable?: boolean;
             /**
              * @description The largest quantity in one unit of the product. Default: 1.
@@ -8638,7 +8682,7 @@ export interface components {
             prices?: {
                 [key: string]: number;
             };
-            /** @description By BCP 47 locale, as the product's. */
+            /** @description By BCP 47 locale. */
             translations?: {
                 [key: string]: components["schemas"]["OptionTextRequest"];
             };
@@ -8647,21 +8691,21 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Product"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description ProductSales is the sales of one product in one currency. */
+        /** @description The sales of one product in one currency. */
         ProductSales: {
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
             /**
              * Format: int64
-             * @description after discounts
+             * @description The sales after discounts, in minor units.
              */
             netMinor: number;
             /**
@@ -8670,7 +8714,7 @@ export interface components {
              */
             productId: string;
             /**
-             * @description the current name in the store's default view
+             * @description The current name in the store's default view.
              * @example Pizza Margherita
              */
             productName: string;
@@ -8686,20 +8730,20 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description ProductSort is the order of a list of products.
+         * @description The order of a list of products.
          * @enum {string}
          */
         ProductSort: "newest" | "position";
-        /** @description ProductText is the name and the description of a product in one locale. */
+        /** @description The name and the description of a product in one locale. */
         ProductText: {
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description: string;
@@ -8711,7 +8755,7 @@ export interface components {
         };
         ProductTextPatchRequest: {
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description?: null | string;
@@ -8723,7 +8767,7 @@ export interface components {
         };
         ProductTextRequest: {
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description?: string;
@@ -8733,14 +8777,19 @@ export interface components {
              */
             name: string;
         };
-        /** @description ProductUpdated is the data of product.updated. */
+        /** @description The data of product.updated: the product after the change. */
         ProductUpdated: {
             /**
              * @description The category on the menu.
              * @example pizza
              */
             category: string;
-            /** @description names of the changed members; "deletedAt" after deletion */
+            /**
+             * @description The names of the changed members; "deletedAt" after deletion.
+             * @example [
+             *       "priceMinor"
+             *     ]
+             */
             changedFields: string[];
             /**
              * Format: date-time
@@ -8748,7 +8797,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -8758,7 +8807,7 @@ export interface components {
              */
             deletedAt?: string;
             /**
-             * @description A description.
+             * @description The description.
              * @example Tomato, mozzarella, basil
              */
             description: string;
@@ -8780,7 +8829,7 @@ export interface components {
             /** @description Whether it can be ordered. Staff sets it. */
             isAvailable: boolean;
             /**
-             * @description Values of the client.
+             * @description Strings of an integration.
              * @example {
              *       "terminal": "2"
              *     }
@@ -8793,13 +8842,13 @@ export interface components {
              * @example Pizza Margherita
              */
             name: string;
-            /** @description The groups of options, in their order on the menu. */
+            /** @description The groups of options, in the order of the menu. */
             optionGroups: components["schemas"]["OptionGroup"][];
-            /** @description available, in stock and not sold out */
+            /** @description Whether it is available, in stock and not sold out. */
             orderable: boolean;
             /**
              * Format: int64
-             * @description place on the menu, within the category
+             * @description The place on the menu, within the category.
              */
             position: number;
             /**
@@ -8807,7 +8856,7 @@ export interface components {
              * @description The price in minor units of the currency.
              */
             priceMinor: number;
-            /** @description minor units */
+            /** @description In minor units of other currencies. */
             prices: {
                 [key: string]: number;
             };
@@ -8818,19 +8867,19 @@ export interface components {
             sku?: string;
             /**
              * Format: date-time
-             * @description not orderable before this time
+             * @description The product cannot be ordered before this time. Absent if it is not sold out.
              */
             soldOutUntil?: string;
-            /** @description absent if stock is not counted */
+            /** @description The number of units in stock. Absent if the stock is unlimited. */
             stockQuantity?: number;
             /**
              * @description Id of the store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId: string;
-            /** @description parts per million; absent = store's rate */
+            /** @description The tax rate in parts per million. Absent if the store's rate applies. */
             taxRatePpm?: number;
-            /** @description by BCP 47 locale */
+            /** @description By BCP 47 locale. */
             translations: {
                 [key: string]: components["schemas"]["ProductText"];
             };
@@ -8841,7 +8890,7 @@ export interface components {
             updatedAt: string;
             /**
              * Format: int64
-             * @description also increases with each change of stock
+             * @description Increases with every change, also of the stock; for If-Match.
              */
             version: number;
         };
@@ -8870,26 +8919,26 @@ export interface components {
             type: "product.updated";
         };
         /**
-         * @description Provider configures the verification of a provider's ID tokens. Issuer and JWKSURL default to the provider's own.
+         * @description An identity provider for social logins.
          * @enum {string}
          */
         Provider: "google" | "apple" | "facebook";
         /**
-         * @description Realm is an isolated area of authentication. A credential of one realm is invalid in all others.
+         * @description An isolated area of authentication. A credential of one realm is invalid in all others.
          * @enum {string}
          */
         Realm: "tenant" | "customer" | "platform-admin" | "api-key";
-        /** @description ReceivedAnswer is the receiver's response to an attempt. */
-        ReceivedAnswer: {
+        /** @description The response of the receiver to an attempt. */
+        ReceivedResponse: {
             /**
-             * @description the first 16 KiB at most; null after it was erased
+             * @description The first 16 KiB of the body; null after it was erased.
              * @example ok
              */
             body: null | string;
-            /** @description How the body is encoded. */
+            /** @description The encoding of the body. */
             bodyEncoding: components["schemas"]["BodyEncoding"];
             /**
-             * @description empty after they were erased
+             * @description The headers; empty after they were erased.
              * @example {
              *       "Content-Type": [
              *         "text/plain"
@@ -8933,11 +8982,11 @@ export interface components {
              */
             paymentMethod: string;
             /**
-             * @description In any case; stored in upper case.
+             * @description The payment provider, in any case. It is stored in upper case.
              * @example STRIPE
              */
             provider: string;
-            /** @description FAILED payments do not count toward the order. */
+            /** @description The result. FAILED payments do not count toward the order. */
             status: components["schemas"]["PaymentResult"];
             /**
              * @description The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
@@ -8945,22 +8994,30 @@ export interface components {
              */
             transactionId: string;
         };
+        /** @description The recovery codes of a user. */
         RecoveryCodes: {
-            /** @description Each can be used once instead of a code. They are shown once. */
+            /**
+             * @description Each can be used once instead of a code. They are shown once.
+             * @example [
+             *       "k3vd-x7qp-2m5a-ztw4",
+             *       "p2qd-45zs-w7ma-k6hb"
+             *     ]
+             */
             recoveryCodes: string[];
         };
         RecoveryCodesResponse: {
             /** @description The result. */
             data: components["schemas"]["RecoveryCodes"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description A new access token of a session. */
         Refresh: {
             /**
-             * @description a JWT, for the Authorization header
+             * @description A JWT, for the header Authorization.
              * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
              */
             accessToken: string;
@@ -8969,12 +9026,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Refresh"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description Refund is a refund of a payment, as reported by the payment provider. */
+        /** @description A refund of a payment, as reported by the payment provider. */
         Refund: {
             /**
              * Format: int64
@@ -8982,7 +9039,7 @@ export interface components {
              */
             amountMinor: number;
             /**
-             * @description business day on which the refund counts, YYYY-MM-DD in the store's time zone
+             * @description The business day on which the refund counts.
              * @example 2026-03-14
              */
             businessDate: string;
@@ -8992,7 +9049,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description currency of the payment
+             * @description The currency of the payment.
              * @example EUR
              */
             currency: string;
@@ -9026,12 +9083,12 @@ export interface components {
             amountMinor: number;
             /**
              * @description The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
-             * @example re_3MtwBwLk
+             * @example re_3MtwBwLkdIwHu7ix
              */
             providerRefundId: string;
             /**
              * @description The reason.
-             * @example The pizza was cold.
+             * @example The dessert was missing.
              */
             reason: string;
         };
@@ -9039,13 +9096,13 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Refund"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
+         * @description The extent of a refund: FULL if it leaves no refundable amount, otherwise PARTIAL.
          * @enum {string}
          */
         RefundType: "FULL" | "PARTIAL";
@@ -9083,38 +9140,38 @@ export interface components {
              */
             storeId: string;
         };
-        /** @description ReplayOutcomes counts the deliveries of a bulk replay after their first attempt. A delivery that a later bulk replay has replayed counts in the later one only. */
+        /** @description The number of deliveries of a bulk replay by the result of their first attempt. A delivery that a later bulk replay has replayed counts in the later one only. */
         ReplayOutcomes: {
             /**
              * Format: int64
-             * @description the webhook was deleted, or an operator cancelled the delivery
+             * @description The number of cancelled deliveries: the webhook was deleted, or an operator cancelled them.
              */
             cancelled: number;
             /**
              * Format: int64
-             * @description dead letters again, for example because the webhook is switched off
+             * @description The number of new dead letters, for example because the webhook is switched off.
              */
             deadLetters: number;
             /**
              * Format: int64
-             * @description Whether the receiver accepted the event.
+             * @description The number of deliveries that the receiver accepted.
              */
             delivered: number;
             /**
              * Format: int64
-             * @description the first attempt failed, and a retry is scheduled
+             * @description The number of deliveries whose first attempt failed and whose retry is scheduled.
              */
             retrying: number;
         };
         /**
-         * @description ReplayStatus is the status of a bulk replay.
+         * @description The status of a bulk replay. dry_run: it only counts the matching deliveries.
          * @enum {string}
          */
         ReplayStatus: "dry_run" | "running" | "completed" | "cancelled";
         ReplayStoreRequest: {
             /** @description Count the deliveries without replaying them. */
             dryRun?: boolean;
-            /** @description The type of the event. */
+            /** @description Only deliveries of this event type. */
             eventType?: components["schemas"]["EventType"];
             /**
              * Format: date-time
@@ -9123,7 +9180,7 @@ export interface components {
             from: string;
             /**
              * @description Only deliveries with exactly this reason.
-             * @example The dessert was missing.
+             * @example HTTP 503
              */
             reason?: string;
             /**
@@ -9137,7 +9194,7 @@ export interface components {
              */
             to?: string;
             /**
-             * @description Default: all webhooks of the store.
+             * @description Only deliveries to this webhook. Default: all webhooks of the store.
              * @example whk_019ced814dfa7d91a4e5f60718293a4b
              */
             webhookId?: string;
@@ -9145,7 +9202,7 @@ export interface components {
         ReplayWebhookRequest: {
             /** @description Count the deliveries without replaying them. */
             dryRun?: boolean;
-            /** @description The type of the event. */
+            /** @description Only deliveries of this event type. */
             eventType?: components["schemas"]["EventType"];
             /**
              * Format: date-time
@@ -9154,7 +9211,7 @@ export interface components {
             from: string;
             /**
              * @description Only deliveries with exactly this reason. Not allowed for missed.
-             * @example The dessert was missing.
+             * @example HTTP 503
              */
             reason?: string;
             /**
@@ -9169,7 +9226,7 @@ export interface components {
             to?: string;
         };
         /**
-         * @description ReplayedStatus is the status of the deliveries that a bulk replay selects.
+         * @description The status of the deliveries that a bulk replay selects. missed: events without a delivery.
          * @enum {string}
          */
         ReplayedStatus: "dead_letter" | "delivered" | "cancelled" | "missed";
@@ -9192,20 +9249,21 @@ export interface components {
              */
             email: string;
         };
+        /** @description A table reservation, with the statuses to which the caller can change it. */
         Reservation: {
             /** @description The statuses to which the caller can change it. */
             allowedTransitions: components["schemas"]["ReservationStatus"][];
             /**
-             * @description only for a cancelled reservation; empty if no reason was given
-             * @example The kitchen had to close.
+             * @description The reason for the cancellation, which can be empty. Absent unless the reservation is cancelled.
+             * @example A guest is ill.
              */
             cancellationReason?: string;
             /**
              * Format: date-time
-             * @description The time of the confirmation.
+             * @description The time of the confirmation. Absent until the reservation is confirmed.
              */
             confirmedAt?: string;
-            /** @description absent until the reservation is confirmed */
+            /** @description The author of the confirmation. Absent until the reservation is confirmed. */
             confirmedBy?: components["schemas"]["ReservationActor"];
             /**
              * Format: date-time
@@ -9218,7 +9276,7 @@ export interface components {
             durationMinutes: number;
             /**
              * Format: date-time
-             * @description exclusive
+             * @description The end, exclusive.
              */
             endAt: string;
             /**
@@ -9232,7 +9290,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -9260,12 +9318,12 @@ export interface components {
              */
             storeId: string;
             /**
-             * @description empty until a table is assigned
+             * @description The table. Empty until a table is assigned.
              * @example Terrace 4
              */
             tableLabel: string;
             /**
-             * @description IANA name of the store's time zone
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9280,11 +9338,11 @@ export interface components {
              */
             version: number;
         };
-        /** @description ReservationActor is the user or API key that confirmed a reservation. */
+        /** @description The user or API key that confirmed a reservation. */
         ReservationActor: {
             /**
-             * @description of the user or the API key
-             * @example 019ced814dfa7d91a4e5f60718293a4b
+             * @description Id of the user or the API key.
+             * @example usr_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
             /** @description The realm of the caller. */
@@ -9362,7 +9420,7 @@ export interface components {
              */
             type: "reservation.created";
         };
-        /** @description ReservationCustomer is a snapshot of the guest, taken when the reservation is made. */
+        /** @description A snapshot of the guest, taken when the reservation is made. */
         ReservationCustomer: {
             /**
              * @description Email address.
@@ -9370,13 +9428,13 @@ export interface components {
              */
             email: string;
             /**
-             * @description null if the guest is not a customer of the store
+             * @description Id of the customer; null if the guest is not a customer of the store.
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             id: null | string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The full name.
+             * @example Ada Lovelace
              */
             name: string;
             /**
@@ -9385,19 +9443,19 @@ export interface components {
              */
             phone: string;
         };
-        /** @description Reservation is a table reservation as seen by clients and subscribers. */
+        /** @description A table reservation. */
         ReservationData: {
             /**
-             * @description only for a cancelled reservation; empty if no reason was given
-             * @example The kitchen had to close.
+             * @description The reason for the cancellation, which can be empty. Absent unless the reservation is cancelled.
+             * @example A guest is ill.
              */
             cancellationReason?: string;
             /**
              * Format: date-time
-             * @description The time of the confirmation.
+             * @description The time of the confirmation. Absent until the reservation is confirmed.
              */
             confirmedAt?: string;
-            /** @description absent until the reservation is confirmed */
+            /** @description The author of the confirmation. Absent until the reservation is confirmed. */
             confirmedBy?: components["schemas"]["ReservationActor"];
             /**
              * Format: date-time
@@ -9410,7 +9468,7 @@ export interface components {
             durationMinutes: number;
             /**
              * Format: date-time
-             * @description exclusive
+             * @description The end, exclusive.
              */
             endAt: string;
             /**
@@ -9424,7 +9482,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description Customers do not see it.
+             * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
              *     }
@@ -9452,12 +9510,12 @@ export interface components {
              */
             storeId: string;
             /**
-             * @description empty until a table is assigned
+             * @description The table. Empty until a table is assigned.
              * @example Terrace 4
              */
             tableLabel: string;
             /**
-             * @description IANA name of the store's time zone
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9478,7 +9536,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -9487,13 +9545,13 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Reservation"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description ReservationStatus is the status of a reservation.
+         * @description The status of a reservation.
          * @enum {string}
          */
         ReservationStatus: "PENDING" | "CONFIRMED" | "CANCELLED" | "COMPLETED" | "NO_SHOW";
@@ -9511,7 +9569,7 @@ export interface components {
             token: string;
         };
         /**
-         * @description Role is the role of a tenant user in one store.
+         * @description The role of a user in one store.
          * @enum {string}
          */
         Role: "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
@@ -9521,14 +9579,15 @@ export interface components {
             /**
              * Format: password
              * @description The new key of X-Webhook-Signature. The current secret changes nothing.
+             * @example whsec_0123456789abcdef0123456789abcdef
              */
             secret: string;
         };
-        /** @description Sales is the sales of a store in one currency. Cancelled orders count in cancelledOrders only. Amounts are in minor units. */
+        /** @description The sales of a store in one currency. Cancelled orders count in cancelledOrders only. Amounts are in minor units. */
         Sales: {
             /**
              * Format: int64
-             * @description netMinor / orders, rounded half up; 0 without orders
+             * @description netMinor / orders, rounded half up; 0 without orders.
              */
             averageOrderMinor: number;
             /**
@@ -9537,23 +9596,23 @@ export interface components {
              */
             cancelledOrders: number;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
             /**
              * Format: int64
-             * @description The delivery fee in minor units.
+             * @description The sum of the delivery fees.
              */
             deliveryFeeMinor: number;
             /**
              * Format: int64
-             * @description The discount in minor units.
+             * @description The sum of the discounts.
              */
             discountMinor: number;
             /**
              * Format: int64
-             * @description sum of all items before discounts
+             * @description The sum of all items before discounts.
              */
             grossMinor: number;
             /**
@@ -9563,34 +9622,34 @@ export interface components {
             itemsSold: number;
             /**
              * Format: int64
-             * @description grossMinor − discountMinor
+             * @description grossMinor − discountMinor.
              */
             netMinor: number;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders, without cancelled orders.
              */
             orders: number;
             /**
              * Format: int64
-             * @description counted on the day of the refund
+             * @description The sum of the refunds, counted on the day of the refund.
              */
             refundedMinor: number;
             /**
              * Format: int64
-             * @description The tax in minor units.
+             * @description The sum of the taxes.
              */
             taxMinor: number;
         };
-        /** @description SalesBucket is the sales of one bucket (hour, day, week or month) in one currency. */
+        /** @description The sales of one hour, day, week or month in one currency. */
         SalesBucket: {
             /**
              * Format: int64
-             * @description netMinor / orders, rounded half up; 0 without orders
+             * @description netMinor / orders, rounded half up; 0 without orders.
              */
             averageOrderMinor: number;
             /**
-             * @description first day of the bucket, YYYY-MM-DD; for an hour its start in the store's time zone, with offset
+             * @description The first day of the bucket; for an hour its start in the store's time zone, with offset.
              * @example 2026-03-14
              */
             bucket: string;
@@ -9600,23 +9659,23 @@ export interface components {
              */
             cancelledOrders: number;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
             /**
              * Format: int64
-             * @description The delivery fee in minor units.
+             * @description The sum of the delivery fees.
              */
             deliveryFeeMinor: number;
             /**
              * Format: int64
-             * @description The discount in minor units.
+             * @description The sum of the discounts.
              */
             discountMinor: number;
             /**
              * Format: int64
-             * @description sum of all items before discounts
+             * @description The sum of all items before discounts.
              */
             grossMinor: number;
             /**
@@ -9626,22 +9685,22 @@ export interface components {
             itemsSold: number;
             /**
              * Format: int64
-             * @description grossMinor − discountMinor
+             * @description grossMinor − discountMinor.
              */
             netMinor: number;
             /**
              * Format: int64
-             * @description without cancelled orders
+             * @description The number of orders, without cancelled orders.
              */
             orders: number;
             /**
              * Format: int64
-             * @description counted on the day of the refund
+             * @description The sum of the refunds, counted on the day of the refund.
              */
             refundedMinor: number;
             /**
              * Format: int64
-             * @description The tax in minor units.
+             * @description The sum of the taxes.
              */
             taxMinor: number;
         };
@@ -9651,7 +9710,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["PeriodMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -9662,31 +9721,31 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["PeriodMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         /**
-         * @description Scope is a permission that can be granted to an API key.
+         * @description A permission that can be granted to an API key.
          * @enum {string}
          */
         Scope: "read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage";
-        /** @description SeatsOfDay is the occupancy of a store's seats over one day. */
+        /** @description The occupancy of a store's seats over one day. */
         SeatsOfDay: {
             /**
-             * @description YYYY-MM-DD in the store's time zone
+             * @description The day, in the time zone of the store.
              * @example 2026-03-14
              */
             date: string;
-            /** @description maximum number of seats taken at the same time */
+            /** @description The maximum number of seats that are taken at the same time. */
             peak: number;
-            /** @description The number of seats. */
+            /** @description The number of seats of the store. */
             seats: number;
-            /** @description the first entry is the start of the day; the others are changes */
+            /** @description The occupancy: the first entry is the start of the day, the others are changes. */
             taken: components["schemas"]["SeatsTaken"][];
             /**
-             * @description IANA name of the store's time zone
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9695,26 +9754,26 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["SeatsOfDay"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description SeatsTaken is the number of seats that are taken from a time until the next entry. */
+        /** @description The number of seats that are taken from a time until the next entry. */
         SeatsTaken: {
             /**
              * Format: date-time
              * @description The beginning.
              */
             from: string;
-            /** @description The number of seats. */
+            /** @description The number of taken seats. */
             seats: number;
         };
-        /** @description SentRequest is the request of an attempt. */
+        /** @description The request of an attempt. */
         SentRequest: {
             /**
-             * @description null after it was erased
-             * @example ok
+             * @description The body; null after it was erased.
+             * @example {"type":"order.created"}
              */
             body: null | string;
             /**
@@ -9739,14 +9798,15 @@ export interface components {
              */
             url: string;
         };
+        /** @description A new secret for an authenticator. */
         SetUpOTP: {
             /**
-             * @description for a QR code; contains the secret
+             * @description The content of the QR code. It contains the secret.
              * @example otpauth://totp/Comanda:ada@example.com?secret=JBSWY3DP
              */
             otpauthUrl: string;
             /**
-             * @description base32, for manual entry
+             * @description The secret in Base32, for manual entry.
              * @example JBSWY3DPEHPK3PXP
              */
             secret: string;
@@ -9755,54 +9815,54 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["SetUpOTP"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description Settings is the configuration of a store. A change does not affect dates and prices that were recorded before it. */
+        /** @description The configuration of a store. A change does not affect dates and prices that were recorded before it. */
         Settings: {
-            /** @description When to remind of and to cancel orders that nobody confirms. */
+            /** @description The deadlines for accepting orders of API keys. */
             acceptance: components["schemas"]["Acceptance"];
-            /** @description minimum time from booking to start */
+            /** @description The minimum number of minutes from a booking to its start. */
             bookingLeadMinutes: number;
-            /** @description maximum number of days from booking to start */
+            /** @description The maximum number of days from a booking to its start. */
             bookingMaxDays: number;
-            /** @description hour at which a business day begins, 0 to 23; orders before this hour count toward the previous business day */
+            /** @description The hour at which a business day begins, 0 to 23. Orders before this hour count toward the previous business day. */
             businessDayCutoffHour: number;
-            /** @description days without opening hours */
+            /** @description The days without opening hours. */
             closures: components["schemas"]["Closure"][];
-            /** @description minor units by currency; currencies that are not listed have no delivery fee */
+            /** @description In minor units, by currency. Currencies that are not listed have no delivery fee. */
             deliveryFees: {
                 [key: string]: number;
             };
-            /** @description weekly hours by fulfillment type; a type without spans is always open */
+            /** @description The weekly hours by fulfillment type. A type without any span is always open. */
             openingHours: null | components["schemas"]["OpeningHours"];
-            /** @description minimum time from order to requestedFor */
+            /** @description The minimum number of minutes from an order to its requestedFor. */
             orderLeadMinutes: number;
-            /** @description maximum number of days from order to requestedFor */
+            /** @description The maximum number of days from an order to its requestedFor; 0 = no orders for later. */
             orderMaxDays: number;
-            /** @description from an order to its promised time */
+            /** @description The minutes from an order to its promised time, by fulfillment type. */
             prepMinutes: {
                 [key: string]: number;
             };
-            /** @description members need one-time passwords */
+            /** @description Whether members need one-time passwords. */
             requireOtp: boolean;
-            /** @description default duration of a reservation */
+            /** @description The duration of a reservation without durationMinutes. */
             reservationMinutes: number;
-            /** @description maximum number of simultaneous guests */
+            /** @description The maximum number of guests at the same time. */
             seats: number;
-            /** @description the delivery fee is taxed at taxRatePpm */
+            /** @description Whether the delivery fee is taxed at taxRatePpm. */
             taxDeliveryFee: boolean;
-            /** @description prices include tax */
+            /** @description Whether prices include tax. */
             taxIncluded: boolean;
             /**
              * Format: int64
-             * @description default for products without a tax rate; parts per million
+             * @description Parts per million, for products without their own rate.
              */
             taxRatePpm: number;
             /**
-             * @description IANA name
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9816,15 +9876,18 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Settings"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
         SocialLoginRequest: {
-            /** @description The nonce of the request for the token. Required if the token has one, and the token must have the same. */
+            /**
+             * @description The nonce of the request for the token. Required if the token has one, and the token must have the same.
+             * @example n-0S6_WzA2Mj
+             */
             nonce?: string;
-            /** @description The provider. */
+            /** @description The identity provider. */
             provider: components["schemas"]["Provider"];
             /**
              * @description Id of the store.
@@ -9834,32 +9897,33 @@ export interface components {
             /**
              * Format: password
              * @description The ID token that the provider issued.
+             * @example eyJhbGciOiJSUzI1NiIs.eyJpc3Mi.c2ln
              */
             token: string;
         };
         SpanRequest: {
             /**
-             * @description The beginning.
+             * @description The start.
              * @example 11:30
              */
             from: string;
             /**
-             * @description 24:00 is the end of the day. A time that is not after from is on the next day.
+             * @description The end. 24:00 is the end of the day. A time that is not after from is on the next day.
              * @example 22:00
              */
             to: string;
         };
-        /** @description StatsBucket is one hour or day in UTC, cut to the requested period. */
+        /** @description The number of attempts in one hour or day in UTC, cut to the requested period. */
         StatsBucket: {
-            /** @description failed attempts that were the last of their schedule */
+            /** @description The number of failed attempts that were the last of their schedule. */
             deadLetter: number;
-            /** @description Whether the receiver accepted the event. */
+            /** @description The number of attempts that the receiver accepted. */
             delivered: number;
-            /** @description attempts that were not delivered */
+            /** @description The number of attempts that were not delivered. */
             failed: number;
-            /** @description The median of the response times in milliseconds. */
+            /** @description The median of the response times in milliseconds; null without attempts. */
             p50Ms: null | number;
-            /** @description The 99th percentile of the response times in milliseconds. */
+            /** @description The 99th percentile of the response times in milliseconds; null without attempts. */
             p99Ms: null | number;
             /**
              * Format: date-time
@@ -9867,54 +9931,54 @@ export interface components {
              */
             start: string;
         };
-        /** @description StatsCounts counts attempts by outcome. p50Ms and p99Ms are percentiles of the response time; they are null if there was no attempt. */
+        /** @description The number of attempts by outcome. */
         StatsCounts: {
-            /** @description failed attempts that were the last of their schedule */
+            /** @description The number of failed attempts that were the last of their schedule. */
             deadLetter: number;
-            /** @description Whether the receiver accepted the event. */
+            /** @description The number of attempts that the receiver accepted. */
             delivered: number;
-            /** @description attempts that were not delivered */
+            /** @description The number of attempts that were not delivered. */
             failed: number;
-            /** @description The median of the response times in milliseconds. */
+            /** @description The median of the response times in milliseconds; null without attempts. */
             p50Ms: null | number;
-            /** @description The 99th percentile of the response times in milliseconds. */
+            /** @description The 99th percentile of the response times in milliseconds; null without attempts. */
             p99Ms: null | number;
         };
-        /** @description Store is the active store of a principal. */
+        /** @description The active store of the caller. */
         Store: {
-            /** @description local hour at which a business day begins */
+            /** @description The local hour at which a business day begins. */
             businessDayCutoffHour: number;
             /**
-             * @description ISO 3166-1 alpha-2
+             * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
              */
             countryCode: string;
-            /** @description by fulfillment type; a type without opening hours is always open */
+            /** @description The state by fulfillment type. A type without opening hours is always open. */
             hours: {
                 [key: string]: components["schemas"]["OpenState"];
             };
-            /** @description test for a sandbox */
+            /** @description The mode of the store. It is test for a sandbox. */
             mode: components["schemas"]["KeyMode"];
             /**
              * Format: date-time
-             * @description null if open now, or unknown within 366 days
+             * @description The time of the next opening. Null if open now, or unknown within 366 days.
              */
             nextOpenAt: string | null;
-            /** @description for at least one fulfillment type */
+            /** @description Whether the store takes orders for at least one fulfillment type. */
             openNow: boolean;
             /**
              * Format: date-time
-             * @description null unless ordering is paused
+             * @description The end of the pause of ordering; null unless ordering is paused.
              */
             orderingPausedUntil: string | null;
-            /** @description of the user; absent for API keys */
+            /** @description The role of the user. Absent for API keys. */
             role?: components["schemas"]["Role"];
             /**
-             * @description the live store of a sandbox; null for a live store
+             * @description The live store of a sandbox; null for a live store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             sandboxOf: string | null;
-            /** @description of the API key; absent for users */
+            /** @description The scopes of the API key. Absent for users. */
             scopes?: components["schemas"]["Scope"][];
             /**
              * @description Id of the store.
@@ -9929,7 +9993,7 @@ export interface components {
             /** @description The views of the store. */
             storeViews: components["schemas"]["StoreView"][];
             /**
-             * @description IANA name
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9949,7 +10013,7 @@ export interface components {
              */
             websiteName: string;
         };
-        /** @description StoreContext is the active store of a session, with its default view or the view that the session selected. */
+        /** @description The active store of a session, with its default view or the view that the session selected. */
         StoreContext: {
             /**
              * @description ISO 3166-1 alpha-2 code of the country.
@@ -9957,12 +10021,12 @@ export interface components {
              */
             countryCode: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
             /**
-             * @description BCP 47 tag of the language.
+             * @description BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
@@ -9979,7 +10043,7 @@ export interface components {
              */
             storeName: string;
             /**
-             * @description IANA name
+             * @description IANA name of the time zone of the store.
              * @example Europe/Berlin
              */
             timezone: string;
@@ -9989,17 +10053,17 @@ export interface components {
              */
             websiteId: string;
         };
-        /** @description StoreEntry is a store of which a user is a member, as returned at login. */
+        /** @description A store of which the user is a member. */
         StoreEntry: {
             /**
-             * @description ISO 3166-1 alpha-2
+             * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
              */
             countryCode: string;
             /** @description The role in the store. */
             role: components["schemas"]["Role"];
             /**
-             * @description the live store of a sandbox; null for a live store
+             * @description The live store of a sandbox; null for a live store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             sandboxOf: string | null;
@@ -10037,7 +10101,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["TotalMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -10046,20 +10110,20 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Store"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description StoreView is a combination of a locale and a currency in which a store offers its products. */
+        /** @description A locale and a currency in which a store offers its products. */
         StoreView: {
             /**
-             * @description language_country, for example "en_us"
+             * @description Language and country, for example `en_us`.
              * @example de_de
              */
             code: string;
             /**
-             * @description ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
@@ -10071,7 +10135,7 @@ export interface components {
             /** @description Whether it is the default. */
             isDefault: boolean;
             /**
-             * @description BCP 47 tag
+             * @description BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
@@ -10083,14 +10147,14 @@ export interface components {
              */
             code: string;
             /**
-             * @description An ISO 4217 code.
+             * @description ISO 4217 code of the currency.
              * @example EUR
              */
             currency: string;
-            /** @description The view of callers and orders that name none. The previous default view stays as an ordinary view. */
+            /** @description Makes the view the default, for callers and orders that name none. The previous default view stays. */
             isDefault?: boolean;
             /**
-             * @description A BCP 47 tag of language, script and region.
+             * @description BCP 47 tag of language, script and region.
              * @example de-DE
              */
             locale: string;
@@ -10099,7 +10163,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["StoreView"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -10110,13 +10174,14 @@ export interface components {
          * @enum {string}
          */
         SubscribableEventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+        /** @description A new access token for another store. */
         SwitchStore: {
             /**
-             * @description a JWT for the store
+             * @description A JWT for the store.
              * @example eyJhbGciOiJIUzI1NiIs.eyJzdWIi.c2ln
              */
             accessToken: string;
-            /** @description The store. */
+            /** @description The new active store. */
             store: components["schemas"]["SwitchedStore"];
         };
         SwitchStoreRequest: {
@@ -10126,7 +10191,7 @@ export interface components {
              */
             storeId: string;
             /**
-             * @description The store view to work in. Default: the store's default view.
+             * @description The store view to work in. Default: the default view of the store.
              * @example view_019ced814dfa7d91a4e5f60718293a4b
              */
             storeViewId?: string;
@@ -10135,11 +10200,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["SwitchStore"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The store to which a session has switched. */
         SwitchedStore: {
             /** @description The role in the store. */
             role: components["schemas"]["Role"];
@@ -10154,16 +10220,16 @@ export interface components {
              */
             storeName: string;
         };
-        /** @description Tax is the tax of all parts of an order with one rate. */
+        /** @description The tax of all parts of an order with one rate. */
         Tax: {
             /**
              * Format: int64
-             * @description net amount: after discounts, without the tax
+             * @description The net amount in minor units: after discounts, without the tax.
              */
             baseMinor: number;
             /**
              * Format: int64
-             * @description parts per million
+             * @description The tax rate in parts per million.
              */
             ratePpm: number;
             /**
@@ -10172,11 +10238,11 @@ export interface components {
              */
             taxMinor: number;
         };
-        /** @description TestPing is the data of test.ping. */
+        /** @description The data of test.ping. */
         TestPing: {
             /**
              * @description A sentence for people.
-             * @example must be at least 1
+             * @example This is a test.
              */
             message: string;
             /**
@@ -10209,6 +10275,7 @@ export interface components {
              */
             type: "test.ping";
         };
+        /** @description The number of rows of a complete list. */
         TotalMeta: {
             /**
              * @description Id of the request.
@@ -10218,7 +10285,7 @@ export interface components {
             /** @description The number of all rows. */
             total: number;
         };
-        /** @description User is a user of the tenant realm or a platform administrator. */
+        /** @description A user of stores or a platform administrator. */
         User: {
             /**
              * @description Email address.
@@ -10236,12 +10303,12 @@ export interface components {
              */
             name: string;
             /**
-             * @description null for ordinary tenant users
+             * @description The role on the platform; null for users of stores.
              * @example PLATFORM_ADMIN
              */
             platformRole: null | string;
         };
-        /** @description Subscription is a webhook: a URL to which events of a store are delivered. It never contains the secret. */
+        /** @description A URL to which events of a store are delivered. It never contains the secret. */
         Webhook: {
             /**
              * Format: date-time
@@ -10249,25 +10316,30 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description A description.
-             * @example Tomato, mozzarella, basil
+             * @description The purpose of the webhook.
+             * @example Point of sale
              */
             description: string;
             /** @description The event types that the webhook receives. */
             events: components["schemas"]["EventType"][];
-            /** @description days with failed attempts since failingSince; after too many of them, the webhook is deactivated */
+            /** @description The days with failed attempts since failingSince. After watchdogDays of them, the webhook is deactivated. */
             failingDays: number;
             /**
              * Format: date-time
-             * @description time of the first of these attempts
+             * @description The time of the first of the consecutive failed attempts. Absent without failures.
              */
             failingSince?: string;
             /**
              * Format: int64
-             * @description consecutive failed attempts
+             * @description The number of consecutive failed attempts.
              */
             failureCount: number;
-            /** @description names of the further request headers, in alphabetical order */
+            /**
+             * @description The names of the further request headers, in alphabetical order.
+             * @example [
+             *       "Authorization"
+             *     ]
+             */
             headerNames: string[];
             /**
              * @description Id of the webhook.
@@ -10278,12 +10350,12 @@ export interface components {
             isActive: boolean;
             /**
              * Format: date-time
-             * @description time of the last attempt
+             * @description The time of the last attempt; null without one.
              */
             lastDeliveryAt: string | null;
             /**
              * Format: date-time
-             * @description end of the overlap during which deliveries are also signed with the previous secret
+             * @description The end of the overlap, during which deliveries are also signed with the previous secret. Absent without an overlap.
              */
             previousSecretExpiresAt?: string;
             /**
@@ -10298,7 +10370,7 @@ export interface components {
             url: string;
             /**
              * Format: int64
-             * @description increases with every change; for If-Match
+             * @description Increases with every change; for If-Match.
              */
             version: number;
         };
@@ -10308,7 +10380,7 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["WebhooksMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -10317,17 +10389,17 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Webhook"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description WebhookTestResult is the result of a test. */
+        /** @description The result of a test. */
         WebhookTestResult: {
             /** @description Whether the receiver accepted the event. */
             delivered: boolean;
             /**
-             * @description why the test was not delivered
+             * @description The reason for which the test was not delivered.
              * @example connection refused
              */
             error?: string;
@@ -10338,11 +10410,11 @@ export interface components {
             eventId: string;
             /**
              * Format: int64
-             * @description The response time in milliseconds; null without a response.
+             * @description The response time in milliseconds or, without a response, the time until the failure.
              */
             responseTimeMs: number;
             /**
-             * @description 0 = no response
+             * @description The HTTP status; 0 without a response.
              * @example 200
              */
             statusCode: number;
@@ -10351,11 +10423,12 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["WebhookTestResult"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description A number of webhooks and the limit of their failures. */
         WebhooksMeta: {
             /**
              * @description Id of the request.
@@ -10364,10 +10437,10 @@ export interface components {
             requestId: string;
             /** @description The number of all rows. */
             total: number;
-            /** @description the number of failingDays after which a webhook is deactivated */
+            /** @description The number of failingDays after which a webhook is deactivated. */
             watchdogDays: number;
         };
-        /** @description Website is a tenant: a group of stores with one name and one plan. */
+        /** @description A tenant: a group of stores with one name and one plan. */
         Website: {
             /**
              * Format: date-time
@@ -10385,23 +10458,23 @@ export interface components {
              */
             id: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the website.
+             * @example Trattoria
              */
             name: string;
             /** @description The plan. */
             plan: components["schemas"]["Plan"];
-            /** @description OWNER, or PLATFORM: its OWNERs cannot change the plan */
+            /** @description OWNER, or PLATFORM: the OWNERs of the website cannot change the plan. */
             planManagedBy: components["schemas"]["PlanManager"];
-            /** @description client ids for social logins, sorted */
+            /** @description The client ids for social logins, sorted. */
             social: components["schemas"]["ClientIDs"];
             /**
              * Format: date-time
-             * @description null if the website is not suspended
+             * @description The time of the suspension; null if the website is not suspended.
              */
             suspendedAt: string | null;
         };
-        /** @description WebsiteDetails is a website as platform administrators see it. */
+        /** @description A website as platform administrators see it. */
         WebsiteDetails: {
             /**
              * Format: date-time
@@ -10418,28 +10491,28 @@ export interface components {
              * @example web_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description pending ones of OWNERs, newest first */
+            /** @description The pending invitations of OWNERs, newest first. */
             invitations: components["schemas"]["Invitation"][];
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the website.
+             * @example Trattoria
              */
             name: string;
-            /** @description of live stores */
+            /** @description The OWNERs of live stores. */
             owners: components["schemas"]["WebsiteOwner"][];
             /** @description The plan. */
             plan: components["schemas"]["Plan"];
-            /** @description OWNER, or PLATFORM: its OWNERs cannot change the plan */
+            /** @description OWNER, or PLATFORM: the OWNERs of the website cannot change the plan. */
             planManagedBy: components["schemas"]["PlanManager"];
             /** @description The usage of the plan. */
             planUsage: components["schemas"]["PlanUsage"];
-            /** @description client ids for social logins, sorted */
+            /** @description The client ids for social logins, sorted. */
             social: components["schemas"]["ClientIDs"];
-            /** @description oldest first, with sandboxes */
+            /** @description The stores, oldest first, with sandboxes. */
             stores: components["schemas"]["Store"][];
             /**
              * Format: date-time
-             * @description null if the website is not suspended
+             * @description The time of the suspension; null if the website is not suspended.
              */
             suspendedAt: string | null;
         };
@@ -10447,7 +10520,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["WebsiteDetails"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
@@ -10458,14 +10531,14 @@ export interface components {
             /** @description Facts about the list. */
             meta: components["schemas"]["CursorMeta"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
-        /** @description WebsiteOwner is a user who is OWNER of stores of a website. */
+        /** @description A user who is OWNER of stores of a website. */
         WebsiteOwner: {
-            /** @description Whether the account cannot be used. */
+            /** @description Whether the account is disabled. */
             disabled: boolean;
             /**
              * @description Email address.
@@ -10478,12 +10551,12 @@ export interface components {
              */
             id: string;
             /**
-             * @description The name.
-             * @example Pizza Margherita
+             * @description The name of the user.
+             * @example Ada Lovelace
              */
             name: string;
             /**
-             * @description live stores of which the user is OWNER
+             * @description The live stores of which the user is OWNER.
              * @example [
              *       "sto_019ced814dfa7d91a4e5f60718293a4b"
              *     ]
@@ -10494,28 +10567,29 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["Website"];
             /**
-             * @description always true
+             * @description Always true.
              * @constant
              */
             success: true;
         };
+        /** @description The opening hours of a fulfillment type by weekday. */
         WeekHours: {
             [key: string]: components["schemas"]["OpeningSpan"][];
         };
         WeekRequest: {
-            /** @description Spans on Friday. */
+            /** @description The spans on Friday. */
             fri?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Monday. */
+            /** @description The spans on Monday. */
             mon?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Saturday. */
+            /** @description The spans on Saturday. */
             sat?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Sunday. */
+            /** @description The spans on Sunday. */
             sun?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Thursday. */
+            /** @description The spans on Thursday. */
             thu?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Tuesday. */
+            /** @description The spans on Tuesday. */
             tue?: null | components["schemas"]["SpanRequest"][];
-            /** @description Spans on Wednesday. */
+            /** @description The spans on Wednesday. */
             wed?: null | components["schemas"]["SpanRequest"][];
         };
     };
@@ -10909,7 +10983,7 @@ export interface operations {
                 from?: string;
                 /** @description The last business day. A period has at most 366 days. */
                 to?: string;
-                /** @description Hours are in the store's time zone. Weeks begin on Monday. */
+                /** @description The length of the buckets. Hours are in the store's time zone. Weeks begin on Monday. */
                 granularity?: components["schemas"]["Interval"];
             };
             header?: never;
@@ -11094,11 +11168,11 @@ export interface operations {
                 storeId?: string;
                 /** @description Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer. */
                 realm?: components["schemas"]["Realm"];
-                /** @description The action. */
+                /** @description Only entries with this action. */
                 action?: components["schemas"]["AuditAction"];
                 /** @description Only entries of this user, customer or API key. */
                 actorId?: string;
-                /** @description The id of the changed object. */
+                /** @description Only entries about the object with this id. */
                 target?: string;
                 /** @description Only entries at or after this time. */
                 from?: string;
@@ -12216,11 +12290,11 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The kind. */
+                /** @description Only customers of this kind. */
                 kind?: components["schemas"]["CustomerKind"];
                 /** @description A prefix of the name, last name, email or phone number, in any case. */
                 q?: string;
-                /** @description Not for customers. */
+                /** @description The id of an integration's own record. Not for customers. */
                 externalId?: string;
                 /** @description Only customers whose profile or addresses changed at or after this time. */
                 updatedSince?: string;
@@ -12330,7 +12404,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the customer must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -12455,7 +12529,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the address must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -12494,7 +12568,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the address must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -12653,7 +12727,7 @@ export interface operations {
                 eventId?: string;
                 /** @description The type of the event. */
                 eventType?: components["schemas"]["EventType"];
-                /** @description The status. */
+                /** @description Only deliveries with this status. */
                 status?: components["schemas"]["DeliveryStatus"];
                 /** @description Only deliveries with exactly this reason. */
                 reason?: string;
@@ -12808,7 +12882,7 @@ export interface operations {
                 from?: string;
                 /** @description Only events before this time. */
                 to?: string;
-                /** @description The paid order. */
+                /** @description The order of the list. */
                 order?: components["schemas"]["EventOrder"];
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
@@ -13037,7 +13111,7 @@ export interface operations {
                 createdFrom?: string;
                 /** @description Only orders placed before this time. */
                 createdTo?: string;
-                /** @description A business date of the store. */
+                /** @description A business day of the store. */
                 businessDate?: string;
                 /** @description Only orders changed at or after this time. */
                 updatedSince?: string;
@@ -13322,7 +13396,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the order must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -13440,7 +13514,7 @@ export interface operations {
                 orderId?: string;
                 /** @description The status. */
                 status?: components["schemas"]["PaymentResult"];
-                /** @description In any case. */
+                /** @description The payment provider, in any case. */
                 provider?: string;
                 /** @description Only payments recorded at or after this time. */
                 from?: string;
@@ -13538,11 +13612,11 @@ export interface operations {
             query?: {
                 /** @description Only entries of actors of this realm. Default: all realms; in the trail of a store, all except customer. */
                 realm?: components["schemas"]["Realm"];
-                /** @description The action. */
+                /** @description Only entries with this action. */
                 action?: components["schemas"]["AuditAction"];
                 /** @description Only entries of this user, customer or API key. */
                 actorId?: string;
-                /** @description The id of the changed object. */
+                /** @description Only entries about the object with this id. */
                 target?: string;
                 /** @description Only entries at or after this time. */
                 from?: string;
@@ -13860,7 +13934,7 @@ export interface operations {
                 isAvailable?: boolean;
                 /** @description Only products that can be ordered now (true), or only others (false). */
                 orderable?: boolean;
-                /** @description The id in another system, unique per store and resource. */
+                /** @description The id of an integration's own record. Not for customers. */
                 externalId?: string;
                 /** @description A part of the name, the SKU or a translated name, in any case. */
                 q?: string;
@@ -13985,7 +14059,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the product must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -14022,7 +14096,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the product must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -14065,7 +14139,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the product must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
                 /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
                 "Idempotency-Key"?: string;
@@ -14503,7 +14577,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the reservation must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -14547,7 +14621,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the reservation must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -14656,7 +14730,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the settings must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -15238,7 +15312,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the webhook must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -15275,7 +15349,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the webhook must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -15317,7 +15391,7 @@ export interface operations {
     listDeliveryAttempts: {
         parameters: {
             query?: {
-                /** @description The status. */
+                /** @description Only attempts with this outcome. */
                 status?: components["schemas"]["AttemptStatus"];
                 /** @description The type of the event. */
                 eventType?: components["schemas"]["EventType"];
@@ -15480,7 +15554,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The version, in double quotes, that the webhook must still have. */
+                /** @description The version, in double quotes, that the resource must still have. */
                 "If-Match"?: string;
             };
             path: {
@@ -15526,7 +15600,7 @@ export interface operations {
                 from?: string;
                 /** @description Only attempts before this time, at most 90 days after from. Default: now. */
                 to?: string;
-                /** @description Default: hour for up to three days, otherwise day. */
+                /** @description The length of the buckets. Default: hour for up to three days, otherwise day. */
                 granularity?: components["schemas"]["Granularity"];
             };
             header?: never;
