@@ -87,7 +87,8 @@ func (s *server) lend(t testing.TB, template string) *Database {
 // create creates and opens a copy of a template.
 func (s *server) create(t testing.TB, name, template string) *Database {
 	t.Helper()
-	if err := s.exec("CREATE DATABASE " + name + " TEMPLATE " + template); err != nil {
+	// Copying the files takes half as long as copying each page through the log.
+	if err := s.exec("CREATE DATABASE " + name + " TEMPLATE " + template + " STRATEGY FILE_COPY"); err != nil {
 		t.Fatal(err)
 	}
 	database := &Database{URL: s.url(name, loginRole, loginPassword), OwnerURL: s.url(name, "", "")}
