@@ -52,7 +52,7 @@ func TestBuild(t *testing.T) {
 	if info, err := os.Stat(b.output); err != nil || info.Mode()&0o100 == 0 {
 		t.Errorf("the program: %v, %v", info, err)
 	}
-	if !strings.Contains(first.String(), "Compiled 2 packages in ") || len(b.progress.needed) != 2 {
+	if !strings.Contains(first.String(), "Compiled packages: 2 in ") || len(b.progress.needed) != 2 {
 		t.Errorf("got %q and the needed packages %v, want two", first.String(), b.progress.needed)
 	}
 	if err := testBuild(dir, &second).run(nil); err != nil || second.Len() > 0 {

@@ -10,8 +10,8 @@ import (
 const (
 	// silence is the time for which a build that downloads and compiles nothing shows nothing.
 	silence = 2 * time.Second
-	// many is the number of modules or packages from which the build is explained: it is the first one, or nearly so.
-	many = 200
+	// manyModules or manyPackages make a build take minutes: it is the first one, or nearly so, and it is explained.
+	manyModules, manyPackages = 20, 200
 	// pause is the time between two lines if the output is not a terminal.
 	pause = 10 * time.Second
 	// columns is the width of the progress on a terminal, which is rarely narrower.
@@ -87,7 +87,7 @@ func (p *progress) draw() {
 	if p.modules+len(p.compiled) == 0 && p.took() < silence {
 		return
 	}
-	if !p.explained && max(p.modules, len(p.needed)) >= many {
+	if !p.explained && (p.modules >= manyModules || len(p.needed) >= manyPackages) {
 		p.explained = true
 		p.screen.print(explanation)
 	}
@@ -121,7 +121,7 @@ func (p *progress) end() {
 	defer p.mu.Unlock()
 	p.screen.clear()
 	if len(p.compiled) > 0 {
-		p.screen.print(fmt.Sprintf("Compiled %d packages in %s.\n", len(p.compiled), p.took()))
+		p.screen.print(fmt.Sprintf("Compiled packages: %d in %s.\n", len(p.compiled), p.took()))
 	}
 }
 

@@ -35,7 +35,7 @@ func TestProgressOfFirstBuild(t *testing.T) {
 	p.compile("p0")
 	check("Compiling packages: 1, 11s: p0\n")
 	var packages []string
-	for i := range many {
+	for i := range manyPackages {
 		packages = append(packages, fmt.Sprint("p", i))
 	}
 	p.need(packages[1:])
@@ -50,7 +50,20 @@ func TestProgressOfFirstBuild(t *testing.T) {
 	check("Compiling packages: 200 of 200, 31s: linking the program\n")
 	wait(time.Minute)
 	p.end()
-	check("Compiled 200 packages in 1m31s.\nCompiling packages: 200 of 200, 1m31s: linking the program\n")
+	check("Compiled packages: 200 in 1m31s.\nCompiling packages: 200 of 200, 1m31s: linking the program\n")
+}
+
+// Many downloads are explained, too.
+func TestProgressOfFirstDownload(t *testing.T) {
+	t.Parallel()
+	p, out, _ := testProgress(false)
+	for range manyModules {
+		p.download("example.test/module v1.2.3")
+	}
+	p.draw()
+	if want := explanation + "Downloading modules: 20, 0s: example.test/module v1.2.3\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
 }
 
 func TestProgressOnTerminal(t *testing.T) {
@@ -67,7 +80,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	p.end()
 	line := eraseLine + "Compiling packages: 1, 2s: example.test/" + strings.Repeat("x", columns-41) + "…"
 	want := eraseLine + "Linking the program, 2s" + line + eraseLine + "warning: x\n" + line +
-		eraseLine + "Compiled 1 packages in 2s.\n"
+		eraseLine + "Compiled packages: 1 in 2s.\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
