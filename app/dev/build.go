@@ -44,7 +44,7 @@ func (b *build) run(signals <-chan os.Signal) error {
 	defer b.counting.Wait()
 	defer cancel()
 	// Like go run, without debug information and without the commit, which would make each commit link the program.
-	command := exec.Command("go", "build", "-v", "-buildvcs=false", "-ldflags=-s -w", "-o", b.output, b.pkg)
+	command := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-ldflags=-s -w", "-o", b.output, b.pkg)
 	command.Dir, command.Env = b.dir, b.env
 	command.Stderr = &lines{each: func(line string) { b.line(ctx, line) }}
 	// A process group of its own, so that a signal reaches all compilers, and once.

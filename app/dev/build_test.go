@@ -58,7 +58,8 @@ func TestBuild(t *testing.T) {
 	if err := testBuild(dir, &second).run(nil); err != nil || second.Len() > 0 {
 		t.Errorf("the second build: got %v and %q, want no output", err, second.String())
 	}
-	if err := os.WriteFile(filepath.Join(dir, "part", "part.go"), []byte("package part\n\nvar x = y\n"), 0o600); err != nil {
+	wrong := []byte("package part\n\nvar x = y\n")
+	if err := os.WriteFile(filepath.Join(dir, "part", "part.go"), wrong, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	err := testBuild(dir, &third).run(nil)

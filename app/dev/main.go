@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -78,7 +79,8 @@ func moduleDir() (string, error) {
 		return filepath.Dir(file), nil
 	}
 	// The program was compiled with -trimpath.
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/comanda-dev/comanda/app/dev").Output()
+	const module = "github.com/comanda-dev/comanda/app/dev"
+	out, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return "", fmt.Errorf("find the source code of this program: %w", err)
 	}
