@@ -8,20 +8,30 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// MigrateDirections returns the valid directions of [Migrate].
-func MigrateDirections() []string {
-	var all []string
-	for _, direction := range pg.Directions {
-		all = append(all, string(direction))
+var errNoOwner = errors.New("DATABASE_URL is required; use the role that owns the database")
+
+// Migrate applies all missing migrations and writes their names to out. Like Revert and ListMigrations it connects as
+// the owner of the database, which is not the login role of the API and the workers.
+func Migrate(ctx context.Context, ownerURL string, out io.Writer) error {
+	if ownerURL == "" {
+		return errNoOwner
 	}
-	return all
+	return pg.Migrate(ctx, ownerURL, out)
 }
 
-// Migrate migrates the schema of the database or writes its status to out, depending on direction. It connects as the
-// owner of the database, which is not the login role of the API and the workers.
-func Migrate(ctx context.Context, ownerURL, direction string, out io.Writer) error {
+// Revert reverts the migrations of the last Migrate. Without deleteData it returns an error that lists the data that
+// this deletes.
+func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer) error {
 	if ownerURL == "" {
-		return errors.New("DATABASE_URL is required; use the role that owns the database")
+		return errNoOwner
 	}
-	return pg.Migrate(ctx, ownerURL, pg.Direction(direction), out)
+	return pg.Revert(ctx, ownerURL, deleteData, out)
+}
+
+// ListMigrations writes the migrations and their states to out.
+func ListMigrations(ctx context.Context, ownerURL string, out io.Writer) error {
+	if ownerURL == "" {
+		return errNoOwner
+	}
+	return pg.ListMigrations(ctx, ownerURL, out)
 }

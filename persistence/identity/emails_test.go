@@ -1,9 +1,9 @@
 package identity_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
+	"io"
 	"net/url"
 	"testing"
 	"time"
@@ -38,7 +38,7 @@ func TestEmailsInATurkishDatabase(t *testing.T) {
 		u.Path = "/" + name
 		return u.String()
 	}
-	must(t, pg.Migrate(t.Context(), in(outer.OwnerURL), pg.Up, &bytes.Buffer{}))
+	must(t, pg.Migrate(t.Context(), in(outer.OwnerURL), io.Discard))
 	inner, err := persistence.Open(persistence.Config{URL: in(outer.URL), MaxConns: 2,
 		Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)

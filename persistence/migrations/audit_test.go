@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ const auditStores = `
 func TestEraseAuditAsOrdinaryOwner(t *testing.T) {
 	t.Parallel()
 	address := ownedDatabase(t)
-	migrate(t, address, pg.Up)
+	must(t, pg.Migrate(t.Context(), address, io.Discard))
 	superuser, owner := connect(t, asSuperuser(t, address)), connect(t, address)
 	_, err := superuser.Exec(t.Context(), auditStores+`
 		INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
@@ -68,7 +69,7 @@ func TestEraseAuditAfterChangeOfOwner(t *testing.T) {
 	t.Parallel()
 	heir := anotherRole(t)
 	address := ownedDatabase(t)
-	migrate(t, address, pg.Up)
+	must(t, pg.Migrate(t.Context(), address, io.Discard))
 	owner, superuser := connect(t, address), connect(t, asSuperuser(t, address))
 	_, err := superuser.Exec(t.Context(), auditStores+`
 		INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
@@ -117,7 +118,7 @@ func anotherRole(t *testing.T) string {
 func TestEraseAuditReadsOneBatch(t *testing.T) {
 	t.Parallel()
 	address := ownedDatabase(t)
-	migrate(t, address, pg.Up)
+	must(t, pg.Migrate(t.Context(), address, io.Discard))
 	superuser := connect(t, asSuperuser(t, address))
 	_, err := superuser.Exec(t.Context(), auditStores+`
 		INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)
@@ -143,7 +144,7 @@ func TestEraseAuditReadsOneBatch(t *testing.T) {
 func TestEraseCustomerAuditAsOrdinaryOwner(t *testing.T) {
 	t.Parallel()
 	address := ownedDatabase(t)
-	migrate(t, address, pg.Up)
+	must(t, pg.Migrate(t.Context(), address, io.Discard))
 	superuser := connect(t, asSuperuser(t, address))
 	_, err := superuser.Exec(t.Context(), auditStores+`
 		INSERT INTO audit (id, store_id, action, actor_realm, actor_id, target, details, address, request_id, at)

@@ -1,7 +1,6 @@
 package migrations_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"net/url"
@@ -12,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
-	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
@@ -44,11 +42,6 @@ func ownedDatabase(t *testing.T) (ownerURL string) {
 	must(t, err)
 	address.Path, address.User = "/"+name, url.UserPassword(name, "owner")
 	return address.String()
-}
-
-func migrate(t *testing.T, ownerURL string, direction pg.Direction) {
-	t.Helper()
-	must(t, pg.Migrate(t.Context(), ownerURL, direction, &bytes.Buffer{}))
 }
 
 // connect connects to a database of the tests' server. The connection is closed at the end of the test.

@@ -2,7 +2,6 @@
 package persistencetest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -200,7 +199,7 @@ func (s *server) prepare(ctx context.Context) error {
 		return err
 	}
 	s.templates = append(s.templates, s.template)
-	return pg.Migrate(ctx, s.url(s.template, "", ""), pg.Up, &bytes.Buffer{})
+	return pg.Migrate(ctx, s.url(s.template, "", ""), io.Discard)
 }
 
 func (s *server) exec(statement string) error {

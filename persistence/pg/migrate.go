@@ -2,10 +2,10 @@ package pg
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -16,35 +16,132 @@ import (
 	"github.com/comanda-dev/comanda/persistence/migrations"
 )
 
-// Direction is the operation of [Migrate].
-type Direction string
-
-const (
-	Up     Direction = "up"     // apply all missing migrations
-	Down   Direction = "down"   // revert the newest group
-	Status Direction = "status" // list the migrations
+var (
+	// ErrOldSchema means that the database lacks migrations that this program needs.
+	ErrOldSchema = errors.New("the database schema is older than this program; run `comanda migrate up`")
+	// ErrOtherSchema means that the database has migrations that this program does not have.
+	ErrOtherSchema = errors.New("another version of Comanda created this database, with migrations that this version " +
+		"does not have; use that version, or an empty database")
 )
-
-// Directions are all directions.
-var Directions = [...]Direction{Up, Down, Status}
 
 // migrationLock is the advisory lock that prevents concurrent migrations of one database. It ends with
 // its connection, so that a killed process leaves no lock.
 const migrationLock = 0x636f6d616e6461
 
-// Migrate changes the schema, or lists the migrations, as the role that owns the schema. Each
-// migration runs in a separate transaction. It writes its results to out.
-func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.Writer) error {
-	config, err := pgx.ParseConfig(ownerURL)
+// Migrate applies all missing migrations, as the role that owns the schema, and writes their names to
+// out. It returns ErrOtherSchema if the database has unknown migrations, too.
+func Migrate(ctx context.Context, ownerURL string, out io.Writer) error {
+	return change(ctx, ownerURL, out, func(m *migrator) error {
+		if err := checkMigrations(ctx, m.Migrator); err != nil && !errors.Is(err, ErrOldSchema) {
+			return err
+		}
+		group, err := m.Migrate(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", group, err)
+		}
+		m.report("applied", group)
+		return nil
+	})
+}
+
+// Revert reverts the migrations of the last call of [Migrate] that applied any. Without deleteData it
+// changes nothing and returns an error that lists the data that it would delete; with it, the list goes
+// to out.
+func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer) error {
+	return change(ctx, ownerURL, out, func(m *migrator) error {
+		unknown, err := m.MissingMigrations(ctx)
+		if err != nil {
+			return err
+		}
+		if len(unknown) > 0 { // only their version can revert them, and they come before the known ones
+			return fmt.Errorf("%w (%s)", ErrOtherSchema, unknown)
+		}
+		all, err := m.MigrationsWithStatus(ctx)
+		if err != nil {
+			return err
+		}
+		last := all.LastGroup()
+		lost, err := m.deletions(ctx, migrations.Files, last.Migrations)
+		switch {
+		case err != nil:
+			return err
+		case lost != "" && !deleteData:
+			return fmt.Errorf("reverting %s would delete:\n%sto delete this data, add --delete-data", last.Migrations, lost)
+		case lost != "":
+			fmt.Fprintf(out, "deleting:\n%s", lost)
+		}
+		if last, err = m.Rollback(ctx); err != nil {
+			return err
+		}
+		m.report("reverted", last)
+		return nil
+	})
+}
+
+// ListMigrations writes the migrations and their states to out. It does not wait for a running migration.
+func ListMigrations(ctx context.Context, ownerURL string, out io.Writer) error {
+	m, err := open(ownerURL, out)
 	if err != nil {
 		return err
 	}
-	pool := stdlib.OpenDB(*config)
-	defer pool.Close()
-	pool.SetMaxOpenConns(2) // one for the lock, one for the migrations
-	db := bun.NewDB(pool, pgdialect.New())
+	defer m.db.Close()
+	all := m.files.Sorted()
+	var unknown migrate.MigrationSlice
+	exists, err := hasMigrations(ctx, m.db)
+	if err == nil && exists {
+		all, err = m.MigrationsWithStatus(ctx)
+	}
+	if err == nil && exists {
+		unknown, err = m.MissingMigrations(ctx)
+	}
+	if err != nil {
+		return Classify(err)
+	}
+	for _, migration := range all {
+		state := "applied " + migration.MigratedAt.UTC().Format("2006-01-02 15:04:05Z")
+		if !migration.IsApplied() {
+			state = "missing"
+		}
+		fmt.Fprintf(out, "%s  %s\n", migration, state)
+	}
+	for _, migration := range unknown {
+		fmt.Fprintf(out, "%s  applied by another version of Comanda\n", migration.Name)
+	}
+	return nil
+}
 
-	lock, err := db.Conn(ctx)
+// migrator reads and changes the schema of one database.
+type migrator struct {
+	*migrate.Migrator
+	db    *bun.DB
+	files *migrate.Migrations
+	out   io.Writer
+}
+
+func open(ownerURL string, out io.Writer) (*migrator, error) {
+	config, err := pgx.ParseConfig(ownerURL)
+	if err != nil {
+		return nil, err
+	}
+	files, err := discover(migrations.Files)
+	if err != nil {
+		return nil, err
+	}
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(2) // one for the advisory lock, one for the migrations
+	db := bun.NewDB(pool, pgdialect.New())
+	migrator := &migrator{migrate.NewMigrator(db, files, migrate.WithMarkAppliedOnSuccess(true)), db, files, out}
+	return migrator, nil
+}
+
+// change calls a function with a migrator while no other process changes the schema.
+func change(ctx context.Context, ownerURL string, out io.Writer, call func(*migrator) error) error {
+	m, err := open(ownerURL, out)
+	if err != nil {
+		return err
+	}
+	defer m.db.Close()
+	lock, err := m.db.Conn(ctx)
 	if err != nil {
 		return Classify(err)
 	}
@@ -52,88 +149,66 @@ func Migrate(ctx context.Context, ownerURL string, direction Direction, out io.W
 	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
 		return err
 	}
-	migrator, err := newMigrator(db)
-	if err != nil {
+	if err := m.Init(ctx); err != nil {
 		return err
 	}
-	if err := migrator.Init(ctx); err != nil {
-		return err
-	}
-	switch direction {
-	case Up:
-		group, err := migrator.Migrate(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", group, err)
-		}
-		report(out, "applied", group)
-	case Down:
-		group, err := migrator.Rollback(ctx)
-		if err != nil {
-			return err
-		}
-		report(out, "reverted", group)
-	case Status:
-		all, err := migrator.MigrationsWithStatus(ctx)
-		if err != nil {
-			return err
-		}
-		for _, m := range all {
-			state := "applied " + m.MigratedAt.UTC().Format("2006-01-02 15:04:05Z")
-			if !m.IsApplied() {
-				state = "missing"
-			}
-			fmt.Fprintf(out, "%s_%s  %s\n", m.Name, m.Comment, state)
-		}
-	default:
-		return fmt.Errorf("unknown direction %q", direction)
-	}
-	return nil
+	return call(m)
 }
 
-func report(out io.Writer, verb string, group *migrate.MigrationGroup) {
+func (m *migrator) report(verb string, group *migrate.MigrationGroup) {
 	if group.IsZero() {
-		fmt.Fprintln(out, "nothing to do")
+		fmt.Fprintln(m.out, "nothing to do")
 		return
 	}
-	for _, m := range group.Migrations {
-		fmt.Fprintf(out, "%s_%s  %s\n", m.Name, m.Comment, verb)
+	for _, migration := range group.Migrations {
+		fmt.Fprintf(m.out, "%s  %s\n", migration, verb)
 	}
 }
 
-func newMigrator(db *bun.DB) (*migrate.Migrator, error) {
-	all := migrate.NewMigrations()
-	if err := all.Discover(migrations.Files); err != nil {
-		return nil, err
-	}
-	return migrate.NewMigrator(db, all, migrate.WithMarkAppliedOnSuccess(true)), nil
-}
-
-// ErrOldSchema means that the database lacks migrations that this program needs.
-var ErrOldSchema = errors.New("the database schema is older than this program; run `comanda migrate up`")
-
-// CheckSchema returns ErrOldSchema unless every migration is applied. It accepts a newer schema,
-// because a migration keeps the tables and columns that the previous version needs.
+// CheckSchema returns ErrOldSchema or ErrOtherSchema unless every migration is applied. It accepts a
+// newer schema, because a migration keeps the tables and columns that the previous version needs.
 func (db *DB) CheckSchema(ctx context.Context) error {
-	migrator, err := newMigrator(db.System())
+	files, err := discover(migrations.Files)
 	if err != nil {
 		return err
 	}
-	var exists sql.NullString
-	if err := db.System().QueryRowContext(ctx, "SELECT to_regclass('bun_migrations')::text").Scan(&exists); err != nil {
+	exists, err := hasMigrations(ctx, db.System())
+	switch {
+	case err != nil:
 		return Classify(err)
-	}
-	if !exists.Valid {
+	case !exists:
 		return ErrOldSchema
 	}
-	missing, err := migrator.MigrationsWithStatus(ctx)
+	err = checkMigrations(ctx, migrate.NewMigrator(db.System(), files))
 	if hasState(err, stateInsufficientPrivilege) { // the first migration grants it
 		return ErrOldSchema
 	}
-	if err != nil {
-		return Classify(err)
+	return Classify(err)
+}
+
+// checkMigrations returns ErrOldSchema if migrations are missing, and ErrOtherSchema if others are unknown, too.
+func checkMigrations(ctx context.Context, m *migrate.Migrator) error {
+	all, err := m.MigrationsWithStatus(ctx)
+	if err != nil || len(all.Unapplied()) == 0 {
+		return err
 	}
-	if len(missing.Unapplied()) > 0 {
-		return ErrOldSchema
+	unknown, err := m.MissingMigrations(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(unknown) > 0:
+		return fmt.Errorf("%w (%s)", ErrOtherSchema, unknown)
 	}
-	return nil
+	return ErrOldSchema
+}
+
+func discover(files fs.FS) (*migrate.Migrations, error) {
+	all := migrate.NewMigrations()
+	return all, all.Discover(files)
+}
+
+// hasMigrations reports whether the database has the table that lists the applied migrations.
+func hasMigrations(ctx context.Context, db *bun.DB) (exists bool, err error) {
+	err = db.QueryRowContext(ctx, "SELECT to_regclass('bun_migrations') IS NOT NULL").Scan(&exists)
+	return exists, err
 }

@@ -52,6 +52,10 @@ func TestCommandsReadFiles(t *testing.T) {
 	}{
 		"file":   {end, map[string]string{"DATABASE_URL_FILE": file}, ""},
 		"status": {[]string{"migrate", "status"}, map[string]string{"DATABASE_URL_FILE": ownerFile}, ""},
+		"down": {
+			[]string{"migrate", "down"}, map[string]string{"DATABASE_URL_FILE": ownerFile},
+			"comanda: reverting 10 migrations (001 ... 010) would delete:\n  acceptances: table (no rows, ",
+		},
 		"both": {
 			end, map[string]string{"DATABASE_URL_FILE": file, "DATABASE_URL": db.URL},
 			"comanda: DATABASE_URL, DATABASE_URL_FILE: set one of them, not both\n",

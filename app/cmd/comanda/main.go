@@ -31,8 +31,10 @@ const usage = `comanda: restaurant ordering with reliable webhooks
                                     that does not exist yet
   comanda serve                     run the REST API and the dashboard
   comanda worker                    run the workflows and deliver events
-  comanda migrate up|down|status    migrate the database schema, as its owner; down reverts the
-                                    last up and deletes the data of the tables that it created
+  comanda migrate up|status         migrate the database schema, as its owner, or list the migrations
+  comanda migrate down [--delete-data]
+                                    revert the last up; without the flag, list the data that this
+                                    deletes, and fail
   comanda admin create-platform-admin --email ADDRESS --name NAME
                                     create a platform administrator; the command prompts for the
                                     password, or reads it from standard input
@@ -134,6 +136,10 @@ func command(
 		return start(ctx, environ, boot.API, stderr)
 	case "worker":
 		return start(ctx, environ, boot.Worker, stderr)
+	case "migrate up":
+		return boot.Migrate(ctx, environ["DATABASE_URL"], stdout)
+	case "migrate status":
+		return boot.ListMigrations(ctx, environ["DATABASE_URL"], stdout)
 	case "health":
 		return boot.Health(ctx, environ)
 	case "admin reseal":
@@ -149,8 +155,8 @@ func command(
 		fmt.Fprint(stdout, usage)
 		return nil
 	}
-	if len(args) == 2 && args[0] == "migrate" && slices.Contains(boot.MigrateDirections(), args[1]) {
-		return boot.Migrate(ctx, environ["DATABASE_URL"], args[1], stdout)
+	if len(args) > 1 && args[0] == "migrate" && args[1] == "down" {
+		return revert(ctx, args[2:], environ["DATABASE_URL"], stdout)
 	}
 	if len(args) > 0 && args[0] == "init" {
 		return writeEnv(args[1:], stdout)
@@ -171,6 +177,16 @@ func command(
 		return cause(ctx, args[1:], environ, stdout)
 	}
 	return unknown(args)
+}
+
+// revert runs "migrate down".
+func revert(ctx context.Context, args []string, ownerURL string, stdout io.Writer) error {
+	flags := flag.NewFlagSet("migrate down", flag.ContinueOnError)
+	deleteData := flags.Bool("delete-data", false, "")
+	if err := parse(flags, args, 0); err != nil {
+		return err
+	}
+	return boot.Revert(ctx, ownerURL, *deleteData, stdout)
 }
 
 func start(ctx context.Context, environ map[string]string, part boot.Part, stderr io.Writer) error {

@@ -15,6 +15,8 @@ func TestInvalidArguments(t *testing.T) {
 		"sevre":                    `invalid arguments: unknown command "sevre"`,
 		"serve now":                "invalid arguments of serve",
 		"migrate sideways":         "invalid arguments of migrate",
+		"migrate up now":           "invalid arguments of migrate",
+		"migrate down now":         "invalid arguments: an argument is not the value of a flag",
 		"admin reset-otp":          "invalid arguments of admin",
 		"listen --htpp":            "invalid arguments: flag provided but not defined: -htpp",
 		"listen now":               "invalid arguments: an argument is not the value of a flag",

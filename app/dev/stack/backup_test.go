@@ -97,7 +97,7 @@ func TestBackupAndRestore(t *testing.T) {
 			dir := t.TempDir()
 			original := startBackupServer(t)
 			original.run(t, dir, string(postgresScript))
-			if err := boot.Migrate(t.Context(), original.url("comanda_owner", "owner"), "up", io.Discard); err != nil {
+			if err := boot.Migrate(t.Context(), original.url("comanda_owner", "owner"), io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			original.run(t, dir, `psql -qd comanda -c "INSERT INTO websites (id, name, domain, plan, created_at) VALUES

@@ -222,7 +222,7 @@ func TestComposePostgres(t *testing.T) {
 		u.User, u.Path = url.UserPassword(role, password), "/"+database
 		return u.String()
 	}
-	if err := boot.Migrate(t.Context(), as("comanda_owner", "owner", "comanda"), "up", io.Discard); err != nil {
+	if err := boot.Migrate(t.Context(), as("comanda_owner", "owner", "comanda"), io.Discard); err != nil {
 		t.Fatalf("migrate up: %v", err)
 	}
 	db, err := persistence.Open(persistence.Config{URL: as("comanda", "login", "comanda")})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/comanda-dev/comanda/app/dev/social"
 	"github.com/comanda-dev/comanda/app/listen"
 	"github.com/comanda-dev/comanda/app/webhook"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 const (
@@ -40,7 +42,9 @@ func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error 
 	if err != nil {
 		return err
 	}
-	if err := boot.Migrate(ctx, d.owner, "up", io.Discard); err != nil {
+	if err := boot.Migrate(ctx, d.owner, io.Discard); errors.Is(err, pg.ErrOtherSchema) {
+		return fmt.Errorf("%w: delete %s and all its data, or choose another directory with --data", err, s.data)
+	} else if err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	s.Ready = Ready{
