@@ -21,6 +21,7 @@ const (
 	stateUniqueViolation       = "23505"
 	stateSerializationFailure  = "40001"
 	stateDeadlock              = "40P01"
+	stateLockNotAvailable      = "55P03"
 	stateInsufficientPrivilege = "42501"
 	stateFeatureNotSupported   = "0A000"
 )

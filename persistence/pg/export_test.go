@@ -1,6 +1,18 @@
 package pg
 
-import "slices"
+import (
+	"context"
+	"io"
+	"io/fs"
+	"slices"
+	"time"
+)
+
+// MigrateFiles is Migrate with other migrations and shorter waits.
+func MigrateFiles(ctx context.Context, ownerURL string, files fs.FS, limit time.Duration, out io.Writer) error {
+	return migrationSet{files, waits{timeout: 200 * time.Millisecond, pause: 100 * time.Millisecond, limit: limit}}.
+		up(ctx, ownerURL, out)
+}
 
 // DeletionsOf returns the data that a statement deletes, sorted.
 func DeletionsOf(text string) (all []string) {

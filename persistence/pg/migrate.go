@@ -24,14 +24,35 @@ var (
 		"does not have; use that version, or an empty database")
 )
 
-// migrationLock is the advisory lock that prevents concurrent migrations of one database. It ends with
-// its connection, so that a killed process leaves no lock.
-const migrationLock = 0x636f6d616e6461
+// migrationSet changes the schema of databases with the migrations of a folder.
+type migrationSet struct {
+	files fs.FS
+	waits waits
+}
+
+// released are the migrations of this program.
+var released = migrationSet{migrations.Files, waits{lockTimeout, lockPause, lockLimit}}
 
 // Migrate applies all missing migrations, as the role that owns the schema, and writes their names to
-// out. It returns ErrOtherSchema if the database has unknown migrations, too.
+// out, and what they wait for. It returns ErrOtherSchema if the database has unknown migrations, too.
 func Migrate(ctx context.Context, ownerURL string, out io.Writer) error {
-	return change(ctx, ownerURL, out, func(m *migrator) error {
+	return released.up(ctx, ownerURL, out)
+}
+
+// Revert reverts the migrations of the last call of [Migrate] that applied any. Without deleteData it
+// changes nothing and returns an error that lists the data that it would delete; with it, the list goes
+// to out.
+func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer) error {
+	return released.down(ctx, ownerURL, deleteData, out)
+}
+
+// ListMigrations writes the migrations and their states to out. It does not wait for a running migration.
+func ListMigrations(ctx context.Context, ownerURL string, out io.Writer) error {
+	return released.list(ctx, ownerURL, out)
+}
+
+func (s migrationSet) up(ctx context.Context, ownerURL string, out io.Writer) error {
+	return s.change(ctx, ownerURL, out, func(m *migrator) error {
 		if err := checkMigrations(ctx, m.Migrator); err != nil && !errors.Is(err, ErrOldSchema) {
 			return err
 		}
@@ -44,11 +65,8 @@ func Migrate(ctx context.Context, ownerURL string, out io.Writer) error {
 	})
 }
 
-// Revert reverts the migrations of the last call of [Migrate] that applied any. Without deleteData it
-// changes nothing and returns an error that lists the data that it would delete; with it, the list goes
-// to out.
-func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer) error {
-	return change(ctx, ownerURL, out, func(m *migrator) error {
+func (s migrationSet) down(ctx context.Context, ownerURL string, deleteData bool, out io.Writer) error {
+	return s.change(ctx, ownerURL, out, func(m *migrator) error {
 		unknown, err := m.MissingMigrations(ctx)
 		if err != nil {
 			return err
@@ -61,7 +79,7 @@ func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer
 			return err
 		}
 		last := all.LastGroup()
-		lost, err := m.deletions(ctx, migrations.Files, last.Migrations)
+		lost, err := m.deletions(ctx, s.files, last.Migrations)
 		switch {
 		case err != nil:
 			return err
@@ -78,9 +96,8 @@ func Revert(ctx context.Context, ownerURL string, deleteData bool, out io.Writer
 	})
 }
 
-// ListMigrations writes the migrations and their states to out. It does not wait for a running migration.
-func ListMigrations(ctx context.Context, ownerURL string, out io.Writer) error {
-	m, err := open(ownerURL, out)
+func (s migrationSet) list(ctx context.Context, ownerURL string, out io.Writer) error {
+	m, err := s.open(ownerURL, out)
 	if err != nil {
 		return err
 	}
@@ -116,27 +133,37 @@ type migrator struct {
 	db    *bun.DB
 	files *migrate.Migrations
 	out   io.Writer
+	waits waits
+
+	blocker string // last cause of a wait of the running migration
+	unwatch func() // ends watch
 }
 
-func open(ownerURL string, out io.Writer) (*migrator, error) {
+func (s migrationSet) open(ownerURL string, out io.Writer) (*migrator, error) {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
 		return nil, err
 	}
-	files, err := discover(migrations.Files)
+	files, err := discover(s.files)
 	if err != nil {
 		return nil, err
 	}
 	pool := stdlib.OpenDB(*config)
-	pool.SetMaxOpenConns(2) // one for the advisory lock, one for the migrations
-	db := bun.NewDB(pool, pgdialect.New())
-	migrator := &migrator{migrate.NewMigrator(db, files, migrate.WithMarkAppliedOnSuccess(true)), db, files, out}
-	return migrator, nil
+	pool.SetMaxOpenConns(3) // one for the advisory lock, one for the migrations, one to watch them
+	m := &migrator{db: bun.NewDB(pool, pgdialect.New()), files: files, out: out, waits: s.waits, unwatch: func() {}}
+	patient := migrate.NewMigrations()
+	for _, migration := range files.Sorted() {
+		migration.Up, migration.Down = m.patient(migration.Up), m.patient(migration.Down)
+		patient.Add(migration)
+	}
+	m.Migrator = migrate.NewMigrator(m.db, patient, migrate.WithMarkAppliedOnSuccess(true),
+		migrate.BeforeMigration(m.before))
+	return m, nil
 }
 
 // change calls a function with a migrator while no other process changes the schema.
-func change(ctx context.Context, ownerURL string, out io.Writer, call func(*migrator) error) error {
-	m, err := open(ownerURL, out)
+func (s migrationSet) change(ctx context.Context, ownerURL string, out io.Writer, call func(*migrator) error) error {
+	m, err := s.open(ownerURL, out)
 	if err != nil {
 		return err
 	}
@@ -146,8 +173,8 @@ func change(ctx context.Context, ownerURL string, out io.Writer, call func(*migr
 		return Classify(err)
 	}
 	defer lock.Close()
-	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock(?)", migrationLock); err != nil {
-		return err
+	if err := m.takeLock(ctx, lock); err != nil {
+		return Classify(err)
 	}
 	if err := m.Init(ctx); err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -181,4 +183,115 @@ func connect(t *testing.T, db *persistencetest.Database) *pgx.Conn {
 	must(t, err)
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
+}
+
+// withMigration returns the migrations and a further one.
+func withMigration(t *testing.T, name, up string) fs.FS {
+	t.Helper()
+	all := fstest.MapFS{
+		"20990101_next" + name + ".up.sql":   {Data: []byte(up)},
+		"20990101_next" + name + ".down.sql": {Data: []byte("SELECT;")},
+	}
+	names, err := fs.Glob(migrations.Files, "*.sql")
+	must(t, err)
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.Files, name)
+		must(t, err)
+		all[name] = &fstest.MapFile{Data: text}
+	}
+	return all
+}
+
+// lines receives the lines of an output.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+// reader is a transaction that has read a table and stays open, as that of pg_dump.
+func reader(t *testing.T, db *persistencetest.Database, table string) pgx.Tx {
+	t.Helper()
+	tx, err := connect(t, db).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	must(t, err)
+	_, err = tx.Exec(t.Context(), "SET LOCAL application_name = 'slow reader'; SELECT count(*) FROM "+table)
+	must(t, err)
+	return tx
+}
+
+// While a migration waits for a table that a transaction reads, other requests use the table. The migration says what
+// it waits for, and ends when the reader has ended.
+func TestMigrationWaitsWithoutBlockingRequests(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	slow := reader(t, db, "orders")
+	out, end := make(lines, 100), make(chan error, 1)
+	files := withMigration(t, ".tx", "ALTER TABLE orders ADD COLUMN tried_minor bigint")
+	go func() { end <- pg.MigrateFiles(context.Background(), db.OwnerURL, files, time.Hour, out) }()
+	if line := <-out; !strings.HasPrefix(line, "20990101_next  waiting for process ") ||
+		!strings.Contains(line, "slow reader), which uses orders\n") {
+		t.Errorf("first line: got %q, want the process that reads orders", line)
+	}
+	other := connect(t, db)
+	for range 10 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err := other.Exec(ctx, "SELECT FROM orders")
+		must(t, err)
+		cancel()
+	}
+	select {
+	case err := <-end:
+		t.Fatalf("the migration ended with error %v while the table was in use", err)
+	default:
+	}
+	must(t, slow.Rollback(t.Context()))
+	must(t, <-end)
+	if _, err := other.Exec(t.Context(), "SELECT tried_minor FROM orders"); err != nil {
+		t.Error("after the migration:", err)
+	}
+}
+
+// A migration that gets no lock in its time gives up and names the cause. The next one applies it.
+func TestMigrationGivesUp(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	slow := reader(t, db, "orders")
+	files := withMigration(t, ".tx", "ALTER TABLE orders ADD COLUMN tried_minor bigint")
+	err := pg.MigrateFiles(t.Context(), db.OwnerURL, files, 0, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "gave up") || !strings.Contains(err.Error(), "which uses orders") {
+		t.Errorf("got error %v, want one that names the table", err)
+	}
+	must(t, slow.Rollback(t.Context()))
+	must(t, pg.MigrateFiles(t.Context(), db.OwnerURL, files, 0, io.Discard))
+}
+
+// CREATE INDEX CONCURRENTLY waits for writers, and then for all older transactions. A second process that migrates must
+// not be one of them.
+func TestConcurrentMigrationsBuildIndexes(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	slow := reader(t, db, "orders")
+	_, err := slow.Exec(t.Context(), "LOCK TABLE orders IN ROW EXCLUSIVE MODE")
+	must(t, err)
+	files := withMigration(t, "", "CREATE INDEX CONCURRENTLY orders_tried ON orders (note)")
+	out, end := make(lines, 100), make(chan error, 2)
+	migrate := func() { end <- pg.MigrateFiles(context.Background(), db.OwnerURL, files, 0, out) }
+	go migrate()
+	if line := <-out; !strings.Contains(line, "slow reader)") {
+		t.Errorf("first line: got %q, want the reader", line)
+	}
+	go migrate()
+	if line := <-out; line != "waiting for another process that migrates this database\n" {
+		t.Errorf("line of the second process: got %q", line)
+	}
+	must(t, slow.Rollback(t.Context()))
+	must(t, <-end)
+	must(t, <-end)
+	var valid bool
+	must(t, connect(t, db).QueryRow(t.Context(),
+		"SELECT indisvalid FROM pg_index WHERE indexrelid = 'orders_tried'::regclass").Scan(&valid))
+	if !valid {
+		t.Error("the index is not valid")
+	}
 }
