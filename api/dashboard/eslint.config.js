@@ -3,8 +3,12 @@ import jsxA11y from "eslint-plugin-jsx-a11y";
 import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
-/** A layer may import the layers before it. Files outside the layers (router, layout, main) may import all of them. */
-const layers = ["api", "session", "ui", "pages"];
+/**
+ * The layers. A layer may import the layers before it. Files outside the layers (router, layout, main) may import all
+ * of them. `domain` has the words and rules of a restaurant, without React and without requests. `ui` has the controls
+ * that any dashboard needs; `components` has the parts of pages that several pages share.
+ */
+const layers = ["domain", "api", "session", "ui", "components", "pages"];
 
 export default tseslint.config(
   { ignores: ["dist", "src/api/limits.ts"] },
@@ -22,7 +26,8 @@ export default tseslint.config(
       "jsx-a11y/no-autofocus": ["error", { ignoreNonDOM: true }],
     },
   },
-  // One import direction keeps the lower layers usable without the pages. imports.test.ts checks for cycles.
+  // One import direction keeps the lower layers usable without the pages. Files of one layer import each other by
+  // relative paths, and those of a page only their own folder. imports.test.ts checks for cycles.
   ...layers.map((layer, i) => ({
     files: [`src/${layer}/**`],
     rules: {
@@ -31,8 +36,13 @@ export default tseslint.config(
         {
           patterns: [
             {
-              group: ["@/*", ...layers.slice(0, i + 1).map((allowed) => `!@/${allowed}`)],
+              group: ["@/*", ...layers.slice(0, i).map((allowed) => `!@/${allowed}`)],
               message: `Import direction: ${layers.join(" <- ")}.`,
+            },
+            {
+              group: ["../*"],
+              message:
+                "Pages do not import each other. A part that several pages need is a domain rule or a component.",
             },
           ],
         },

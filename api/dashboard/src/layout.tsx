@@ -1,19 +1,20 @@
 import { Link, Navigate, Outlet, useMatchRoute } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-import { Frame } from "@/frame";
+import { roles } from "@/domain/roles";
 import { NewOrderAlarm } from "@/pages/orders/alarm";
 import { FindOrder } from "@/pages/orders/find";
 import { LiveOrders } from "@/pages/orders/live";
 import { PauseBanner } from "@/pages/orders/pause";
 import { PrintProvider } from "@/pages/orders/print";
 import { StepsProvider } from "@/pages/orders/steps";
-import { roles } from "@/pages/team/roles";
 import { useDeadLetters } from "@/pages/webhooks/data";
-import { platformSections, sections } from "@/sections";
 import { useSession } from "@/session/session";
-import { StoreSwitch } from "@/store-switch";
 import { Empty, PageHeader } from "@/ui/page";
+
+import { Frame } from "./frame";
+import { platformSections, sections } from "./sections";
+import { StoreSwitch } from "./store-switch";
 
 /** The layout of a store's pages. */
 export function Layout() {

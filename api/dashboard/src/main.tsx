@@ -1,5 +1,4 @@
 import "./styles.css";
-
 import { ComandaError } from "@comanda/client";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
@@ -7,8 +6,9 @@ import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 
-import { router } from "@/router";
 import { ToastProvider } from "@/ui/toast";
+
+import { router } from "./router";
 
 // Dialogs add an inline style sheet that locks scrolling; the Content-Security-Policy requires this nonce on it.
 setNonce(document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "");

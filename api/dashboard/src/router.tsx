@@ -1,7 +1,6 @@
 import { Link, createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-import { Layout, PlatformLayout } from "@/layout";
 import { analyticsSearch } from "@/pages/analytics/search";
 import { auditSearch } from "@/pages/audit/search";
 import { customersSearch } from "@/pages/customers/search";
@@ -17,6 +16,8 @@ import { SessionProvider, useSessionState } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Countdown } from "@/ui/duration";
 import { Empty, Failure, Loading } from "@/ui/page";
+
+import { Layout, PlatformLayout } from "./layout";
 
 const root = createRootRoute({ notFoundComponent: NotFound });
 
@@ -151,7 +152,7 @@ const deadLetters = createRoute({
   getParentRoute: () => inside,
   path: "/dead-letters",
   validateSearch: deadLettersSearch,
-  component: lazyComponent(() => import("@/pages/dead-letters"), "DeadLettersPage"),
+  component: lazyComponent(() => import("@/pages/webhooks/dead-letters"), "DeadLettersPage"),
 });
 
 const analytics = createRoute({
@@ -180,12 +181,12 @@ const platformAudit = createRoute({
   getParentRoute: () => inside,
   path: "/platform/audit",
   validateSearch: auditSearch,
-  component: lazyComponent(() => import("@/pages/platform/audit"), "PlatformAuditPage"),
+  component: lazyComponent(() => import("@/pages/audit/platform"), "PlatformAuditPage"),
 });
 
 // These routes are constants because a route created inside addChildren has the path type `string`,
 // which degrades the types of every route.
-const home = page("/", () => import("@/pages/home"), "HomePage");
+const home = page("/", () => import("@/pages/stores/home"), "HomePage");
 const unknown = createRoute({ getParentRoute: () => inside, path: "$", component: NotFound }); // keeps the menu visible
 
 const routeTree = root.addChildren([
@@ -198,7 +199,7 @@ const routeTree = root.addChildren([
     payments,
     reservations,
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
-    page("/orders/new", () => import("@/pages/orders/new"), "NewOrderPage"),
+    page("/orders/new", () => import("@/pages/new-order/page"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
     page("/api-keys", () => import("@/pages/api-keys/page"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),

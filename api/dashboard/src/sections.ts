@@ -17,7 +17,7 @@ import {
   Webhook,
 } from "lucide-react";
 
-import type { Role } from "@/session/session";
+import type { Role } from "@/domain/roles";
 
 /** The sections in menu order, each with the lowest role that can open it. */
 export const sections = [

@@ -10,10 +10,9 @@ import { useToast } from "@/ui/toast";
 
 /** Switches the active store and its view. The view sets the currency and the language of product names. */
 export function StoreSwitch() {
-  const { stores, storeId, storeName, viewLocale, currency, switchStore } = useSession();
+  const { store: active, stores, storeId, storeName, viewLocale, currency, switchStore } = useSession();
   const toast = useToast();
   const [busy, setBusy] = useState(false);
-  const active = stores.find((store) => store.storeId === storeId);
   const website = stores.filter((store) => store.websiteId === active?.websiteId);
   const view = active?.storeViews.find((one) => one.locale === viewLocale && one.currency === currency);
   async function change(store: string, storeView?: string) {

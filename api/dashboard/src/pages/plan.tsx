@@ -3,13 +3,12 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { PlanUsage, useNumbers } from "@/components/plan-usage";
+import { type Plan, planName } from "@/domain/plans";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { Badge, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-
-import { type Plan, planName } from "./plan-name";
-import { PlanUsage, useNumbers } from "./plan-usage";
 
 type Billing = components["schemas"]["Billing"];
 

@@ -2,13 +2,12 @@ import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
+import { SocialFields, providers, socialChange } from "@/components/social-fields";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Form } from "@/ui/field";
 import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-
-import { SocialFields, providers, socialChange } from "./social";
 
 type OwnWebsite = components["schemas"]["OwnWebsite"];
 

@@ -4,11 +4,10 @@ import { createContext, use, useCallback, useEffect, useMemo, useState } from "r
 
 import { api, data } from "@/api/client";
 import { refresh, shareAccessToken } from "@/api/token";
+import { type Role, isAtLeast } from "@/domain/roles";
 
 import { type ProviderProps, useAccessToken, useAccount } from "./account";
 import { sendUnsent } from "./unsent";
-
-export type Role = "OWNER" | "ADMIN" | "MANAGER" | "STAFF";
 
 type StoreEntry = components["schemas"]["StoreEntry"];
 
@@ -16,6 +15,12 @@ type Session = {
   user: components["schemas"]["MeUser"];
   storeId: string;
   storeName: string;
+  /** The active store among `stores`; undefined if the user has just left it. */
+  store: StoreEntry | undefined;
+  /** The country of the active store, whose calling code completes local phone numbers; "" if it is unknown. */
+  country: string;
+  /** The default view of the active store. Staff read the menu in its texts, also while they use another view. */
+  defaultView: { id?: string; locale: string; currency: string };
   role: Role;
   /** The locale of dates, numbers and names: that of the browser. */
   locale: string;
@@ -37,8 +42,6 @@ export function useSession(): Session {
   if (!session) throw new Error("useSession requires a SessionProvider");
   return session;
 }
-
-const ranks: Record<Role, number> = { STAFF: 1, MANAGER: 2, ADMIN: 3, OWNER: 4 };
 
 type SessionState = "checking" | "loggedIn" | "loggedOut" | "suspended" | "refused" | "unreachable" | "limited";
 
@@ -98,17 +101,22 @@ export function SessionProvider({ children, fallback }: ProviderProps) {
   const session = useMemo<Session | null>(() => {
     if (!store || !stores.data) return null;
     const role = store.role as Role;
+    const active = stores.data.find(({ storeId }) => storeId === store.storeId);
+    const views = active?.storeViews ?? [];
     return {
       user,
       storeId: store.storeId,
       storeName: store.storeName,
+      store: active,
+      country: active?.countryCode ?? "",
+      defaultView: views.find((view) => view.isDefault) ?? views[0] ?? { locale, currency: store.currency },
       role,
       locale,
       viewLocale: store.locale,
       currency: store.currency,
       timezone: store.timezone,
       stores: stores.data,
-      atLeast: (least) => ranks[role] >= ranks[least],
+      atLeast: (least) => isAtLeast(role, least),
       switchStore,
     };
   }, [user, store, locale, stores.data, switchStore]);

@@ -1,4 +1,5 @@
-import { localDecimals } from "./format";
+import { localDecimals } from "@/domain/money";
+
 import { useNow } from "./now";
 
 /** Formats a duration in milliseconds with its two largest units, for example "2 h 5 min"; "0 s" below a second. */

@@ -5,6 +5,7 @@ import type { ComponentProps, ReactNode, Ref } from "react";
 import { errorMessage, isPlain } from "@/api/error-message";
 import { readable, readablePath } from "@/api/readable";
 import { useClock } from "@/session/account";
+import type { Tone } from "@/domain/tone";
 
 import { Button } from "./button";
 import { cn } from "./cn";
@@ -66,15 +67,13 @@ export function Card({
   );
 }
 
-const tones = {
+const tones: Record<Tone, string> = {
   neutral: "text-muted-foreground",
   good: "text-success",
   bad: "text-danger",
   warn: "text-warning",
   accent: "text-primary",
 };
-
-export type Tone = keyof typeof tones;
 
 export const Badge = ({ tone = "neutral", className, ...props }: { tone?: Tone } & ComponentProps<"span">) => (
   <span

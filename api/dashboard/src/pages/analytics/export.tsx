@@ -4,11 +4,11 @@ import { Download } from "lucide-react";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import type { MenuNames } from "@/pages/products/names";
+import { unitsOf } from "@/domain/money";
+import type { MenuNames } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { unitsOf } from "@/ui/format";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 

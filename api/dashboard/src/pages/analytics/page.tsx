@@ -4,7 +4,8 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import { api, data } from "@/api/client";
-import { useMenuNames } from "@/pages/products/names";
+import { useMenuNames } from "@/components/menu-names";
+import { businessDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
 import { Select, TextField } from "@/ui/field";
@@ -13,7 +14,6 @@ import { ShowMore, useList } from "@/ui/list";
 import { useNow } from "@/ui/now";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 import { Stat, Stats } from "@/ui/stat";
-import { businessDay } from "@/ui/zone";
 
 import { OptionsExport, ProductsExport, SalesExport } from "./export";
 import { SalesPlots } from "./plots";

@@ -1,7 +1,7 @@
 import { Bar, BarChart, Tooltip, XAxis, YAxis } from "recharts";
 
+import { decimalsOf, formatMoney } from "@/domain/money";
 import { useSession } from "@/session/session";
-import { decimalsOf, formatMoney } from "@/ui/format";
 import { Plot, axis, grid, tooltip } from "@/ui/plot";
 
 // Half of a label of the value axis is above the plot.

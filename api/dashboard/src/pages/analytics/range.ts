@@ -1,4 +1,4 @@
-import { addDays, daysIn } from "@/ui/zone";
+import { addDays, daysIn } from "@/domain/zone";
 
 export const granularities = { hour: "Hours", day: "Days", week: "Weeks", month: "Months" };
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 
-import { formatMoney, formatRate } from "@/ui/format";
+import { formatMoney } from "@/domain/money";
+import { formatRate } from "@/domain/percent";
 
 import { type Entry, actorOf, detailsOf } from "./labels";
 

@@ -1,9 +1,9 @@
 import type { components } from "@comanda/client";
 
-import { fulfillments, statuses } from "@/pages/orders/status";
-import { planName, plans } from "@/pages/plan-name";
-import { days } from "@/pages/settings/hours";
-import { roles } from "@/pages/team/roles";
+import { days } from "@/domain/opening-hours";
+import { fulfillments, statuses } from "@/domain/orders";
+import { planName, plans } from "@/domain/plans";
+import { roles } from "@/domain/roles";
 
 export type Entry = components["schemas"]["AuditEntry"];
 export type Action = Entry["action"];

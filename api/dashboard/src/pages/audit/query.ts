@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 
+import { addDays, startOfDay } from "@/domain/zone";
 import { useAccount } from "@/session/account";
-import { addDays, startOfDay } from "@/ui/zone";
 
 import type { AuditSearch } from "./search";
 

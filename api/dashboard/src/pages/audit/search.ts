@@ -1,4 +1,4 @@
-import { dayOf, oneOf, textOf } from "@/pages/search";
+import { dayOf, oneOf, textOf } from "@/ui/search-params";
 
 import { type Action, type Realm, actions, realms } from "./labels";
 

@@ -1,11 +1,14 @@
 import type { ReactNode } from "react";
 
-import { dayName } from "@/pages/settings/hours";
+import { formatMoney } from "@/domain/money";
+import { dayName } from "@/domain/opening-hours";
+import { formatRate } from "@/domain/percent";
+import type { Tone } from "@/domain/tone";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
-import { Time, formatMoney, formatRate, useClockTime } from "@/ui/format";
-import { ShowMore, type useList } from "@/ui/list";
-import { type Tone, Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
+import { Time, useClockTime } from "@/ui/format";
+import { type useList, ShowMore } from "@/ui/list";
+import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 
 import { type Action, type Entry, actions, actorOf, detailsOf } from "./labels";
 import type { AuditSearch } from "./search";

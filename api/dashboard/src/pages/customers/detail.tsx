@@ -5,6 +5,8 @@ import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { type Customer, isErased, nameOf, kinds } from "@/domain/customers";
+import { type Order, statusTone, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
@@ -13,16 +15,13 @@ import { TextField } from "@/ui/field";
 import { Money, Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, Columns, Failure, PageHeader, QueryState, Table } from "@/ui/page";
+import { internationalPhone } from "@/ui/phone";
+import { PhoneField } from "@/ui/phone-field";
 import { useToast } from "@/ui/toast";
 
-import { type Order, statusTone, statuses } from "../orders/status";
-import { PhoneField, useCountry } from "../phone-field";
-import { internationalPhone } from "../phone";
 import { DisableDialog } from "./disable";
 import { EraseDialog } from "./erase";
 import { ExportButton } from "./export";
-import { type Customer, isErased, nameOf } from "./name";
-import { kinds } from "./search";
 
 const route = getRouteApi("/inside/customers/$id");
 
@@ -223,7 +222,7 @@ function Points({ customer }: { customer: Customer }) {
 function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {
   const queries = useQueryClient();
   const toast = useToast();
-  const country = useCountry();
+  const { country } = useSession();
   const [phone, setPhone] = useState(customer.phone ?? "");
   const save = useMutation({
     mutationFn: (body: components["schemas"]["ChangeCustomerRequest"]) =>

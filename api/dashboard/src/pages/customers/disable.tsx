@@ -1,10 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import { type Customer, nameOf } from "@/domain/customers";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
-
-import { type Customer, nameOf } from "./name";
 
 /** Disables the account of a customer, or enables a disabled one. */
 export function DisableDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {

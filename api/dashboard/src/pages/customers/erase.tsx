@@ -4,16 +4,15 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { type Customer, nameOf } from "@/domain/customers";
+import { openStatuses } from "@/domain/orders";
+import { dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { ShortTime } from "@/ui/format";
 import { Failure } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-import { dayOf } from "@/ui/zone";
-
-import { openStatuses } from "../orders/status";
-import { type Customer, nameOf } from "./name";
 
 /** The number of orders, and of reservations, that the dialog links. */
 const shown = 20;

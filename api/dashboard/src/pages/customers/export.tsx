@@ -1,12 +1,11 @@
 import { useMutation } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import type { Customer } from "@/domain/customers";
 import { Button } from "@/ui/button";
 import { download } from "@/ui/csv";
 import { useErrorMessage } from "@/ui/error-message";
 import { useToast } from "@/ui/toast";
-
-import { type Customer } from "./name";
 
 /** Downloads everything that is kept about a customer, as JSON. */
 export function ExportButton({ customer: { id } }: { customer: Customer }) {

@@ -1,6 +1,7 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { api } from "@/api/client";
+import { type Customer, nameOf, kinds } from "@/domain/customers";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Filter } from "@/ui/filter";
@@ -9,8 +10,7 @@ import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
-import { type Customer, nameOf } from "./name";
-import { type CustomersSearch, kinds } from "./search";
+import type { CustomersSearch } from "./search";
 
 const route = getRouteApi("/inside/customers");
 

@@ -1,6 +1,5 @@
-import { oneOf, textOf } from "../search";
-
-export const kinds = { registered: "Registered", guest: "Guest" } as const;
+import { kinds } from "@/domain/customers";
+import { oneOf, textOf } from "@/ui/search-params";
 
 /** The page's search parameters. */
 export type CustomersSearch = { q?: string; kind?: keyof typeof kinds };

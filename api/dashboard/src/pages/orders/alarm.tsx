@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Bell, BellOff } from "lucide-react";
 import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from "react";
 
+import { type Order, isScheduled } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { useNow } from "@/ui/now";
 import { setTitleCount } from "@/ui/title";
@@ -13,7 +14,6 @@ import { useLiveOrders } from "./live";
 import { notify } from "./notify";
 import { type OrderEvent, openOrders } from "./open-orders";
 import { allowSound, onSoundChange, ring, soundAllowed } from "./sound";
-import { type Order, isScheduled } from "./status";
 import { useSteps } from "./steps";
 
 const useSoundAllowed = () => useSyncExternalStore(onSoundChange, soundAllowed);

@@ -3,6 +3,15 @@ import { Link } from "@tanstack/react-router";
 import { Maximize2 } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 
+import {
+  type OpenStatus,
+  type Order,
+  columnsOf,
+  fulfillments,
+  isScheduled,
+  openStatuses,
+  statuses,
+} from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { ShortTime } from "@/ui/format";
@@ -16,7 +25,6 @@ import { useLiveOrders } from "./live";
 import { maxOpen, openOrders } from "./open-orders";
 import { usePrint } from "./print";
 import { Shortcuts } from "./shortcuts";
-import { type OpenStatus, type Order, columnsOf, fulfillments, isScheduled, openStatuses, statuses } from "./status";
 import { type Move, type Steps, afterSteps } from "./step";
 import { UndoBar, useSteps } from "./steps";
 

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { Printer } from "lucide-react";
 import { memo } from "react";
 
+import { type Order, actionLabels, formatAge, fulfillments, nextStatus, payments, urgencyOf } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { ClockTime, Money, ShortTime } from "@/ui/format";
@@ -12,7 +13,6 @@ import { useDeviceSettings } from "./device";
 import { ItemDetails, ItemName } from "./item";
 import { PromiseMenu } from "./promise";
 import { ReachMark } from "./reached";
-import { type Order, actionLabels, formatAge, fulfillments, nextStatus, payments, urgencyOf } from "./status";
 import type { Move } from "./step";
 
 type Props = {

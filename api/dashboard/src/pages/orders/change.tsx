@@ -6,17 +6,17 @@ import { useState } from "react";
 import { api, data, fieldErrors } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { formatMoney } from "@/domain/money";
+import { type Order, type Status, actionLabels, nextStatus, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 import { Field, Textarea } from "@/ui/field";
-import { formatMoney } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 
 import { applyChanges, readChanged } from "./open-orders";
 import { usePrintAccepted } from "./print";
 import { PromiseMenu } from "./promise";
-import { type Order, type Status, actionLabels, nextStatus, statuses } from "./status";
 
 type Change = { order: Order; status: Status; cancellationReason?: string; promisedAt?: string };
 

@@ -1,6 +1,6 @@
 import type { components } from "@comanda/client";
 
-import type { Tone } from "@/ui/page";
+import type { Tone } from "@/domain/tone";
 
 export type Delivery = components["schemas"]["OrderDelivery"];
 

@@ -4,21 +4,8 @@ import { ChevronDown, Printer } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { useSession } from "@/session/session";
-import { addressLines } from "@/ui/address";
-import { Button } from "@/ui/button";
-import { ClockTime, Money, Time } from "@/ui/format";
-import { Menu, MenuItem } from "@/ui/menu";
-import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
-
-import { erasedName } from "../customers/name";
-import { CancelDialog, CompleteUnpaidDialog, NextStep, needsPayment, useChangeStatus } from "./change";
-import { ItemDetails, ItemName } from "./item";
-import { useLiveOrders } from "./live";
-import { orderKey } from "./open-orders";
-import { Payments } from "./payments";
-import { usePrint } from "./print";
-import { Reached } from "./reached";
+import { Totals } from "@/components/totals";
+import { erasedName } from "@/domain/customers";
 import {
   type Order,
   actorLabel,
@@ -29,8 +16,21 @@ import {
   sources,
   statusTone,
   statuses,
-} from "./status";
-import { Totals } from "./totals";
+} from "@/domain/orders";
+import { useSession } from "@/session/session";
+import { addressLines } from "@/ui/address";
+import { Button } from "@/ui/button";
+import { ClockTime, Money, Time } from "@/ui/format";
+import { Menu, MenuItem } from "@/ui/menu";
+import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
+
+import { CancelDialog, CompleteUnpaidDialog, NextStep, needsPayment, useChangeStatus } from "./change";
+import { ItemDetails, ItemName } from "./item";
+import { useLiveOrders } from "./live";
+import { orderKey } from "./open-orders";
+import { Payments } from "./payments";
+import { usePrint } from "./print";
+import { Reached } from "./reached";
 
 const route = getRouteApi("/inside/orders/$id");
 

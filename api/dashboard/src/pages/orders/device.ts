@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-import { oneOf } from "../search";
+import { oneOf } from "@/ui/search-params";
 
 /** The settings of the board on this device. They are kept in the browser. */
 export type DeviceSettings = {

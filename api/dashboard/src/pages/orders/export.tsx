@@ -4,14 +4,13 @@ import { Download } from "lucide-react";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { unitsOf } from "@/domain/money";
+import type { Order } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { unitsOf } from "@/ui/format";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
-
-import type { Order } from "./status";
 
 type Query = paths["/orders"]["get"]["parameters"]["query"];
 

@@ -1,6 +1,6 @@
-import { useDefaultView, useMenuNames } from "@/pages/products/names";
-
-import type { Order } from "./status";
+import { useMenuNames } from "@/components/menu-names";
+import type { Order } from "@/domain/orders";
+import { useSession } from "@/session/session";
 
 type Item = Order["items"][number];
 
@@ -15,7 +15,7 @@ type Props = {
  * viewId keeps its own texts, which the customer reads.
  */
 function useStaffNames(viewId: string | undefined) {
-  const { id } = useDefaultView();
+  const { id } = useSession().defaultView;
   return useMenuNames(viewId !== undefined && id !== undefined && viewId !== id);
 }
 

@@ -1,6 +1,8 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { api } from "@/api/client";
+import { erasedName } from "@/domain/customers";
+import { type Order, fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { Checkbox, Input } from "@/ui/field";
 import { Filter } from "@/ui/filter";
@@ -9,10 +11,8 @@ import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
-import { erasedName } from "../customers/name";
 import { ExportOrders } from "./export";
 import type { OrdersSearch } from "./search";
-import { type Order, fulfillments, payments, sources, statusTone, statuses } from "./status";
 
 const route = getRouteApi("/inside/orders");
 

@@ -1,8 +1,9 @@
 import { QueryClient } from "@tanstack/react-query";
 import { expect, test, vi } from "vitest";
 
+import type { Order } from "@/domain/orders";
+
 import { openOrders, orderKey, readChanged } from "./open-orders";
-import type { Order } from "./status";
 
 const order = (id: string, version = 1, status = "RECEIVED") => ({ id, version, status }) as Order;
 

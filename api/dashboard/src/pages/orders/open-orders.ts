@@ -1,9 +1,8 @@
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import { type Order, isOpen, openStatuses } from "@/domain/orders";
 import { everyPage } from "@/ui/list";
-
-import { type Order, isOpen, openStatuses } from "./status";
 
 /** The event data of the stream of orders. */
 export type OrderEvent = {

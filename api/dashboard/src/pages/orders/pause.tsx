@@ -3,12 +3,11 @@ import { ChevronDown, CirclePause, CirclePlay } from "lucide-react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { storeKey } from "@/domain/stores";
 import { Button } from "@/ui/button";
 import { ShortTime } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
 import { useToast } from "@/ui/toast";
-
-import { storeKey } from "../stores/data";
 
 /** The interval in milliseconds at which other devices notice a pause. */
 const refetchInterval = 30_000;

@@ -4,18 +4,18 @@ import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { RefundDialog } from "@/components/refund-dialog";
+import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
+import type { Order } from "@/domain/orders";
+import { type Payment, originOf, providers, refundable } from "@/domain/payments";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
-import { Money, Time, formatMoney, localDecimals, parseMoney, plainMoney } from "@/ui/format";
+import { Money, Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-
-import type { Order } from "./status";
-
-type Payment = components["schemas"]["Payment"];
 
 /** The payments of an order, with their refunds. */
 export function Payments({ order, refetchInterval }: { order: Order; refetchInterval?: number }) {
@@ -81,21 +81,6 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
     </Card>
   );
 }
-
-/** Returns the amount of a payment that can still be refunded. */
-export const refundable = (payment: Payment) =>
-  payment.status === "SUCCEEDED" ? payment.amountMinor - payment.refundedMinor : 0;
-
-const providerNames: Record<string, string> = { CASH: "Cash", CARD_TERMINAL: "Card terminal", VOUCHER: "Voucher" };
-
-/** Returns the name of a payment's provider, and its method if the name does not state it. */
-export function originOf({ provider, paymentMethod }: Pick<Payment, "provider" | "paymentMethod">) {
-  const name = providerNames[provider] ?? provider;
-  return name.toLowerCase() === paymentMethod.toLowerCase() ? { name } : { name, method: paymentMethod };
-}
-
-/** The provider of each payment method that is recorded without an integration. */
-const providers = { cash: "CASH", card: "CARD_TERMINAL", voucher: "VOUCHER" };
 
 type Method = keyof typeof providers;
 
@@ -182,86 +167,6 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
         {...limits.RecordPaymentRequest.transactionId}
         hint="The number given by the terminal or the provider."
         error={fieldError("transactionId")}
-      />
-    </FormDialog>
-  );
-}
-
-export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
-  const { locale } = useSession();
-  const queries = useQueryClient();
-  const toast = useToast();
-  const [idempotencyKey] = useState(newIdempotencyKey);
-  const [number] = useState(() => `refund-${Date.now().toString(36)}`);
-  const [amount, setAmount] = useState(plainMoney(refundable(payment), payment.currency));
-  const minor = parseMoney(amount, payment.currency);
-  const tooMuch = minor !== null && minor > refundable(payment);
-  const refund = useMutation({
-    mutationFn: (body: components["schemas"]["RefundPaymentRequest"]) =>
-      data(
-        api.POST("/payments/{id}/refunds", {
-          params: { path: { id: payment.id }, header: { "Idempotency-Key": idempotencyKey } },
-          body,
-        }),
-      ),
-    onSuccess: () => {
-      toast("Refund recorded");
-      void queries.invalidateQueries({ queryKey: ["orders"] });
-      onClose();
-    },
-  });
-  function submit(form: FormData) {
-    refund.mutate({
-      amountMinor: minor!,
-      reason: String(form.get("reason")),
-      providerRefundId: String(form.get("providerRefundId")),
-    });
-  }
-  const provider = originOf(payment).name;
-  const fieldError = fieldErrors(refund.error);
-  return (
-    <FormDialog
-      onClose={onClose}
-      title="Record refund"
-      description={
-        (payment.provider === providers.cash
-          ? "First return the money to the guest, then record the refund here. "
-          : `First refund the money with ${provider}, then record the refund here. `) +
-        `The refundable amount is ${formatMoney(refundable(payment), payment.currency, locale)}.`
-      }
-      mutation={refund}
-      onSubmit={submit}
-      submitLabel="Record refund"
-      disabled={!minor || tooMuch}
-    >
-      <TextField
-        label={`Amount in ${payment.currency}`}
-        inputMode="decimal"
-        required
-        value={amount}
-        onChange={(event) => setAmount(event.target.value)}
-        error={
-          tooMuch
-            ? "The amount exceeds the refundable amount"
-            : amount && !minor
-              ? `Enter an amount, such as ${localDecimals("12.50")}`
-              : fieldError("amountMinor")
-        }
-      />
-      <TextField
-        label="Reason"
-        name="reason"
-        {...limits.RefundPaymentRequest.reason}
-        placeholder="The pizza was cold."
-        error={fieldError("reason")}
-      />
-      <TextField
-        label="Refund ID"
-        name="providerRefundId"
-        defaultValue={number}
-        {...limits.RefundPaymentRequest.providerRefundId}
-        hint={payment.provider === providers.cash ? "A number of your choice." : `The number given by ${provider}.`}
-        error={fieldError("providerRefundId")}
       />
     </FormDialog>
   );

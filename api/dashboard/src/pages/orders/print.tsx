@@ -1,16 +1,16 @@
 import { type ReactNode, createContext, use, useCallback, useEffect, useState } from "react";
 import { createPortal } from "react-dom";
 
+import { Totals } from "@/components/totals";
+import { erasedName } from "@/domain/customers";
+import { type Order, fulfillments, payments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { cn } from "@/ui/cn";
 import { ClockTime, Money, ShortTime, Time } from "@/ui/format";
 
-import { erasedName } from "../customers/name";
 import { claimPrint, deviceSettings, useDeviceSettings } from "./device";
 import { ItemDetails, ItemName } from "./item";
-import { type Order, fulfillments, payments } from "./status";
-import { Totals } from "./totals";
 
 export type Paper = "slip" | "receipt";
 

@@ -1,15 +1,14 @@
 import { Clock } from "lucide-react";
 import { type ReactNode, useState } from "react";
 
+import type { Order } from "@/domain/orders";
+import { dayOf, instantOf, timeOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { Form, TextField } from "@/ui/field";
 import { useClockTime } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
-import { dayOf, instantOf, timeOf } from "@/ui/zone";
-
-import type { Order } from "./status";
 
 /** The minutes from now, or from the requested time, that the menu offers. */
 const minutes = [10, 15, 20, 30, 45, 60, 90];

@@ -1,5 +1,5 @@
-import { dayOf, oneOf, textOf } from "../search";
-import { type Order, type Status, fulfillments, sources, statuses } from "./status";
+import { type Order, type Status, fulfillments, sources, statuses } from "@/domain/orders";
+import { dayOf, oneOf, textOf } from "@/ui/search-params";
 
 /** The page's search parameters. `day` is a business day; `refund` selects orders that need a refund. */
 export type OrdersSearch = {

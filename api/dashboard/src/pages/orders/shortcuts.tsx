@@ -2,11 +2,11 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useEffectEvent, useState } from "react";
 import { Keyboard } from "lucide-react";
 
+import { openStatuses, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { Dialog } from "@/ui/dialog";
 
 import { changeDeviceSettings, deviceSettings } from "./device";
-import { openStatuses, statuses } from "./status";
 
 const help: [string, string][] = [
   ["1 – 5", "Go to the first order of a column"],

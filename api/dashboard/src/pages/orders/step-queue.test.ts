@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
-import type { Order, Status } from "./status";
+import type { Order, Status } from "@/domain/orders";
+
 import { lastTaken, targetOf } from "./step";
 import { StepQueue, undoTime } from "./step-queue";
 

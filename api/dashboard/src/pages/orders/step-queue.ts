@@ -1,4 +1,5 @@
-import { type Order } from "./status";
+import type { Order } from "@/domain/orders";
+
 import { type Move, type Step, type Steps, rebased, withoutLast } from "./step";
 
 /**

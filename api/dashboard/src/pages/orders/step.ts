@@ -1,4 +1,4 @@
-import { type Order, type Status } from "./status";
+import type { Order, Status } from "@/domain/orders";
 
 /** One click on the board: the next status and, if the user has chosen another one, the promised time. */
 export type Move = { to: Status; promisedAt?: string };

@@ -4,6 +4,7 @@ import { type ReactNode, createContext, use, useEffect, useMemo, useState, useSy
 import { api, data } from "@/api/client";
 import { isConnected } from "@/api/connection";
 import { errorMessage } from "@/api/error-message";
+import { type Order, actionLabels, statuses } from "@/domain/orders";
 import { holdUnsent, registerSender } from "@/session/unsent";
 import { Button } from "@/ui/button";
 import { useNow } from "@/ui/now";
@@ -11,7 +12,6 @@ import { useToast } from "@/ui/toast";
 
 import { applyChanges, openOrders, readChanged } from "./open-orders";
 import { usePrintAccepted } from "./print";
-import { type Order, actionLabels, statuses } from "./status";
 import { type Move, type Step, type Steps, lastTaken, promiseOf, targetOf } from "./step";
 import { StepQueue } from "./step-queue";
 

@@ -1,8 +1,10 @@
-import type { components } from "@comanda/client";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
 import { api } from "@/api/client";
+import { RefundDialog } from "@/components/refund-dialog";
+import { type Payment, originOf, refundable } from "@/domain/payments";
+import { addDays, startOfDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { TextField } from "@/ui/field";
@@ -11,12 +13,8 @@ import { Money, Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
-import { addDays, startOfDay } from "@/ui/zone";
 
-import { RefundDialog, originOf, refundable } from "../orders/payments";
 import { type PaymentsSearch, orderNumberOf, providerOf, statuses } from "./search";
-
-type Payment = components["schemas"]["Payment"];
 
 const route = getRouteApi("/inside/payments");
 

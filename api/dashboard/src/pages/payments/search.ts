@@ -1,4 +1,4 @@
-import { dayOf, oneOf, textOf } from "../search";
+import { dayOf, oneOf, textOf } from "@/ui/search-params";
 
 export const statuses = { SUCCEEDED: "Succeeded", FAILED: "Failed" } as const;
 

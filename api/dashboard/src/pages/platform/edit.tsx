@@ -3,12 +3,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { SocialFields, socialChange } from "@/components/social-fields";
+import { type Plan, planName, plans } from "@/domain/plans";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
-import { type Plan, planName, plans } from "../plan-name";
-import { SocialFields, socialChange } from "../social";
 import { type Website, websitesKey } from "./data";
 
 type Change = components["schemas"]["ChangeWebsiteRequest"];

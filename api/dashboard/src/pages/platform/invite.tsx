@@ -4,11 +4,11 @@ import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { InvitationDialog } from "@/components/invitation-dialog";
+import { MemberFields } from "@/components/member-fields";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 
-import { InvitationDialog } from "../team/invitation";
-import { MemberFields } from "../team/member-fields";
 import { type WebsiteDetails, websitesKey } from "./data";
 
 /** Invites an owner of one of the website's stores. */

@@ -4,12 +4,12 @@ import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { InvitationDialog } from "@/components/invitation-dialog";
+import { type ViewDraft, CountryField, TimezoneField, ViewsField } from "@/components/store-fields";
+import { type Plan, planName, plans } from "@/domain/plans";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 
-import { type Plan, planName, plans } from "../plan-name";
-import { CountryField, TimezoneField, type ViewDraft, ViewsField } from "../stores/fields";
-import { InvitationDialog } from "../team/invitation";
 import { websitesKey } from "./data";
 
 const section = "grid gap-4 border-t pt-4 sm:grid-cols-2";

@@ -2,12 +2,12 @@ import { UserPlus } from "lucide-react";
 import { useState } from "react";
 
 import { api } from "@/api/client";
+import { WithdrawDialog } from "@/components/withdraw-dialog";
+import type { Invitation } from "@/domain/team";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { Badge, Card, Columns, Table } from "@/ui/page";
 
-import type { Invitation } from "../team/data";
-import { WithdrawDialog } from "../team/withdraw";
 import { type WebsiteDetails, websitesKey } from "./data";
 
 /** The names of the stores with these ids. */

@@ -4,14 +4,14 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
+import { AddStoreDialog } from "@/components/add-store-dialog";
+import { PlanUsage } from "@/components/plan-usage";
+import type { NewStore } from "@/domain/stores";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { PlanUsage } from "../plan-usage";
-import { AddStoreDialog } from "../stores/add";
-import type { NewStore } from "../stores/data";
 import { type WebsiteDetails, websitesKey } from "./data";
 import { EditDialog, SocialDialog, SuspendDialog } from "./edit";
 import { InviteOwnerDialog } from "./invite";

@@ -3,12 +3,12 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api } from "@/api/client";
+import { planName } from "@/domain/plans";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { planName } from "../plan-name";
 import { type Website, websitesKey } from "./data";
 import { OpenDialog } from "./open";
 

@@ -1,10 +1,11 @@
-import { type components, ComandaError } from "@comanda/client";
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { EllipsisVertical } from "lucide-react";
 import { useRef, useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { type Product, nameIn, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Money } from "@/ui/format";
@@ -14,12 +15,8 @@ import { Badge, Card, Empty, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { moved } from "./groups";
-import { nameIn, useDefaultView } from "./names";
 import { type Placed, planPositions } from "./positions";
-import { priceIn } from "./price";
 import { Sortable, SortableEntry } from "./sortable";
-
-type Product = components["schemas"]["Product"];
 
 /** More changes than this are one import, if all products have a SKU, instead of one request each. */
 const maxRequests = 5;
@@ -148,8 +145,10 @@ function Categories({ products, category: only }: { products: Product[]; categor
 type CategoryProps = { name: string; products: Product[]; onMove: (from: number, to: number) => void };
 
 function Category({ name, products, onMove }: CategoryProps) {
-  const { currency } = useSession();
-  const { locale } = useDefaultView();
+  const {
+    currency,
+    defaultView: { locale },
+  } = useSession();
   const nameOf = (id: string) =>
     nameIn(
       products.find((product) => product.id === id)!,

@@ -1,7 +1,7 @@
-import type { components } from "@comanda/client";
 import { useState } from "react";
 
 import { api } from "@/api/client";
+import { type Product, nameIn } from "@/domain/products";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { ShowMore, useList } from "@/ui/list";
@@ -9,9 +9,6 @@ import { Empty, QueryState } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 
 import { type GroupDraft, type Views, copyOf, groupDrafts, ruleOf, shownName } from "./groups";
-import { nameIn } from "./names";
-
-type Product = components["schemas"]["Product"];
 
 type Props = {
   views: Views;

@@ -1,12 +1,11 @@
 import type { components } from "@comanda/client";
 
-import { parsePercent, plainPercent } from "@/pages/settings/percent";
-import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
+import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
+import { parsePercent, plainPercent } from "@/domain/percent";
+import { type Product, shownKey } from "@/domain/products";
 
 import { type GroupDraft, type Views, groupDrafts, groupErrors, groupsRequest } from "./groups";
-import { shownKey } from "./names";
 
-type Product = components["schemas"]["Product"];
 type Create = components["schemas"]["CreateProductRequest"];
 type Change = components["schemas"]["ChangeProductRequest"];
 

@@ -1,14 +1,12 @@
-import type { components } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { csvOf, download, separatorIn } from "@/ui/csv";
 import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
-
-type Product = components["schemas"]["Product"];
 
 /** The columns of the import, in the same order. */
 const columns = [

@@ -1,9 +1,10 @@
-import { type components, ComandaError } from "@comanda/client";
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { type Product, nameIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
@@ -24,24 +25,20 @@ import {
   maxGroups,
   refusedGroups,
 } from "./groups";
-import { OptionGroups } from "./option-groups";
 import { ImagePreview } from "./image";
 import { type Difference, merge } from "./merge";
-import { nameIn, useDefaultView } from "./names";
-
-type Product = components["schemas"]["Product"];
+import { OptionGroups } from "./option-groups";
 
 /** Returns the currencies and locales of the store's views, those of the default view first. */
 function useViews(): Views {
-  const { stores, storeId } = useSession();
-  const standard = useDefaultView();
+  const { store, defaultView } = useSession();
   return useMemo(() => {
-    const views = stores.find((store) => store.storeId === storeId)?.storeViews ?? [];
+    const views = [defaultView, ...(store?.storeViews ?? [])];
     return {
-      currencies: [...new Set([standard.currency, ...views.map((view) => view.currency)])],
-      locales: [...new Set([standard.locale, ...views.map((view) => view.locale)])],
+      currencies: [...new Set(views.map((view) => view.currency))],
+      locales: [...new Set(views.map((view) => view.locale))],
     };
-  }, [stores, storeId, standard.currency, standard.locale]);
+  }, [store, defaultView]);
 }
 
 const own = (id: string) => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } }));

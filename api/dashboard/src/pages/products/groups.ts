@@ -1,10 +1,8 @@
 import { type components, ComandaError } from "@comanda/client";
 
-import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
+import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
+import { type Product, shownKey } from "@/domain/products";
 
-import { shownKey } from "./names";
-
-type Product = components["schemas"]["Product"];
 type OptionGroup = Product["optionGroups"][number];
 type Option = OptionGroup["options"][number];
 type GroupRequest = components["schemas"]["OptionGroupRequest"];

@@ -3,11 +3,12 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
+import type { Tone } from "@/domain/tone";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
-import { Badge, Columns, Failure, Loading, Table, type Tone } from "@/ui/page";
+import { Badge, Columns, Failure, Loading, Table } from "@/ui/page";
 
 import { type Fault, type FileType, faultsOf, fieldLabel, typeOf } from "./import";
 

@@ -1,10 +1,10 @@
-import type { components } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { type Product, nameIn, shownKey, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
@@ -17,20 +17,19 @@ import { SearchField } from "@/ui/search";
 import { useToast } from "@/ui/toast";
 
 import { useCategories } from "./categories";
-import { nameIn, shownKey, useDefaultView } from "./names";
-import { priceIn } from "./price";
 import type { ProductsSearch } from "./search";
 import { SoldOut } from "./sold-out";
 import { StockDialog } from "./stock";
-
-type Product = components["schemas"]["Product"];
 
 type Props = { filters: ProductsSearch; canEdit: boolean; create: ReactNode; onEdit: (product: Product) => void };
 
 /** The products that match the filters, in the order of the menu. */
 export function ProductList({ filters, canEdit, create, onEdit }: Props) {
-  const { atLeast, currency } = useSession();
-  const { locale } = useDefaultView();
+  const {
+    atLeast,
+    currency,
+    defaultView: { locale },
+  } = useSession();
   const now = useNow(30_000);
   const navigate = useNavigate();
   const { q, category, available } = filters;

@@ -1,11 +1,10 @@
-import type { components } from "@comanda/client";
 import { expect, test } from "vitest";
+
+import type { Product } from "@/domain/products";
 
 import { changeRequest, draftOf } from "./draft";
 import type { Views } from "./groups";
 import { merge } from "./merge";
-
-type Product = components["schemas"]["Product"];
 
 const views: Views = { currencies: ["EUR", "USD"], locales: ["en-GB", "de-DE"] };
 

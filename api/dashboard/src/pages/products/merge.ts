@@ -1,9 +1,7 @@
-import type { components } from "@comanda/client";
+import type { Product } from "@/domain/products";
 
 import { type Draft, draftOf, sameGroups } from "./draft";
 import { type Views, shownName, withKnownIds } from "./groups";
-
-type Product = components["schemas"]["Product"];
 
 /** A field that another user has changed: its former and current text and, if it is different, the user's own. */
 export type Difference = { label: string; before: string; now: string; yours?: string };

@@ -1,19 +1,16 @@
-import type { components } from "@comanda/client";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ArrowDownUp, ChevronDown, Download, Plus, Upload } from "lucide-react";
 import { Suspense, lazy, useState } from "react";
 
+import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
-import { Loading, PageHeader } from "@/ui/page";
 import { Menu, MenuItem } from "@/ui/menu";
+import { Loading, PageHeader } from "@/ui/page";
 
 import { useProductsExport } from "./export";
 import { ImportDialog } from "./import-dialog";
 import { ProductList } from "./list";
-import { useDefaultView } from "./names";
-
-type Product = components["schemas"]["Product"];
 
 // The form and the order of the menu bring the library for dragging, which staff without permission to edit never need.
 const ProductDialog = lazy(async () => ({ default: (await import("./form")).ProductDialog }));
@@ -22,8 +19,11 @@ const ArrangeMenu = lazy(async () => ({ default: (await import("./arrange")).Arr
 const route = getRouteApi("/inside/products");
 
 export function ProductsPage() {
-  const { atLeast, currency } = useSession();
-  const { locale } = useDefaultView();
+  const {
+    atLeast,
+    currency,
+    defaultView: { locale },
+  } = useSession();
   const search = route.useSearch();
   const navigate = useNavigate();
   const [editing, setEditing] = useState<Product | "new" | null>(null);

@@ -1,8 +1,5 @@
-import type { components } from "@comanda/client";
-
-import { addDays, businessDay, instantOf } from "@/ui/zone";
-
-type Product = components["schemas"]["Product"];
+import type { Product } from "@/domain/products";
+import { addDays, businessDay, instantOf } from "@/domain/zone";
 
 /** Whether customers can order a product, and if not, why. */
 export type Sale = "onSale" | "unavailable" | "soldOut" | "outOfStock";

@@ -1,4 +1,4 @@
-import { oneOf, textOf } from "../search";
+import { oneOf, textOf } from "@/ui/search-params";
 
 /** The page's search parameters. */
 export type ProductsSearch = { q?: string; category?: string; available?: "yes" | "no"; arrange?: true };

@@ -5,19 +5,20 @@ import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import { storeKey } from "@/pages/stores/data";
+import type { Product } from "@/domain/products";
+import { storeKey } from "@/domain/stores";
+import type { Tone } from "@/domain/tone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { ShortTime, Time } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
-import { Badge, type Tone } from "@/ui/page";
+import { Badge } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
 import { type Sale, endOfBusinessDay, instantOfLocal, localOf, saleOf } from "./sale";
 
-type Product = components["schemas"]["Product"];
 type Change = Pick<components["schemas"]["ChangeProductRequest"], "isAvailable" | "soldOutUntil">;
 
 const states: Record<Sale, { label: string; tone: Tone }> = {

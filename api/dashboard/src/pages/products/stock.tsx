@@ -1,16 +1,15 @@
-import { type components, ComandaError } from "@comanda/client";
+import { ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Minus, Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
+import type { Product } from "@/domain/products";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
-
-type Product = components["schemas"]["Product"];
 
 /** The largest stock, as in the API. */
 const most = 1_000_000_000;

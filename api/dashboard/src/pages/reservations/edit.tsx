@@ -2,11 +2,11 @@ import { type components, ComandaError } from "@comanda/client";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
+import type { Reservation } from "@/domain/reservations";
+import { dayOf, instantOf, timeOf } from "@/domain/zone";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
-import { dayOf, instantOf, timeOf } from "@/ui/zone";
 
-import type { Reservation } from "./day";
 import { BookingFields, NotesField } from "./fields";
 
 type Change = components["schemas"]["ChangeReservationRequest"];

@@ -1,10 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
+import type { Reservation } from "@/domain/reservations";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
-
-import type { Reservation } from "./day";
 
 type Props = { reservation: Reservation; onClose: () => void };
 

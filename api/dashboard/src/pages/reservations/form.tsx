@@ -4,15 +4,15 @@ import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { CustomerPicker } from "@/components/customer-picker";
+import { dayOf, instantOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
+import { internationalPhone } from "@/ui/phone";
+import { PhoneField } from "@/ui/phone-field";
 import { useToast } from "@/ui/toast";
-import { dayOf, instantOf } from "@/ui/zone";
 
-import { CustomerPicker } from "../customers/picker";
-import { internationalPhone } from "../phone";
-import { PhoneField, useCountry } from "../phone-field";
 import { startErrors } from "./edit";
 import { BookingFields, NotesField } from "./fields";
 
@@ -26,13 +26,12 @@ export function ReserveDialog({
   onClose: () => void;
   onReserved: (day: string) => void;
 }) {
-  const { timezone, atLeast } = useSession();
+  const { timezone, country, atLeast } = useSession();
   const queries = useQueryClient();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [customerId, setCustomerId] = useState<string>();
   const [phone, setPhone] = useState("");
-  const country = useCountry();
   const reserve = useMutation({
     mutationFn: (body: components["schemas"]["CreateReservationRequest"]) =>
       data(api.POST("/reservations", { params: { header: { "Idempotency-Key": idempotencyKey } }, body })),

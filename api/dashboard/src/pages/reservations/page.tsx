@@ -5,6 +5,16 @@ import { useRef, useState } from "react";
 
 import { api, data } from "@/api/client";
 import * as limits from "@/api/limits";
+import {
+  type Reservation,
+  type Status,
+  extendsBeyond,
+  guestOf,
+  holdsGuest,
+  holdsSeats,
+  statuses,
+} from "@/domain/reservations";
+import { addDays, dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
@@ -14,9 +24,7 @@ import { everyPage } from "@/ui/list";
 import { useNow } from "@/ui/now";
 import { Badge, Card, Empty, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-import { addDays, dayOf } from "@/ui/zone";
 
-import { type Reservation, type Status, extendsBeyond, guestOf, holdsGuest, holdsSeats, statuses } from "./day";
 import { EditDialog } from "./edit";
 import { EraseDialog } from "./erase";
 import { ReserveDialog } from "./form";

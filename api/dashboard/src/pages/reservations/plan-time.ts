@@ -1,6 +1,5 @@
-import { addDays, startOfDay } from "@/ui/zone";
-
-import type { Reservation } from "./day";
+import type { Reservation } from "@/domain/reservations";
+import { addDays, startOfDay } from "@/domain/zone";
 
 const minute = 60_000;
 const hour = 60 * minute;

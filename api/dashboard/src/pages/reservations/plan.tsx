@@ -2,13 +2,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 
 import { api, data } from "@/api/client";
+import { type Reservation, holdsSeats, statuses } from "@/domain/reservations";
 import { useSession } from "@/session/session";
 import { cn } from "@/ui/cn";
 import { useErrorMessage } from "@/ui/error-message";
 import { Card } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type Reservation, holdsSeats, statuses } from "./day";
 import { type Period, barOf, hoursOf, movedTo, periodOf, step } from "./plan-time";
 
 /** The time of a reservation before a drag, and the pointer's position at its begin. */

@@ -1,4 +1,4 @@
-import { dayOf } from "../search";
+import { dayOf } from "@/ui/search-params";
 
 /** The page's search parameters. The default day is today. */
 export type ReservationsSearch = { day?: string };

@@ -1,9 +1,9 @@
 import type { components } from "@comanda/client";
 import { Area, AreaChart, ReferenceLine, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts";
 
+import { addDays, startOfDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { axis, grid, tooltip } from "@/ui/plot";
-import { addDays, startOfDay } from "@/ui/zone";
 
 /** A plot of the occupied seats over a day, with the store's number of seats as a line. */
 export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {

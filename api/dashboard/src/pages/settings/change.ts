@@ -1,17 +1,14 @@
 import type { components } from "@comanda/client";
 
 import { AcceptanceRequest, ChangeSettingsRequest, PrepMinutesRequest } from "@/api/limits";
-import { localDecimals, parseMoney, plainMoney } from "@/ui/format";
-
-import { type Day, type Span, days, shown, stored, weekErrors } from "./hours";
-import { parsePercent, plainPercent } from "./percent";
+import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
+import { type Day, type Span, days, shown, stored, weekErrors } from "@/domain/opening-hours";
+import { type FulfillmentType, fulfillmentTypes } from "@/domain/orders";
+import { parsePercent, plainPercent } from "@/domain/percent";
 
 export type Settings = components["schemas"]["Settings"];
 export type Change = components["schemas"]["ChangeSettingsRequest"];
 export type Closure = components["schemas"]["ClosureRequest"];
-
-export const types = ["DINE_IN", "PICKUP", "DELIVERY"] as const;
-export type Type = (typeof types)[number];
 
 /** The bounds of the form's whole numbers, by field. */
 export const numbers: Record<string, { min: number; max: number }> = {
@@ -22,7 +19,7 @@ export const numbers: Record<string, { min: number; max: number }> = {
   bookingMaxDays: ChangeSettingsRequest.bookingMaxDays,
   orderLeadMinutes: ChangeSettingsRequest.orderLeadMinutes,
   orderMaxDays: ChangeSettingsRequest.orderMaxDays,
-  ...Object.fromEntries(types.map((type) => [`prepMinutes.${type}`, PrepMinutesRequest[type]])),
+  ...Object.fromEntries(fulfillmentTypes.map((type) => [`prepMinutes.${type}`, PrepMinutesRequest[type]])),
   "acceptance.remindAfterMinutes": AcceptanceRequest.remindAfterMinutes,
   "acceptance.cancelAfterMinutes": AcceptanceRequest.cancelAfterMinutes,
 };
@@ -32,10 +29,10 @@ type Value = string | boolean | Span[] | Closure[];
 /** The state of the form by field: the member of the request, as a path. Numbers, rates and amounts are texts. */
 export type Fields = Readonly<Record<string, Value>>;
 
-export const hoursField = (type: Type, day: Day) => `openingHours.${type}.${day}`;
+export const hoursField = (type: FulfillmentType, day: Day) => `openingHours.${type}.${day}`;
 
 export const text = (fields: Fields, name: string) => fields[name] as string;
-export const spansOf = (fields: Fields, type: Type, day: Day) => fields[hoursField(type, day)] as Span[];
+export const spansOf = (fields: Fields, type: FulfillmentType, day: Day) => fields[hoursField(type, day)] as Span[];
 export const closuresOf = (fields: Fields) => fields.closures as Closure[];
 
 const member = (settings: Settings, path: string): unknown =>
@@ -56,7 +53,7 @@ export function fieldsOf(settings: Settings, currencies: string[]): Fields {
     const fee = settings.deliveryFees[currency];
     fields[`deliveryFees.${currency}`] = fee === undefined ? "" : plainMoney(fee, currency);
   }
-  for (const type of types)
+  for (const type of fulfillmentTypes)
     for (const day of days) fields[hoursField(type, day)] = (settings.openingHours?.[type]?.[day] ?? []).map(shown);
   return fields;
 }
@@ -121,7 +118,7 @@ export function changeOf(before: Fields, after: Fields, locale: string) {
 }
 
 function hoursOf(after: Fields, changed: Set<string>, change: Change, errors: Record<string, string>, locale: string) {
-  for (const type of types) {
+  for (const type of fulfillmentTypes) {
     const week = Object.fromEntries(days.map((day) => [day, spansOf(after, type, day)])) as Record<Day, Span[]>;
     for (const [day, error] of Object.entries(weekErrors(week, locale))) errors[hoursField(type, day as Day)] = error;
     const edited = days.filter((day) => changed.has(hoursField(type, day)));

@@ -1,15 +1,15 @@
 import { Plus, Trash2 } from "lucide-react";
 
 import * as limits from "@/api/limits";
+import { fulfillments, fulfillmentTypes } from "@/domain/orders";
+import { dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Checkbox, TextField } from "@/ui/field";
 import { useNow } from "@/ui/now";
 import { Card } from "@/ui/page";
-import { dayOf } from "@/ui/zone";
 
-import { fulfillments } from "../orders/status";
-import { type Closure, types } from "./change";
+import type { Closure } from "./change";
 
 type Props = {
   closures: Closure[];
@@ -97,16 +97,16 @@ function Row({ closure, error, onChange, onRemove }: RowProps) {
       </Button>
       <fieldset className="flex flex-wrap items-center gap-4 text-sm sm:col-span-4">
         <legend className="sr-only">Closed for</legend>
-        {types.map((type) => (
+        {fulfillmentTypes.map((type) => (
           <Checkbox
             key={type}
             label={fulfillments[type]}
             checked={of.length === 0 || of.includes(type)}
             onChange={(event) => {
-              const all = of.length === 0 ? [...types] : of;
+              const all = of.length === 0 ? [...fulfillmentTypes] : of;
               const next = event.target.checked ? [...all, type] : all.filter((one) => one !== type);
               // Without any type, the closure would apply to all of them.
-              if (next.length > 0) onChange({ types: next.length === types.length ? undefined : next });
+              if (next.length > 0) onChange({ types: next.length === fulfillmentTypes.length ? undefined : next });
             }}
           />
         ))}

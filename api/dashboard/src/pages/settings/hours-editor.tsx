@@ -1,6 +1,8 @@
 import { ChevronDown, Plus, X } from "lucide-react";
 import { useState } from "react";
 
+import { type Day, type Span, dayName, days, endOf } from "@/domain/opening-hours";
+import { type FulfillmentType, fulfillments, fulfillmentTypes } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
@@ -8,9 +10,7 @@ import { Input } from "@/ui/field";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Card } from "@/ui/page";
 
-import { fulfillments } from "../orders/status";
-import { type Fields, type Type, hoursField, spansOf, types } from "./change";
-import { type Day, type Span, dayName, days, endOf } from "./hours";
+import { type Fields, hoursField, spansOf } from "./change";
 
 type Props = { fields: Fields; set: (change: Fields) => void; errorOf: (path: string) => string | undefined };
 
@@ -21,11 +21,11 @@ const allDay: Span = { from: "00:00", to: "00:00" };
 /** The opening hours by fulfillment type and weekday. */
 export function HoursEditor({ fields, set, errorOf }: Props) {
   const { timezone } = useSession();
-  const [type, setType] = useState<Type>("DINE_IN");
-  const faulty = (one: Type) => days.some((day) => errorOf(hoursField(one, day)));
+  const [type, setType] = useState<FulfillmentType>("DINE_IN");
+  const faulty = (one: FulfillmentType) => days.some((day) => errorOf(hoursField(one, day)));
   const options = Object.fromEntries(
-    types.map((one) => [one, faulty(one) ? `${fulfillments[one]} (check)` : fulfillments[one]]),
-  ) as Record<Type, string>;
+    fulfillmentTypes.map((one) => [one, faulty(one) ? `${fulfillments[one]} (check)` : fulfillments[one]]),
+  ) as Record<FulfillmentType, string>;
   return (
     <Card title="Opening hours">
       <p className="mb-3 text-sm text-muted-foreground">
@@ -40,7 +40,7 @@ export function HoursEditor({ fields, set, errorOf }: Props) {
   );
 }
 
-function Week({ type, fields, set, errorOf }: Props & { type: Type }) {
+function Week({ type, fields, set, errorOf }: Props & { type: FulfillmentType }) {
   const { locale } = useSession();
   const name = fulfillments[type].toLowerCase();
   const empty = days.every((day) => spansOf(fields, type, day).length === 0);
@@ -56,7 +56,7 @@ function Week({ type, fields, set, errorOf }: Props & { type: Type }) {
       </div>
     );
   }
-  const others = types.filter((one) => one !== type);
+  const others = fulfillmentTypes.filter((one) => one !== type);
   return (
     <div className="grid gap-3">
       <ul className="grid gap-1" aria-label={`Hours for ${name}`}>

@@ -1,6 +1,5 @@
-import { fulfillments } from "../orders/status";
-import { type Type } from "./change";
-import { type Day, dayName } from "./hours";
+import { type Day, dayName } from "@/domain/opening-hours";
+import { type FulfillmentType, fulfillments } from "@/domain/orders";
 
 const labels: Record<string, string> = {
   timezone: "Time zone",
@@ -24,8 +23,8 @@ const labels: Record<string, string> = {
 export function labelOf(name: string, locale = "en"): string {
   const [group, of, day] = name.split(".");
   if (group === "deliveryFees") return `Fee in ${of}`;
-  if (group === "prepMinutes") return `Minutes to prepare, ${fulfillments[of as Type].toLowerCase()}`;
+  if (group === "prepMinutes") return `Minutes to prepare, ${fulfillments[of as FulfillmentType].toLowerCase()}`;
   if (group === "openingHours")
-    return `Hours for ${fulfillments[of as Type].toLowerCase()}, ${dayName(day as Day, locale)}`;
+    return `Hours for ${fulfillments[of as FulfillmentType].toLowerCase()}, ${dayName(day as Day, locale)}`;
   return labels[name] ?? name;
 }

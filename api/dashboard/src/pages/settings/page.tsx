@@ -3,14 +3,14 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 
 import { api, data } from "@/api/client";
+import { fulfillmentTypes, fulfillments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
+import { LeaveDialog } from "@/ui/leave";
 import { Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { LeaveDialog } from "../leave";
-import { fulfillments } from "../orders/status";
 import {
   type Change,
   type Fields,
@@ -22,7 +22,6 @@ import {
   numbers,
   rebase,
   text,
-  types,
 } from "./change";
 import { Closures } from "./closures";
 import { HoursEditor } from "./hours-editor";
@@ -64,8 +63,8 @@ const isOutdated = (error: unknown) => error instanceof ComandaError && error.co
 class Conflict extends Error {}
 
 function useEdit(settings: Settings) {
-  const { stores, storeId, locale } = useSession();
-  const views = stores.find((store) => store.storeId === storeId)?.storeViews ?? [];
+  const { store, locale } = useSession();
+  const views = store?.storeViews ?? [];
   const currencies = [
     ...new Set([...views.map((view) => view.currency), ...Object.keys(settings.deliveryFees)]),
   ].sort();
@@ -187,7 +186,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       <Closures closures={closuresOf(fields)} onChange={(closures) => set({ closures })} errorOf={error} />
       <Card title="Orders">
         <div className="grid gap-4 sm:grid-cols-3">
-          {types.map((type) => (
+          {fulfillmentTypes.map((type) => (
             <TextField
               key={type}
               {...number(`prepMinutes.${type}`)}

@@ -8,8 +8,8 @@ type Props = { required: boolean; onChange: (required: boolean) => void; error?:
 
 /** The field `requireOtp`. If the user cannot change it, the select is disabled. */
 export function SecondFactor({ required, onChange, error }: Props) {
-  const { user, atLeast, stores, storeId } = useSession();
-  const sandbox = Boolean(stores.find((store) => store.storeId === storeId)?.sandboxOf);
+  const { user, atLeast, store } = useSession();
+  const sandbox = Boolean(store?.sandboxOf);
   const owner = atLeast("OWNER");
   return (
     <Card title="Second factor">

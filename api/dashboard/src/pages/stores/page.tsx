@@ -7,6 +7,9 @@ import { useState } from "react";
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { AddStoreDialog } from "@/components/add-store-dialog";
+import { CountryField } from "@/components/store-fields";
+import { type NewStore, type Store, storeKey } from "@/domain/stores";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
@@ -15,9 +18,6 @@ import { Form, TextField } from "@/ui/field";
 import { Badge, Card, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { AddStoreDialog } from "./add";
-import { type NewStore, type Store, storeKey } from "./data";
-import { CountryField } from "./fields";
 import { SetupCard, useSetup } from "./setup-card";
 import { Views } from "./views";
 

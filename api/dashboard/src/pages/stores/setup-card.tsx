@@ -42,9 +42,9 @@ async function partsOf(views: number, owner: boolean) {
 
 /** Returns the steps that set up the active store, and the query that loads them. For an ADMIN or an OWNER. */
 export function useSetup(enabled: boolean) {
-  const { atLeast, stores, storeId } = useSession();
+  const { atLeast, store, storeId } = useSession();
   const owner = atLeast("OWNER");
-  const views = stores.find((store) => store.storeId === storeId)?.storeViews.length ?? 0;
+  const views = store?.storeViews.length ?? 0;
   const parts = useQuery({
     queryKey: ["setup", storeId, views, owner],
     queryFn: () => partsOf(views, owner),

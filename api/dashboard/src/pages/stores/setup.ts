@@ -1,5 +1,5 @@
-import { types } from "../settings/change";
-import { days } from "../settings/hours";
+import { days } from "@/domain/opening-hours";
+import { fulfillmentTypes } from "@/domain/orders";
 
 /** The parts of a store that the set-up needs. A part is undefined if the user's role cannot read it. */
 export type Parts = {
@@ -24,7 +24,10 @@ export type Confirmable = "hours" | "tax";
 
 /** Opening hours that tell a store that is always open from one whose hours are not yet set. */
 export const alwaysOpen = Object.fromEntries(
-  types.map((type) => [type, Object.fromEntries(days.map((day) => [day, [{ from: "00:00", to: "24:00" }]]))]),
+  fulfillmentTypes.map((type) => [
+    type,
+    Object.fromEntries(days.map((day) => [day, [{ from: "00:00", to: "24:00" }]])),
+  ]),
 );
 
 export type Step = {

@@ -6,16 +6,15 @@ import { useState } from "react";
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { ViewFields } from "@/components/store-fields";
+import type { StoreView } from "@/domain/stores";
+import { codeOf } from "@/domain/view-codes";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { Badge, Card, Columns, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-
-import { codeOf } from "./codes";
-import type { StoreView } from "./data";
-import { ViewFields } from "./fields";
 
 const maxViews = limits.AddStoreRequest.storeViews.maxItems;
 

@@ -3,17 +3,16 @@ import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { InvitationDialog } from "@/components/invitation-dialog";
+import { WithdrawDialog } from "@/components/withdraw-dialog";
+import { roles } from "@/domain/roles";
+import { type Invitation, invitationsKey } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Card, Columns, Failure, Loading, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
-
-import { type Invitation, invitationsKey } from "./data";
-import { InvitationDialog } from "./invitation";
-import { roles } from "./roles";
-import { WithdrawDialog } from "./withdraw";
 
 /** The pending invitations of the store. */
 export function Invitations() {

@@ -4,19 +4,17 @@ import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
-import { type Role, useSession } from "@/session/session";
+import { InvitationDialog } from "@/components/invitation-dialog";
+import { MemberFields } from "@/components/member-fields";
+import { type Role, roles } from "@/domain/roles";
+import { invitationsKey } from "@/domain/team";
+import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { Checkbox, SelectField } from "@/ui/field";
 
-import { invitationsKey } from "./data";
-import { InvitationDialog } from "./invitation";
-import { MemberFields } from "./member-fields";
-import { roles } from "./roles";
-
 /** Invites a user to stores that the current user owns. */
 export function InviteDialog({ onClose }: { onClose: () => void }) {
-  const { stores, storeId } = useSession();
-  const active = stores.find((store) => store.storeId === storeId);
+  const { store: active, stores, storeId } = useSession();
   // An invitation to a store includes its sandbox.
   const owned = stores.filter(
     (store) => store.websiteId === active?.websiteId && store.role === "OWNER" && !store.sandboxOf,

@@ -2,23 +2,23 @@ import { UserPlus } from "lucide-react";
 import { useState } from "react";
 
 import { api } from "@/api/client";
+import { isLastOwner, roles } from "@/domain/roles";
+import { type Member, usersKey } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { type Member, usersKey } from "./data";
 import { Invitations } from "./invitations";
 import { InviteDialog } from "./invite";
 import { RemoveDialog } from "./remove";
 import { RoleMenu } from "./role";
-import { isLastOwner, roles } from "./roles";
 
 export function TeamPage() {
-  const { user, storeName, storeId, stores } = useSession();
-  const sandboxOf = stores.find((store) => store.storeId === storeId)?.sandboxOf;
-  const live = stores.find((store) => store.storeId === sandboxOf);
+  const { user, storeName, store, stores } = useSession();
+  const sandboxOf = store?.sandboxOf;
+  const live = stores.find(({ storeId }) => storeId === sandboxOf);
   const members = useList<Member>(usersKey, (cursor) =>
     api.GET("/users", { params: { query: { cursor, limit: 50 } } }),
   );

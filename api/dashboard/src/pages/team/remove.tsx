@@ -1,11 +1,10 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
+import { type Member, usersKey } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
-
-import { type Member, usersKey } from "./data";
 
 /** Removes a user from the store, or lets the current user leave it. */
 export function RemoveDialog({ member, last, onClose }: { member: Member; last: boolean; onClose: () => void }) {

@@ -3,14 +3,13 @@ import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { type Role, useSession } from "@/session/session";
+import { type Role, roles, warningOf } from "@/domain/roles";
+import { type Member, usersKey } from "@/domain/team";
+import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { Menu, MenuItem } from "@/ui/menu";
 import { useToast } from "@/ui/toast";
-
-import { type Member, usersKey } from "./data";
-import { roles, warningOf } from "./roles";
 
 /** Shows the role of a user in a menu of the other roles. Each change must be confirmed. */
 export function RoleMenu({ member }: { member: Member }) {

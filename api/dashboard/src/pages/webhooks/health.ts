@@ -1,4 +1,4 @@
-import type { Tone } from "@/ui/page";
+import type { Tone } from "@/domain/tone";
 
 import type { Webhook } from "./data";
 

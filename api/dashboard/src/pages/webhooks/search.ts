@@ -1,4 +1,4 @@
-import { oneOf } from "@/pages/search";
+import { oneOf } from "@/ui/search-params";
 
 import { type AttemptStatus, type Span, spans } from "./data";
 import { attemptStatuses } from "./names";

@@ -1,7 +1,8 @@
-import { Badge, type Tone } from "@/ui/page";
+import type { Tone } from "@/domain/tone";
+import { Badge } from "@/ui/page";
 
 import type { AttemptStatus, Delivery } from "./data";
-import { type Health } from "./health";
+import type { Health } from "./health";
 
 const statusStyles: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {
   delivered: ["good", "delivered"],

@@ -1,0 +1,40 @@
+import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
+
+import type { Invitation } from "@/domain/team";
+import { FormDialog } from "@/ui/dialog";
+import { useToast } from "@/ui/toast";
+
+type Props = {
+  invitation: Invitation;
+  /** Sends the request. */
+  withdraw: () => Promise<unknown>;
+  /** The queries that show the invitation. */
+  queryKey: QueryKey;
+  onClose: () => void;
+};
+
+/** Withdraws an invitation. */
+export function WithdrawDialog({ invitation, withdraw, queryKey, onClose }: Props) {
+  const queries = useQueryClient();
+  const toast = useToast();
+  const mutation = useMutation({
+    mutationFn: withdraw,
+    onSuccess: () => {
+      toast(`Invitation of ${invitation.name} withdrawn`);
+      onClose();
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey }),
+  });
+  return (
+    <FormDialog
+      danger
+      onClose={onClose}
+      title={`Withdraw the invitation of ${invitation.name}?`}
+      description={`The link that ${invitation.email} received becomes invalid. You can invite the user again.`}
+      mutation={mutation}
+      onSubmit={() => mutation.mutate()}
+      submitLabel="Withdraw"
+      cancelLabel="Keep"
+    />
+  );
+}

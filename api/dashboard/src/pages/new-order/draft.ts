@@ -1,0 +1,163 @@
+import type { ComandaError, components } from "@comanda/client";
+
+import * as limits from "@/api/limits";
+import { parseMoney } from "@/domain/money";
+import type { Order } from "@/domain/orders";
+import type { Product } from "@/domain/products";
+import { instantOf } from "@/domain/zone";
+import { internationalPhone } from "@/ui/phone";
+
+import type { Chosen } from "./options";
+
+type Body = components["schemas"]["PlaceOrderRequest"];
+type Address = components["schemas"]["DeliveryAddress"];
+
+/** One line of a new order. The key identifies it while the user edits the order. */
+export type Line = { key: number; productId: string; name: string; quantity: number; options: Chosen; note: string };
+
+/** The state of the form for a new order. */
+export type Draft = {
+  lines: Line[];
+  fulfillmentType: Order["fulfillmentType"];
+  source: "POS" | "PHONE";
+  customerId?: string;
+  name: string;
+  email: string;
+  phone: string;
+  address: Record<"line1" | "line2" | "city" | "postalCode" | "country" | "notes", string>;
+  /** Whether the guest wants the order at `day` and `time`, in the store's time zone. */
+  later: boolean;
+  day: string;
+  time: string;
+  tableLabel: string;
+  discount: string;
+  note: string;
+};
+
+/** The place of a store: its country and time zone complete phone numbers and times. */
+export type Place = { country: string; timezone: string };
+
+export const emptyDraft: Draft = {
+  lines: [],
+  fulfillmentType: "PICKUP",
+  source: "PHONE",
+  name: "",
+  email: "",
+  phone: "",
+  address: { line1: "", line2: "", city: "", postalCode: "", country: "", notes: "" },
+  later: false,
+  day: "",
+  time: "",
+  tableLabel: "",
+  discount: "",
+  note: "",
+};
+
+export const maxQuantity = limits.OrderItemRequest.quantity.max;
+export const maxLines = limits.PlaceOrderRequest.items.maxItems;
+
+/** Returns a line for one unit of a product, with a key that no line of the draft has. */
+export const newLine = (draft: Draft, product: { id: string; name: string }, options: Chosen = {}): Line => ({
+  key: 1 + Math.max(0, ...draft.lines.map((line) => line.key)),
+  productId: product.id,
+  name: product.name,
+  quantity: 1,
+  options,
+  note: "",
+});
+
+/** Returns the draft with a new or changed line. Quantity 0 removes the line. */
+export function withLine(draft: Draft, line: Line): Draft {
+  const quantity = Math.min(line.quantity, maxQuantity);
+  if (quantity < 1) return { ...draft, lines: draft.lines.filter((one) => one.key !== line.key) };
+  const changed = { ...line, quantity };
+  if (draft.lines.some((one) => one.key === line.key))
+    return { ...draft, lines: draft.lines.map((one) => (one.key === line.key ? changed : one)) };
+  return draft.lines.length >= maxLines ? draft : { ...draft, lines: [...draft.lines, changed] };
+}
+
+/** Returns the draft with one more of a product without options: on its line without a note, or on a new line. */
+export function withProduct(draft: Draft, product: { id: string; name: string }): Draft {
+  const line = draft.lines.find((one) => one.productId === product.id && one.note.trim() === "");
+  return withLine(draft, line ? { ...line, quantity: line.quantity + 1 } : newLine(draft, product));
+}
+
+const given = <T extends Record<string, string>>(members: T) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value.trim() !== ""));
+
+const chosen = (options: Chosen) =>
+  Object.entries(options)
+    .filter(([, quantity]) => quantity > 0)
+    .map(([optionId, quantity]) => ({ optionId, quantity }));
+
+const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][number] => {
+  const wanted = chosen(options);
+  return {
+    productId,
+    quantity,
+    ...(wanted.length > 0 ? { options: wanted } : {}),
+    ...(note.trim() ? { note: note.trim() } : {}),
+  };
+};
+
+/** Reports whether the time of an order for later is incomplete. */
+export const lacksTime = ({ later, day, time }: Draft) => later && (day === "" || time === "");
+
+/**
+ * Returns the request that places the order. An invalid discount is omitted. A phone number without country code is
+ * one of the country.
+ */
+export function placeRequest(draft: Draft, currency: string, { country, timezone }: Place): Body {
+  return {
+    items: draft.lines.map(itemOf),
+    fulfillmentType: draft.fulfillmentType,
+    source: draft.source,
+    ...(draft.customerId
+      ? { customerId: draft.customerId }
+      : {
+          customer: {
+            name: draft.name.trim(),
+            ...given({ email: draft.email.trim(), phone: internationalPhone(draft.phone, country) }),
+          },
+        }),
+    ...(draft.fulfillmentType === "DELIVERY"
+      ? { deliveryAddress: given({ ...draft.address, country: draft.address.country || country }) as Address }
+      : {}),
+    ...(draft.fulfillmentType === "DINE_IN" ? given({ tableLabel: draft.tableLabel.trim() }) : {}),
+    requestedFor: draft.later && !lacksTime(draft) ? instantOf(draft.day, draft.time, timezone) : undefined,
+    discountMinor: parseMoney(draft.discount, currency) || undefined,
+    note: draft.note.trim() || undefined,
+  };
+}
+
+/**
+ * Returns the request for the price of the draft, or null if it has no items. The price does not
+ * depend on the customer and the address, so placeholders are sent for them.
+ */
+export function quoteRequest(draft: Draft, currency: string, place: Place): Body | null {
+  if (draft.lines.length === 0) return null;
+  const { items, fulfillmentType, discountMinor, requestedFor } = placeRequest(draft, currency, place);
+  const delivery = fulfillmentType === "DELIVERY" ? { deliveryAddress: { line1: "-", city: "-", country: "DE" } } : {};
+  return { items, fulfillmentType, discountMinor, requestedFor, customer: { name: "-" }, ...delivery };
+}
+
+/** Returns the errors of lines that were sent in a refused request, by key of the line. */
+export function lineErrors(
+  error: ComandaError | undefined,
+  lines: Line[],
+  products: Map<string, Pick<Product, "stockQuantity">>,
+): Map<number, string> {
+  const errors = new Map<number, string>();
+  for (const { path, message } of error?.details ?? []) {
+    const [, index, member] = /^items\[(\d+)\]\.([a-z]+)/i.exec(path) ?? [];
+    const line = lines[Number(index)];
+    if (!line) continue;
+    const left = products.get(line.productId)?.stockQuantity;
+    if (error!.code === "PRODUCT_UNAVAILABLE" && member === "quantity" && left)
+      errors.set(line.key, `Only ${left} left. Reduce the quantity.`);
+    else if (error!.code === "PRODUCT_UNAVAILABLE") errors.set(line.key, "Not available now. Remove this item.");
+    else if (error!.code === "OPTION_INVALID") errors.set(line.key, "Choose the options of this item again.");
+    else errors.set(line.key, `This item ${message}.`);
+  }
+  return errors;
+}

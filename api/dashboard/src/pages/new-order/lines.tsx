@@ -1,0 +1,77 @@
+import { Pencil } from "lucide-react";
+
+import { type Product, priceIn } from "@/domain/products";
+import { useSession } from "@/session/session";
+import { Button } from "@/ui/button";
+import { Money } from "@/ui/format";
+
+import { type Draft, type Line, maxQuantity } from "./draft";
+import { choicesText, unitPrice } from "./options";
+import { Stepper } from "./stepper";
+
+type Props = {
+  draft: Draft;
+  products: Map<string, Product>;
+  /** The errors of lines, by key. */
+  errors: Map<number, string>;
+  onChange: (line: Line) => void;
+  onEdit: (line: Line) => void;
+};
+
+/** The lines of a new order. */
+export function Lines({ draft, products, errors, onChange, onEdit }: Props) {
+  const { currency } = useSession();
+  if (draft.lines.length === 0) {
+    return (
+      <p className="rounded-md border border-dashed p-4 text-center text-sm text-muted-foreground">
+        Select products from the menu.
+      </p>
+    );
+  }
+  return (
+    <ul aria-label="Items" className="grid gap-3">
+      {draft.lines.map((line) => {
+        const product = products.get(line.productId);
+        const price = product && priceIn(product, currency);
+        const error = errors.get(line.key);
+        const choices = product && choicesText(product, line.options);
+        return (
+          <li key={line.key} className="grid gap-1 border-b pb-3 text-sm last:border-b-0 last:pb-0">
+            <div className="flex items-start gap-2">
+              <span className="min-w-0 flex-1 break-words">
+                <span className="font-medium">{line.name}</span>
+                {choices && <span className="block text-xs text-muted-foreground">{choices}</span>}
+                {line.note.trim() && <span className="block text-xs italic">{line.note}</span>}
+              </span>
+              {product && price !== undefined && (
+                <Money minor={unitPrice(product, price, line.options, currency) * line.quantity} currency={currency} />
+              )}
+            </div>
+            <div className="flex flex-wrap items-center justify-between gap-2">
+              <Button
+                variant="ghost"
+                size="small"
+                aria-label={`Edit ${line.name}`}
+                disabled={!product}
+                onClick={() => onEdit(line)}
+              >
+                <Pencil aria-hidden /> {product && product.optionGroups.length > 0 ? "Options and note" : "Note"}
+              </Button>
+              <Stepper
+                name={line.name}
+                value={line.quantity}
+                max={maxQuantity}
+                onChange={(quantity) => onChange({ ...line, quantity })}
+              />
+            </div>
+            {error && (
+              <p role="alert" className="text-xs text-danger">
+                {error}
+              </p>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

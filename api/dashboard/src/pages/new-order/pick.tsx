@@ -1,0 +1,107 @@
+import { useState } from "react";
+
+import { api, data } from "@/api/client";
+import { type Product, inLocale, priceIn } from "@/domain/products";
+import { useSession } from "@/session/session";
+import { cn } from "@/ui/cn";
+import { useErrorMessage } from "@/ui/error-message";
+import { Money } from "@/ui/format";
+import { ShowMore, useList } from "@/ui/list";
+import { Card, QueryState } from "@/ui/page";
+import { SearchField } from "@/ui/search";
+import { useToast } from "@/ui/toast";
+
+import type { Draft } from "./draft";
+
+/** The menu of the form for a new order. */
+export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product: Product) => void }) {
+  const {
+    currency,
+    defaultView: { locale },
+  } = useSession();
+  const toast = useToast();
+  const explain = useErrorMessage();
+  const [q, setQ] = useState("");
+  const load = (text: string, cursor?: string) =>
+    api.GET("/products", {
+      params: { query: { q: text || undefined, isAvailable: true, own: true, sort: "position", cursor, limit: 50 } },
+    });
+  const products = useList<Product>(["products", "menu", "own", q], (cursor) => load(q, cursor));
+  /** Picks the first product that a search finds. The list may still show the products of another search. */
+  async function pickFirst(text: string) {
+    if (text.trim() === "") return;
+    try {
+      const found = await data(load(text));
+      const first = found.find((product) => priceIn(product, currency) !== undefined && product.orderable);
+      if (first) onPick(inLocale(first, locale));
+      else toast(`No product that can be ordered matches “${text}”`, { error: true });
+    } catch (error) {
+      toast(explain(error), { error: true });
+    }
+  }
+  const shown = products.rows.map((product) => inLocale(product, locale));
+  return (
+    <Card title="Menu">
+      <SearchField
+        label="Search the menu"
+        value={q}
+        onSearch={setQ}
+        onEnter={(text) => void pickFirst(text)}
+        className="mb-3"
+      />
+      <QueryState of={products} />
+      {products.data && products.rows.length === 0 && (
+        <p className="p-4 text-center text-sm text-muted-foreground">No available products found.</p>
+      )}
+      <ul className="grid gap-2 sm:grid-cols-2">
+        {shown.map((product) => (
+          <li key={product.id}>
+            <Entry
+              product={product}
+              picked={draft.lines.reduce((sum, line) => sum + (line.productId === product.id ? line.quantity : 0), 0)}
+              onPick={() => onPick(product)}
+            />
+          </li>
+        ))}
+      </ul>
+      <ShowMore list={products} />
+    </Card>
+  );
+}
+
+function Entry({ product, picked, onPick }: { product: Product; picked: number; onPick: () => void }) {
+  const { currency } = useSession();
+  const price = priceIn(product, currency);
+  return (
+    <button
+      type="button"
+      disabled={price === undefined || !product.orderable}
+      onClick={onPick}
+      className={cn(
+        "flex w-full items-center gap-2 rounded-md border p-2.5 text-left text-sm pointer-coarse:min-h-11",
+        "hover:bg-muted disabled:opacity-60",
+      )}
+    >
+      <span className="min-w-0 flex-1">
+        <span className="block truncate font-medium">{product.name}</span>
+        <span className="block truncate text-xs text-muted-foreground">
+          {price === undefined
+            ? `no price in ${currency}`
+            : !product.orderable
+              ? "sold out"
+              : product.stockQuantity === undefined
+                ? product.category
+                : `${product.stockQuantity} left`}
+        </span>
+      </span>
+      {price !== undefined && <Money minor={price} currency={currency} />}
+      {picked > 0 && (
+        <span
+          className={cn("rounded-full bg-primary px-2 text-xs font-semibold", "text-primary-foreground tabular-nums")}
+        >
+          {picked}
+        </span>
+      )}
+    </button>
+  );
+}

@@ -1,0 +1,39 @@
+import { type RefObject } from "react";
+
+import { formatMoney } from "@/domain/money";
+import { useSession } from "@/session/session";
+import { Button } from "@/ui/button";
+
+import type { Line } from "./draft";
+
+type Props = {
+  lines: Line[];
+  /** Undefined until the service has calculated it. */
+  totalMinor: number | undefined;
+  order: RefObject<HTMLElement | null>;
+};
+
+/** On screens where the order stands below the menu: a bar with its total, which stays in sight beside the menu. */
+export function ReviewBar({ lines, totalMinor, order }: Props) {
+  const { currency, locale } = useSession();
+  if (lines.length === 0) return null;
+  const items = lines.reduce((sum, line) => sum + line.quantity, 0);
+  return (
+    <div className="sticky bottom-0 z-10 flex items-center justify-between gap-3 border-t bg-background py-3 lg:hidden">
+      <span className="font-semibold">
+        {items} {items === 1 ? "item" : "items"}
+        {totalMinor !== undefined && `, ${formatMoney(totalMinor, currency, locale)}`}
+      </span>
+      <Button
+        type="button"
+        variant="outline"
+        onClick={() => {
+          order.current?.scrollIntoView();
+          order.current?.focus({ preventScroll: true });
+        }}
+      >
+        Review order
+      </Button>
+    </div>
+  );
+}
