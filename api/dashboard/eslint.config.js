@@ -50,6 +50,29 @@ export default tseslint.config(
     },
   })),
   {
+    // One table has the keys and the requests of all queries. A change names a resource, and `invalidate` its queries.
+    files: ["src/**/*.{ts,tsx}"],
+    ignores: ["src/api/queries.ts"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "ObjectExpression > Property[key.name='queryKey']:not([value.property.name='queryKey'])",
+          message: "Use a query of src/api/queries.ts, or invalidate().",
+        },
+        {
+          selector: "ObjectExpression > Property[key.name='queryFn']",
+          message: "Add the query to src/api/queries.ts.",
+        },
+        {
+          selector:
+            "CallExpression[callee.property.name=/^(get|set)Quer(y|ies)(Data|State)$/] > ArrayExpression:first-child",
+          message: "Use the queryKey of a query of src/api/queries.ts.",
+        },
+      ],
+    },
+  },
+  {
     // The browser tests run in Node and pass functions to the page; theme.js runs in the page.
     files: ["e2e/*.mjs", "public/*.js"],
     languageOptions: {

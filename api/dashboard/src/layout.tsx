@@ -1,6 +1,8 @@
 import { Link, Navigate, Outlet, useMatchRoute } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
 
+import { queries } from "@/api/queries";
 import { roles } from "@/domain/roles";
 import { NewOrderAlarm } from "@/pages/orders/alarm";
 import { FindOrder } from "@/pages/orders/find";
@@ -8,7 +10,6 @@ import { LiveOrders } from "@/pages/orders/live";
 import { PauseBanner } from "@/pages/orders/pause";
 import { PrintProvider } from "@/pages/orders/print";
 import { StepsProvider } from "@/pages/orders/steps";
-import { useDeadLetters } from "@/pages/webhooks/data";
 import { useSession } from "@/session/session";
 import { Empty, PageHeader } from "@/ui/page";
 
@@ -19,8 +20,8 @@ import { StoreSwitch } from "./store-switch";
 /** The layout of a store's pages. */
 export function Layout() {
   const { storeName, role, atLeast } = useSession();
-  const letters = useDeadLetters({ enabled: atLeast("ADMIN"), refetchInterval: 60_000 }).data ?? [];
-  const count = letters.reduce((sum, group) => sum + group.count, 0);
+  const deadLetters = useQuery({ ...queries.webhooks.deadLetters, enabled: atLeast("ADMIN"), refetchInterval: 60_000 });
+  const count = deadLetters.data?.reduce((sum, group) => sum + group.count, 0) ?? 0;
   return (
     <LiveOrders>
       <PrintProvider>

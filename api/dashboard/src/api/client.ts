@@ -41,6 +41,16 @@ export const api = createClient({ baseUrl: "/", fetch: authorized, retry: { atte
 /** Returns the `data` member of a response body. */
 export const data = async <T>(response: Promise<{ data: T }>): Promise<T> => (await response).data;
 
+/** Returns the rows of a paginated list, or the first `max`. For short lists only. */
+export async function collect<T>(rows: AsyncIterable<T>, max = Infinity): Promise<T[]> {
+  const all: T[] = [];
+  for await (const row of rows) if (all.push(row) >= max) break;
+  return all;
+}
+
+/** Returns the header that makes a change fail if another user has changed the resource since this version was read. */
+export const ifMatch = ({ version }: { version: number }) => ({ "If-Match": `"${version}"` });
+
 /** Returns a function that looks up the error message for a member of the refused request, such as items[0].sku. */
 export const fieldErrors = (error: unknown) => (path: string) => {
   const found = error instanceof ComandaError ? error.details.find((detail) => detail.path === path) : undefined;

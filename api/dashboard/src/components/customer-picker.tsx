@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { useState } from "react";
 
-import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { type Customer, nameOf } from "@/domain/customers";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -15,11 +15,7 @@ type Props = { picked: string | undefined; onPick: (customer: Customer | undefin
 export function CustomerPicker({ picked, onPick, className }: Props) {
   const [q, setQ] = useState("");
   const [customer, setCustomer] = useState<Customer>();
-  const found = useQuery({
-    queryKey: ["customers", "picker", q],
-    queryFn: () => data(api.GET("/customers", { params: { query: { q, limit: 6 } } })),
-    enabled: q.trim() !== "",
-  });
+  const found = useQuery({ ...queries.customers.found(q), enabled: q.trim() !== "" });
   if (picked && customer?.id === picked) {
     return (
       <div className={cn("flex items-center gap-2 rounded-md border p-2 text-sm", className)}>

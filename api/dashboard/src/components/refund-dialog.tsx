@@ -1,9 +1,10 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { formatMoney, localDecimals, parseMoney, plainMoney } from "@/domain/money";
 import { type Payment, originOf, providers, refundable } from "@/domain/payments";
 import { useSession } from "@/session/session";
@@ -14,7 +15,7 @@ import { useToast } from "@/ui/toast";
 /** Records a refund of a payment. The user first returns the money. */
 export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: () => void }) {
   const { locale } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [number] = useState(() => `refund-${Date.now().toString(36)}`);
@@ -31,7 +32,7 @@ export function RefundDialog({ payment, onClose }: { payment: Payment; onClose: 
       ),
     onSuccess: () => {
       toast("Refund recorded");
-      void queries.invalidateQueries({ queryKey: ["orders"] });
+      void invalidate("orders");
       onClose();
     },
   });

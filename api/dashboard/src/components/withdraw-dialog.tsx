@@ -1,5 +1,6 @@
-import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
+import { type Resource, useInvalidate } from "@/api/queries";
 import type { Invitation } from "@/domain/team";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
@@ -8,14 +9,14 @@ type Props = {
   invitation: Invitation;
   /** Sends the request. */
   withdraw: () => Promise<unknown>;
-  /** The queries that show the invitation. */
-  queryKey: QueryKey;
+  /** The resource that shows the invitation. */
+  resource: Resource;
   onClose: () => void;
 };
 
 /** Withdraws an invitation. */
-export function WithdrawDialog({ invitation, withdraw, queryKey, onClose }: Props) {
-  const queries = useQueryClient();
+export function WithdrawDialog({ invitation, withdraw, resource, onClose }: Props) {
+  const invalidate = useInvalidate();
   const toast = useToast();
   const mutation = useMutation({
     mutationFn: withdraw,
@@ -23,7 +24,7 @@ export function WithdrawDialog({ invitation, withdraw, queryKey, onClose }: Prop
       toast(`Invitation of ${invitation.name} withdrawn`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey }),
+    onSettled: () => invalidate(resource),
   });
   return (
     <FormDialog

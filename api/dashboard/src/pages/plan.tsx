@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { PlanUsage, useNumbers } from "@/components/plan-usage";
 import { type Plan, planName } from "@/domain/plans";
 import { Button } from "@/ui/button";
@@ -13,7 +14,7 @@ import { useToast } from "@/ui/toast";
 type Billing = components["schemas"]["Billing"];
 
 export function PlanPage() {
-  const billing = useQuery({ queryKey: ["billing"], queryFn: () => data(api.GET("/billing")), refetchInterval: 5_000 });
+  const billing = useQuery(queries.billing);
   const [chosen, setChosen] = useState<Plan | null>(null);
   const number = useNumbers();
   const now = billing.data;
@@ -63,7 +64,7 @@ export function PlanPage() {
 
 function ChangeDialog({ from, to, onClose }: { from: Billing; to: Plan; onClose: () => void }) {
   const number = useNumbers();
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const toast = useToast();
   const order = from.plans.map(({ plan }) => plan);
   const upgrade = order.indexOf(to) > order.indexOf(from.plan);
@@ -71,7 +72,7 @@ function ChangeDialog({ from, to, onClose }: { from: Billing; to: Plan; onClose:
   const change = useMutation({
     mutationFn: () => data(api.PATCH("/billing", { body: { plan: to } })),
     onSuccess: (changed) => {
-      queries.setQueryData(["billing"], changed);
+      client.setQueryData(queries.billing.queryKey, changed);
       toast(`Plan changed to ${planName(to)}`);
       onClose();
     },

@@ -2,6 +2,7 @@ import type { components } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
+import { queries } from "@/api/queries";
 import { SocialFields, providers, socialChange } from "@/components/social-fields";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -11,11 +12,9 @@ import { useToast } from "@/ui/toast";
 
 type OwnWebsite = components["schemas"]["OwnWebsite"];
 
-const key = ["website"];
-
 /** The client ids of the website, with which customers log in by their account at another provider. */
 export function SocialLoginPage() {
-  const website = useQuery({ queryKey: key, queryFn: () => data(api.GET("/website")) });
+  const website = useQuery(queries.website);
   const names = new Intl.ListFormat("en", { type: "disjunction" }).format(Object.values(providers));
   return (
     <>
@@ -28,7 +27,7 @@ export function SocialLoginPage() {
 
 function ClientIDs({ website }: { website: OwnWebsite }) {
   const { atLeast } = useSession();
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const toast = useToast();
   const owner = atLeast("OWNER");
   const save = useMutation({
@@ -36,7 +35,7 @@ function ClientIDs({ website }: { website: OwnWebsite }) {
       data(api.PATCH("/website", { body: { social } })),
     onSuccess: (changed) => {
       toast("Social login saved");
-      queries.setQueryData(key, changed);
+      client.setQueryData(queries.website.queryKey, changed);
     },
   });
   const off = Object.values(website.social).every((ids) => ids.length === 0);

@@ -2,7 +2,8 @@ import { type components, ComandaError } from "@comanda/client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
 
-import { api, data } from "@/api/client";
+import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { setMessageClock } from "@/api/readable";
 import { accessToken, onTokenChange, shareAccessToken } from "@/api/token";
 
@@ -46,8 +47,8 @@ export type ProviderProps = {
 
 /** Loads the logged-in user for the components below it. */
 export function AccountProvider({ children, fallback }: ProviderProps) {
-  const queries = useQueryClient();
-  const me = useQuery({ queryKey: ["me"], queryFn: () => data(api.GET("/auth/me")), staleTime: 60_000 });
+  const client = useQueryClient();
+  const me = useQuery(queries.me);
 
   // Another tab has switched the store or logged in another user, so all cached data belongs to the previous one.
   const token = useAccessToken();
@@ -55,8 +56,8 @@ export function AccountProvider({ children, fallback }: ProviderProps) {
   useEffect(() => {
     const claims = token && shown && claimsOf(token);
     if (!claims || (claims.sub === shown.user.id && claims.storeId === shown.store?.storeId)) return;
-    void queries.resetQueries();
-  }, [token, shown, queries]);
+    void client.resetQueries();
+  }, [token, shown, client]);
 
   const logOut = useCallback(async () => {
     await sendUnsent();
@@ -66,9 +67,9 @@ export function AccountProvider({ children, fallback }: ProviderProps) {
       // 401: the session has already ended.
       if (!(error instanceof ComandaError && error.status === 401)) throw error;
     }
-    queries.clear();
+    client.clear();
     shareAccessToken(null);
-  }, [queries]);
+  }, [client]);
 
   const account = useMemo<Account | null>(() => {
     if (!me.data) return null;

@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, use, useCallback, useEffect, useMemo, useState } from "react";
 
 import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { refresh, shareAccessToken } from "@/api/token";
 import { type Role, isAtLeast } from "@/domain/roles";
 
@@ -84,18 +85,18 @@ export function useSessionState(): { state: SessionState; retry: () => void; ret
 
 /** Loads the session for the components below it, which must be below AccountProvider. */
 export function SessionProvider({ children, fallback }: ProviderProps) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const { user, store, locale } = useAccount();
-  const stores = useQuery({ queryKey: ["stores"], queryFn: () => data(api.GET("/auth/stores")), staleTime: 60_000 });
+  const stores = useQuery(queries.stores);
 
   const switchStore = useCallback(
     async (storeId: string, storeViewId?: string) => {
       await sendUnsent(); // it belongs to the store that is left
       const { accessToken } = await data(api.POST("/auth/switch-store", { body: { storeId, storeViewId } }));
       shareAccessToken(accessToken);
-      await queries.resetQueries();
+      await client.resetQueries();
     },
-    [queries],
+    [client],
   );
 
   const session = useMemo<Session | null>(() => {

@@ -1,33 +1,12 @@
-import { type InfiniteData, type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
+
+import type { ListQuery } from "@/api/queries";
 
 import { Button } from "./button";
 
-type Page<T> = { data: T[]; meta: { nextCursor: string | null } };
-
-/** Loads all pages of a list, one after the other, until it has `max` rows. For short lists only. */
-export async function everyPage<T>(load: (cursor: string | undefined) => Promise<Page<T>>, max: number = Infinity) {
-  const all: T[] = [];
-  for (let cursor: string | undefined; ;) {
-    const page = await load(cursor);
-    all.push(...page.data);
-    if (page.meta.nextCursor === null || all.length >= max) return all;
-    cursor = page.meta.nextCursor;
-  }
-}
-
 /** Loads a list page by page, with keyset pagination. */
-export function useList<T>(
-  queryKey: QueryKey,
-  load: (cursor: string | undefined) => Promise<Page<T>>,
-  options?: { refetchInterval?: number },
-) {
-  const query = useInfiniteQuery<Page<T>, Error, InfiniteData<Page<T>>, QueryKey, string | undefined>({
-    queryKey,
-    queryFn: ({ pageParam }) => load(pageParam),
-    initialPageParam: undefined,
-    getNextPageParam: (last) => last.meta.nextCursor ?? undefined,
-    ...options,
-  });
+export function useList<T>(list: ListQuery<T>, options?: { refetchInterval?: number }) {
+  const query = useInfiniteQuery({ ...list, ...options });
   return { ...query, rows: query.data?.pages.flatMap((page) => page.data) ?? [] };
 }
 

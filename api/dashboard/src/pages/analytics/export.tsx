@@ -1,15 +1,14 @@
-import type { components } from "@comanda/client";
+import { type components, paginate } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
-import { api } from "@/api/client";
+import { api, collect } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import { unitsOf } from "@/domain/money";
 import type { MenuNames } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 
 import type { Granularity, Range } from "./range";
@@ -94,11 +93,7 @@ export const ProductsExport = ({ range }: { range: Range }) => (
     name="products-sold"
     range={range}
     columns={productColumns}
-    load={() =>
-      everyPage<ProductSales>((cursor) =>
-        api.GET("/analytics/products", { params: { query: { ...range, cursor, limit: 100 } } }),
-      )
-    }
+    load={() => collect(paginate(api, "/analytics/products", { params: { query: range } }))}
   />
 );
 
@@ -107,10 +102,6 @@ export const OptionsExport = ({ range, names }: { range: Range; names: MenuNames
     name="options-sold"
     range={range}
     columns={optionColumns(names)}
-    load={() =>
-      everyPage<OptionSales>((cursor) =>
-        api.GET("/analytics/options", { params: { query: { ...range, cursor, limit: 100 } } }),
-      )
-    }
+    load={() => collect(paginate(api, "/analytics/options", { params: { query: range } }))}
   />
 );

@@ -3,8 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 
-import { api, data } from "@/api/client";
-import { useMenuNames } from "@/components/menu-names";
+import { queries } from "@/api/queries";
 import { businessDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
@@ -31,8 +30,6 @@ import type { AnalyticsSearch } from "./search";
 
 type Sales = components["schemas"]["Sales"];
 type SalesBucket = components["schemas"]["SalesBucket"];
-type ProductSales = components["schemas"]["ProductSales"];
-type OptionSales = components["schemas"]["OptionSales"];
 
 const route = getRouteApi("/inside/analytics");
 
@@ -43,7 +40,7 @@ function useAnalyticsSearch(): [AnalyticsSearch, (next: AnalyticsSearch) => void
 }
 
 export function AnalyticsPage() {
-  const settings = useQuery({ queryKey: ["settings"], queryFn: () => data(api.GET("/settings")) });
+  const settings = useQuery(queries.settings);
   const now = useNow(60_000);
   return (
     <>
@@ -131,14 +128,8 @@ function Period({ range }: { range: Range }) {
   const [search, show] = useAnalyticsSearch();
   const { offered, preferred } = granularitiesOf(range);
   const by = search.by && offered.includes(search.by) ? search.by : preferred;
-  const summary = useQuery({
-    queryKey: ["analytics", "summary", range],
-    queryFn: () => data(api.GET("/analytics/summary", { params: { query: range } })),
-  });
-  const plot = useQuery({
-    queryKey: ["analytics", "sales", range, by],
-    queryFn: () => data(api.GET("/analytics/sales", { params: { query: { ...range, granularity: by } } })),
-  });
+  const summary = useQuery(queries.analytics.summary(range));
+  const plot = useQuery(queries.analytics.sales({ ...range, granularity: by }));
   if (summary.error || plot.error) {
     return (
       <Failure
@@ -304,9 +295,7 @@ const SalesRow = ({ title, sales }: { title: string; sales: Sales }) => (
 );
 
 function Products({ range }: { range: Range }) {
-  const products = useList<ProductSales>(["analytics", "products", range], (cursor) =>
-    api.GET("/analytics/products", { params: { query: { ...range, cursor, limit: 20 } } }),
-  );
+  const products = useList(queries.analytics.products(range));
   return (
     <Card title="Products" actions={products.rows.length > 0 && <ProductsExport range={range} />}>
       <QueryState of={products} />
@@ -335,10 +324,9 @@ function Products({ range }: { range: Range }) {
 }
 
 function Options({ range }: { range: Range }) {
-  const options = useList<OptionSales>(["analytics", "options", range], (cursor) =>
-    api.GET("/analytics/options", { params: { query: { ...range, cursor, limit: 20 } } }),
-  );
-  const names = useMenuNames(options.rows.length > 0);
+  const options = useList(queries.analytics.options(range));
+  const { defaultView } = useSession();
+  const names = useQuery({ ...queries.products.names(defaultView.id), enabled: options.rows.length > 0 }).data;
   if (options.isSuccess && options.rows.length === 0) return null;
   return (
     <Card title="Options" actions={options.rows.length > 0 && <OptionsExport range={range} names={names} />}>
@@ -370,10 +358,7 @@ function Options({ range }: { range: Range }) {
 }
 
 function Customers({ range }: { range: Range }) {
-  const counts = useQuery({
-    queryKey: ["analytics", "customers", range],
-    queryFn: () => data(api.GET("/analytics/customers", { params: { query: range } })),
-  });
+  const counts = useQuery(queries.analytics.customers(range));
   return (
     <section className="grid gap-3">
       <h2 className="font-semibold">Customers</h2>

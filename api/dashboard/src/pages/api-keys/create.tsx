@@ -1,14 +1,15 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
 
-import { type APIKey, keysKey } from "./data";
+import type { APIKey } from "./types";
 import { type Scope, isIncluded, scopes } from "./scopes";
 
 const modes: Record<APIKey["mode"], { name: string; about: (store: string) => string }> = {
@@ -23,7 +24,7 @@ const modes: Record<APIKey["mode"], { name: string; about: (store: string) => st
 
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const { storeName } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [mode, setMode] = useState<APIKey["mode"]>("live");
   const [chosen, setChosen] = useState<Scope[]>([]);
@@ -31,8 +32,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   const create = useMutation({
     mutationFn: (body: components["schemas"]["CreateAPIKeyRequest"]) =>
       data(api.POST("/api-keys", { body, params: { header: { "Idempotency-Key": idempotencyKey } } })),
-    // The first test key creates a store.
-    onSuccess: () => Promise.all([keysKey, ["stores"]].map((queryKey) => queries.invalidateQueries({ queryKey }))),
+    onSuccess: () => invalidate("apiKeys"),
   });
   if (create.data) {
     const { key } = create.data;

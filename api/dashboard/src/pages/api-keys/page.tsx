@@ -1,7 +1,7 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
@@ -9,11 +9,11 @@ import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CreateDialog } from "./create";
-import { type APIKey, keysKey } from "./data";
+import type { APIKey } from "./types";
 import { RevokeDialog } from "./revoke";
 
 export function APIKeysPage() {
-  const keys = useList<APIKey>(keysKey, (cursor) => api.GET("/api-keys", { params: { query: { cursor, limit: 50 } } }));
+  const keys = useList(queries.apiKeys.list);
   const [creating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<APIKey | null>(null);
   const create = (

@@ -1,14 +1,15 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import { FormDialog } from "@/ui/dialog";
 import { Time } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 
-import { type APIKey, keysKey } from "./data";
+import type { APIKey } from "./types";
 
 export function RevokeDialog({ apiKey, onClose }: { apiKey: APIKey; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const revoke = useMutation({
     mutationFn: () => data(api.POST("/api-keys/{id}/revoke", { params: { path: { id: apiKey.id } } })),
@@ -16,7 +17,7 @@ export function RevokeDialog({ apiKey, onClose }: { apiKey: APIKey; onClose: () 
       toast(`${apiKey.name} revoked`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: keysKey }),
+    onSettled: () => invalidate("apiKeys"),
   });
   return (
     <FormDialog

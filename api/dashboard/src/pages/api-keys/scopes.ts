@@ -1,4 +1,4 @@
-import type { APIKey } from "./data";
+import type { APIKey } from "./types";
 
 export type Scope = APIKey["scopes"][number];
 

@@ -1,13 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 
-import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { Select } from "@/ui/field";
 import { useList } from "@/ui/list";
 import { PageHeader } from "@/ui/page";
 
 import { Filters } from "./filters";
-import type { Entry } from "./labels";
 import { useAuditQuery } from "./query";
 import type { AuditSearch } from "./search";
 import { Trail } from "./trail";
@@ -20,9 +19,7 @@ export function AuditPage() {
   const show = (next: AuditSearch) => void navigate({ to: "/audit", search: next, replace: true });
   const filter = (next: AuditSearch) => show({ ...search, ...next });
   const query = useAuditQuery(search);
-  const trail = useList<Entry>(["audit", query], (cursor) =>
-    api.GET("/audit", { params: { query: { ...query, cursor, limit: 50 } } }),
-  );
+  const trail = useList(queries.audit(query));
   return (
     <>
       <PageHeader
@@ -46,14 +43,8 @@ export function AuditPage() {
 
 /** Filters by a user or API key of the store. A selected user stays listed after leaving the store. */
 function ActorFilter({ value, onChange }: { value: string | undefined; onChange: (id: string | undefined) => void }) {
-  const users = useQuery({
-    queryKey: ["users", "names"],
-    queryFn: () => data(api.GET("/users", { params: { query: { limit: 100 } } })),
-  });
-  const keys = useQuery({
-    queryKey: ["api-keys", "names"],
-    queryFn: () => data(api.GET("/api-keys", { params: { query: { limit: 100 } } })),
-  });
+  const users = useQuery(queries.users.names);
+  const keys = useQuery(queries.apiKeys.names);
   const known = [...(users.data ?? []), ...(keys.data ?? [])].some((one) => one.id === value);
   return (
     <label className="grid gap-1.5 text-sm font-medium">

@@ -1,12 +1,11 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { TextField } from "@/ui/field";
 import { useList } from "@/ui/list";
 import { PageHeader } from "@/ui/page";
 
 import { Filters } from "./filters";
-import type { Entry } from "./labels";
 import { useAuditQuery } from "./query";
 import type { AuditSearch } from "./search";
 import { Trail } from "./trail";
@@ -20,9 +19,7 @@ export function PlatformAuditPage() {
   const show = (next: AuditSearch) => void navigate({ to: "/platform/audit", search: next, replace: true });
   const filter = (next: AuditSearch) => show({ ...search, ...next });
   const query = useAuditQuery(search);
-  const trail = useList<Entry>(["platform", "audit", query], (cursor) =>
-    api.GET("/platform/audit", { params: { query: { ...query, cursor, limit: 50 } } }),
-  );
+  const trail = useList(queries.platformAudit(query));
   return (
     <>
       <PageHeader

@@ -1,12 +1,13 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors, ifMatch } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate, queries } from "@/api/queries";
 import { type Customer, isErased, nameOf, kinds } from "@/domain/customers";
-import { type Order, statusTone, statuses } from "@/domain/orders";
+import { statusTone, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
@@ -27,10 +28,7 @@ const route = getRouteApi("/inside/customers/$id");
 
 export function CustomerPage() {
   const { id } = route.useParams();
-  const customer = useQuery({
-    queryKey: ["customers", "one", id],
-    queryFn: () => data(api.GET("/customers/{id}", { params: { path: { id } } })),
-  });
+  const customer = useQuery(queries.customers.one(id));
   const [editing, setEditing] = useState(false);
   const [disabling, setDisabling] = useState(false);
   const [erasing, setErasing] = useState(false);
@@ -108,9 +106,7 @@ export function CustomerPage() {
 }
 
 function Orders({ customer }: { customer: string }) {
-  const orders = useList<Order>(["orders", "of", customer], (cursor) =>
-    api.GET("/orders", { params: { query: { customerId: customer, cursor } } }),
-  );
+  const orders = useList(queries.orders.list({ customerId: customer }));
   return (
     <Card title="Orders" className="min-w-0">
       <QueryState of={orders} />
@@ -153,10 +149,7 @@ function Orders({ customer }: { customer: string }) {
 
 function Addresses({ customer }: { customer: string }) {
   const { locale } = useSession();
-  const addresses = useQuery({
-    queryKey: ["customers", "addresses", customer],
-    queryFn: () => data(api.GET("/customers/{id}/addresses", { params: { path: { id: customer } } })),
-  });
+  const addresses = useQuery(queries.customers.addresses(customer));
   return (
     <Card title="Addresses">
       <QueryState of={addresses} />
@@ -185,9 +178,7 @@ const reasons: Record<components["schemas"]["LoyaltyEntry"]["kind"], string> = {
 };
 
 function Points({ customer }: { customer: Customer }) {
-  const entries = useList<components["schemas"]["LoyaltyEntry"]>(["customers", "points", customer.id], (cursor) =>
-    api.GET("/customers/{id}/loyalty", { params: { path: { id: customer.id }, query: { cursor } } }),
-  );
+  const entries = useList(queries.customers.points(customer.id));
   return (
     <Card title="Points" actions={<span className="text-lg font-semibold tabular-nums">{customer.loyaltyPoints}</span>}>
       <Failure error={entries.error} retry={() => void entries.refetch()} />
@@ -220,7 +211,7 @@ function Points({ customer }: { customer: Customer }) {
 }
 
 function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const { country } = useSession();
   const [phone, setPhone] = useState(customer.phone ?? "");
@@ -228,7 +219,7 @@ function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => 
     mutationFn: (body: components["schemas"]["ChangeCustomerRequest"]) =>
       data(
         api.PATCH("/customers/{id}", {
-          params: { path: { id: customer.id }, header: { "If-Match": `"${customer.version}"` } },
+          params: { path: { id: customer.id }, header: ifMatch(customer) },
           body,
         }),
       ),
@@ -236,7 +227,7 @@ function EditDialog({ customer, onClose }: { customer: Customer; onClose: () => 
       toast("Customer saved");
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["customers"] }),
+    onSettled: () => invalidate("customers"),
   });
   function submit(form: FormData) {
     const text = (name: string) => String(form.get(name)).trim();

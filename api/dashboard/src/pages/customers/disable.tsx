@@ -1,13 +1,14 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import { type Customer, nameOf } from "@/domain/customers";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
 
 /** Disables the account of a customer, or enables a disabled one. */
 export function DisableDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const { id, disabled } = customer;
   const name = nameOf(customer);
@@ -17,7 +18,7 @@ export function DisableDialog({ customer, onClose }: { customer: Customer; onClo
       toast(disabled ? `${name} enabled` : `${name} disabled`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["customers"] }),
+    onSettled: () => invalidate("customers"),
   });
   return (
     <FormDialog

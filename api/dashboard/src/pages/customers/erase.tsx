@@ -3,9 +3,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api } from "@/api/client";
+import { queries, allOf } from "@/api/queries";
 import { type Customer, nameOf } from "@/domain/customers";
-import { openStatuses } from "@/domain/orders";
 import { dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
@@ -19,7 +19,7 @@ const shown = 20;
 
 /** Erases the personal data of a customer after the user has entered the customer's name. */
 export function EraseDialog({ customer, onClose }: { customer: Customer; onClose: () => void }) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const navigate = useNavigate();
   const toast = useToast();
   const { id } = customer;
@@ -30,8 +30,8 @@ export function EraseDialog({ customer, onClose }: { customer: Customer; onClose
     onSuccess: async () => {
       toast(`The data of ${name} is erased`);
       await navigate({ to: "/customers" });
-      queries.removeQueries({ queryKey: ["customers"] });
-      void queries.invalidateQueries();
+      client.removeQueries(allOf("customers"));
+      void client.invalidateQueries();
     },
   });
   const blocked = erase.error instanceof ComandaError && erase.error.status === 409;
@@ -71,23 +71,7 @@ export function EraseDialog({ customer, onClose }: { customer: Customer; onClose
 /** The open orders and reservations of a customer, which must end before the erasure. */
 function Blocked({ customer }: { customer: string }) {
   const { timezone } = useSession();
-  const open = useQuery({
-    queryKey: ["customers", "open", customer],
-    queryFn: async () => {
-      const [orders, reservations] = await Promise.all([
-        data(
-          api.GET("/orders", { params: { query: { customerId: customer, status: [...openStatuses], limit: shown } } }),
-        ),
-        data(
-          api.GET("/reservations", {
-            params: { query: { customerId: customer, status: ["PENDING", "CONFIRMED"], limit: shown } },
-          }),
-        ),
-      ]);
-      return { orders, reservations };
-    },
-    staleTime: 0,
-  });
+  const open = useQuery(queries.customers.open(customer, shown));
   const link = "text-primary underline underline-offset-4";
   return (
     <div role="alert" className="grid gap-2 rounded-md border border-danger/40 p-3 text-sm">

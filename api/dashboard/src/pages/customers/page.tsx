@@ -1,7 +1,7 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
-import { api } from "@/api/client";
-import { type Customer, nameOf, kinds } from "@/domain/customers";
+import { queries } from "@/api/queries";
+import { nameOf, kinds } from "@/domain/customers";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Filter } from "@/ui/filter";
@@ -17,9 +17,7 @@ const route = getRouteApi("/inside/customers");
 export function CustomersPage() {
   const filters = route.useSearch();
   const navigate = useNavigate();
-  const customers = useList<Customer>(["customers", "list", filters], (cursor) =>
-    api.GET("/customers", { params: { query: { ...filters, cursor, limit: 50 } } }),
-  );
+  const customers = useList(queries.customers.list(filters));
   const set = (change: CustomersSearch) =>
     void navigate({ to: "/customers", search: { ...filters, ...change }, replace: true });
   const filtered = filters.q !== undefined || filters.kind !== undefined;

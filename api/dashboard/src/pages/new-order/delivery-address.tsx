@@ -1,8 +1,9 @@
 import type { ComandaError } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { countries } from "@/ui/countries";
@@ -46,10 +47,7 @@ export function DeliveryAddress({ draft, set, refusal }: Props) {
 }
 
 function Saved({ customer, onPick }: { customer: string; onPick: (address: Draft["address"]) => void }) {
-  const addresses = useQuery({
-    queryKey: ["customers", "addresses", customer],
-    queryFn: () => data(api.GET("/customers/{id}/addresses", { params: { path: { id: customer } } })),
-  });
+  const addresses = useQuery(queries.customers.addresses(customer));
   if (!addresses.data || addresses.data.length === 0) return null;
   return (
     <div className="flex flex-wrap gap-2 sm:col-span-2" role="group" aria-label="Saved addresses">

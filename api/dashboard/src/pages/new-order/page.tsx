@@ -1,10 +1,11 @@
 import { type components, ComandaError } from "@comanda/client";
-import { keepPreviousData, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, useRef, useState, useEffect } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate, queries } from "@/api/queries";
 import { CustomerPicker } from "@/components/customer-picker";
 import { Totals } from "@/components/totals";
 import { formatMoney, localDecimals, parseMoney } from "@/domain/money";
@@ -48,17 +49,11 @@ const menuChanged = new Set(["PRODUCT_UNAVAILABLE", "OPTION_INVALID", "PRICE_NOT
 
 const refusalOf = (error: unknown) => (error instanceof ComandaError ? error : undefined);
 
-const productKey = (id: string) => ["products", "one", "own", id];
-
 /** Returns the products of the lines by id, in the texts of the default view. A refusal reads them again. */
 function useProducts(lines: Line[]) {
   const { locale } = useSession().defaultView;
   return useQueries({
-    queries: [...new Set(lines.map((line) => line.productId))].map((id) => ({
-      queryKey: productKey(id),
-      queryFn: () => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } })),
-      staleTime: 60_000,
-    })),
+    queries: [...new Set(lines.map((line) => line.productId))].map(queries.products.own),
     combine: (results) =>
       new Map(
         results.flatMap(({ data: product }) => (product ? [[product.id, inLocale(product, locale)] as const] : [])),
@@ -67,24 +62,11 @@ function useProducts(lines: Line[]) {
 }
 
 /** Returns the price of the draft, and whether it is that of the draft as it is now. */
-function useQuote(wanted: Body | null, onRefused: (error: ComandaError) => void) {
+function useQuote(wanted: Body | null) {
   // Fields that do not change the price must not delay it.
   const text = JSON.stringify(wanted);
   const settled = useSettled(text);
-  const quote = useQuery({
-    queryKey: ["quote", settled],
-    queryFn: async ({ signal }) => {
-      try {
-        return await data(api.POST("/orders/quote", { body: JSON.parse(settled) as Body, signal }));
-      } catch (error) {
-        if (error instanceof ComandaError) onRefused(error);
-        throw error;
-      }
-    },
-    enabled: settled !== "null",
-    placeholderData: keepPreviousData,
-    staleTime: 0,
-  });
+  const quote = useQuery(queries.quote(JSON.parse(settled) as Body | null));
   const settledNow = wanted !== null && settled === text;
   return {
     ...quote,
@@ -98,7 +80,8 @@ export function NewOrderPage() {
   const { currency, country, timezone, locale, atLeast } = useSession();
   const place = { country, timezone };
   const navigate = useNavigate();
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   // The key stays until the order is placed: if the response to the first attempt got lost, the second one repeats it.
   const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
@@ -115,11 +98,13 @@ export function NewOrderPage() {
       return fault ? [[line.key, fault] as const] : [];
     }),
   );
-  const onRefused = (error: ComandaError) => {
-    if (menuChanged.has(error.code)) void queries.invalidateQueries({ queryKey: ["products"] });
-  };
   const wanted = faults.size > 0 || lacksTime(draft) ? null : quoteRequest(draft, currency, place);
-  const quote = useQuote(wanted, onRefused);
+  const quote = useQuote(wanted);
+  const quoteRefusal = refusalOf(quote.error);
+  useEffect(() => {
+    if (quoteRefusal && menuChanged.has(quoteRefusal.code)) void invalidate("products");
+  }, [quoteRefusal, invalidate]);
+
   const sending = useRef(false); // set immediately, unlike placing.isPending, which the second click may not see yet
   const placing = useMutation({
     mutationFn: async ({ draft, total }: { draft: Draft; total: number }) => {
@@ -132,12 +117,12 @@ export function NewOrderPage() {
       );
     },
     onSuccess: (order) => {
-      void queries.invalidateQueries({ queryKey: ["orders"] });
+      void invalidate("orders");
       toast(`Order ${order.orderId} placed`);
       void navigate({ to: "/orders/$id", params: { id: order.id }, ignoreBlocker: true });
     },
     onError: async (error) => {
-      if (error instanceof ComandaError) onRefused(error);
+      if (menuChanged.has(refusalOf(error)?.code ?? "")) void invalidate("products");
       const quoted = quote.refetch();
       // The message names the new total, and the next attempt must send it.
       if (refusalOf(error)?.code === "TOTAL_MISMATCH") await quoted;
@@ -147,7 +132,6 @@ export function NewOrderPage() {
     },
   });
   const refusal = refusalOf(placing.error);
-  const quoteRefusal = refusalOf(quote.error);
   // A line that was changed after the refusal is no longer at fault.
   const refusedLines = [...lineErrors(refusal, placing.variables?.draft.lines ?? [], products)].filter(([key]) =>
     draft.lines.some((line) => line.key === key && placing.variables?.draft.lines.includes(line)),
@@ -156,7 +140,7 @@ export function NewOrderPage() {
   const invalidDiscount = draft.discount.trim() !== "" && parseMoney(draft.discount, currency) === null;
 
   function pick(product: Product) {
-    queries.setQueryData(productKey(product.id), product);
+    client.setQueryData(queries.products.own(product.id).queryKey, product);
     if (product.optionGroups.length === 0) setDraft((before) => withProduct(before, product));
     else setEditing(newLine(draft, product, initialChoices(product, currency)));
   }
@@ -167,7 +151,8 @@ export function NewOrderPage() {
     placing.mutate({ draft, total: quote.current.totalMinor });
   }
   const edited =
-    editing && (products.get(editing.productId) ?? queries.getQueryData<Product>(productKey(editing.productId)));
+    editing &&
+    (products.get(editing.productId) ?? client.getQueryData(queries.products.own(editing.productId).queryKey));
   return (
     <>
       <PageHeader

@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { type Product, inLocale, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { cn } from "@/ui/cn";
@@ -22,16 +23,15 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
   const toast = useToast();
   const explain = useErrorMessage();
   const [q, setQ] = useState("");
-  const load = (text: string, cursor?: string) =>
-    api.GET("/products", {
-      params: { query: { q: text || undefined, isAvailable: true, own: true, sort: "position", cursor, limit: 50 } },
-    });
-  const products = useList<Product>(["products", "menu", "own", q], (cursor) => load(q, cursor));
+  const filters = (text: string) => ({ q: text || undefined, isAvailable: true, limit: 50 });
+  const products = useList(queries.products.list(filters(q)));
   /** Picks the first product that a search finds. The list may still show the products of another search. */
   async function pickFirst(text: string) {
     if (text.trim() === "") return;
     try {
-      const found = await data(load(text));
+      const found = await data(
+        api.GET("/products", { params: { query: { ...filters(text), own: true, sort: "position" } } }),
+      );
       const first = found.find((product) => priceIn(product, currency) !== undefined && product.orderable);
       if (first) onPick(inLocale(first, locale));
       else toast(`No product that can be ordered matches “${text}”`, { error: true });

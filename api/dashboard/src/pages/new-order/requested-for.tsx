@@ -1,9 +1,9 @@
 import type { ComandaError } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { fieldErrors } from "@/api/client";
+import { queries } from "@/api/queries";
 import { fulfillments } from "@/domain/orders";
-import { storeKey } from "@/domain/stores";
 import { dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
@@ -68,7 +68,7 @@ export function RequestedFor({ draft, set, refusal }: Props) {
 
 /** Says that guests cannot order now. Users of the store can. */
 function Closed({ type }: { type: Draft["fulfillmentType"] }) {
-  const store = useQuery({ queryKey: storeKey, queryFn: () => data(api.GET("/store")) });
+  const store = useQuery(queries.store);
   const state = store.data?.hours[type];
   if (!state || state.openNow) return null;
   const paused = store.data?.orderingPausedUntil;

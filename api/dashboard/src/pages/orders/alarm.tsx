@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Bell, BellOff } from "lucide-react";
 import { useEffect, useEffectEvent, useRef, useState, useSyncExternalStore } from "react";
 
+import { queries } from "@/api/queries";
 import { type Order, isScheduled } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { useNow } from "@/ui/now";
@@ -12,7 +13,7 @@ import { useToast } from "@/ui/toast";
 import { changeDeviceSettings, useDeviceSettings } from "./device";
 import { useLiveOrders } from "./live";
 import { notify } from "./notify";
-import { type OrderEvent, openOrders } from "./open-orders";
+import type { OrderEvent } from "./order-changes";
 import { allowSound, onSoundChange, ring, soundAllowed } from "./sound";
 import { useSteps } from "./steps";
 
@@ -20,7 +21,7 @@ const useSoundAllowed = () => useSyncExternalStore(onSoundChange, soundAllowed);
 
 /** Returns the orders that wait for acceptance, without those for later. */
 function useNewOrders(): Order[] | undefined {
-  const orders = useQuery(openOrders);
+  const orders = useQuery(queries.openOrders);
   const { steps } = useSteps();
   const now = useNow(30_000);
   return orders.data?.filter(

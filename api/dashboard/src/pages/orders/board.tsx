@@ -3,6 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { Maximize2 } from "lucide-react";
 import { useCallback, useEffect, useMemo, useState } from "react";
 
+import { maxOpen } from "@/api/open-orders";
+import { queries } from "@/api/queries";
 import {
   type OpenStatus,
   type Order,
@@ -22,7 +24,6 @@ import { OrderCard } from "./card";
 import { CompleteUnpaidDialog, needsPayment } from "./change";
 import { changeDeviceSettings, useDeviceSettings } from "./device";
 import { useLiveOrders } from "./live";
-import { maxOpen, openOrders } from "./open-orders";
 import { usePrint } from "./print";
 import { Shortcuts } from "./shortcuts";
 import { type Move, type Steps, afterSteps } from "./step";
@@ -30,7 +31,7 @@ import { UndoBar, useSteps } from "./steps";
 
 /** The open orders in columns by status. Phones show one column at a time. */
 export function Board() {
-  const orders = useQuery(openOrders);
+  const orders = useQuery(queries.openOrders);
   const { steps, take, undoLast, sendAll } = useSteps();
   const { reminders } = useLiveOrders();
   const reminded = useMemo(() => new Set(reminders.map(({ id }) => id)), [reminders]);

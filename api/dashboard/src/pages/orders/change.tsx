@@ -3,9 +3,10 @@ import { Link } from "@tanstack/react-router";
 import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors, ifMatch } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { formatMoney } from "@/domain/money";
 import { type Order, type Status, actionLabels, nextStatus, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
@@ -14,7 +15,7 @@ import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 import { Field, Textarea } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
-import { applyChanges, readChanged } from "./open-orders";
+import { applyChanges, readChanged } from "./order-changes";
 import { usePrintAccepted } from "./print";
 import { PromiseMenu } from "./promise";
 
@@ -22,27 +23,28 @@ type Change = { order: Order; status: Status; cancellationReason?: string; promi
 
 /** Returns a mutation that changes the status of an order and reloads all order queries. */
 export function useChangeStatus(onDone?: () => void) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const printAccepted = usePrintAccepted();
   return useMutation({
     mutationFn: ({ order, status, cancellationReason, promisedAt }: Change) =>
       data(
         api.PATCH("/orders/{id}/status", {
-          params: { path: { id: order.id }, header: { "If-Match": `"${order.version}"` } },
+          params: { path: { id: order.id }, header: ifMatch(order) },
           body: { status, cancellationReason, promisedAt },
         }),
       ),
     onSuccess: (order, { order: before }) => {
-      applyChanges(queries, [order]);
+      applyChanges(client, [order]);
       if (before.status === "RECEIVED" && order.status !== "CANCELLED") printAccepted(order);
       toast(`Order ${order.orderId}: ${statuses[order.status].toLowerCase()}`);
       onDone?.();
     },
     onError: (error) => toast(errorMessage(error), { error: true }),
     onSettled: (_, error, { order }) => {
-      if (error) void readChanged(queries, [{ id: order.id, version: Infinity }]);
-      return queries.invalidateQueries({ queryKey: ["orders"] });
+      if (error) void readChanged(client, [{ id: order.id, version: Infinity }]);
+      return invalidate("orders");
     },
   });
 }

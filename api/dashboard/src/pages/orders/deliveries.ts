@@ -4,9 +4,6 @@ import type { Tone } from "@/domain/tone";
 
 export type Delivery = components["schemas"]["OrderDelivery"];
 
-/** The key of an order's deliveries. The event stream reports when they change. */
-export const deliveriesKey = (orderId: string) => ["orders", "deliveries", orderId] as const;
-
 /** The labels of the events of an order, as staff reads them. */
 export const eventLabels: Partial<Record<Delivery["eventType"], string>> = {
   "order.created": "New order",

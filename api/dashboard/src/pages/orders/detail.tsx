@@ -3,7 +3,7 @@ import { Link, getRouteApi } from "@tanstack/react-router";
 import { ChevronDown, Printer } from "lucide-react";
 import { useState } from "react";
 
-import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { Totals } from "@/components/totals";
 import { erasedName } from "@/domain/customers";
 import {
@@ -27,7 +27,6 @@ import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { CancelDialog, CompleteUnpaidDialog, NextStep, needsPayment, useChangeStatus } from "./change";
 import { ItemDetails, ItemName } from "./item";
 import { useLiveOrders } from "./live";
-import { orderKey } from "./open-orders";
 import { Payments } from "./payments";
 import { usePrint } from "./print";
 import { Reached } from "./reached";
@@ -37,11 +36,7 @@ const route = getRouteApi("/inside/orders/$id");
 export function OrderPage() {
   const { id } = route.useParams();
   const { refetchInterval } = useLiveOrders();
-  const order = useQuery({
-    queryKey: orderKey(id),
-    queryFn: () => data(api.GET("/orders/{id}", { params: { path: { id } } })),
-    refetchInterval,
-  });
+  const order = useQuery({ ...queries.orders.one(id), refetchInterval });
   const [cancelling, setCancelling] = useState(false);
   return (
     <>
@@ -243,11 +238,7 @@ function Guest({ order }: { order: Order }) {
 
 function History({ order }: { order: Order }) {
   const { user } = useSession();
-  const history = useQuery({
-    queryKey: ["orders", "history", order.id, order.version],
-    queryFn: () => data(api.GET("/orders/{id}/history", { params: { path: { id: order.id } } })),
-    placeholderData: (before) => before,
-  });
+  const history = useQuery(queries.orders.history(order.id, order.version));
   return (
     <Card title="History">
       <QueryState of={history} />

@@ -1,15 +1,14 @@
-import type { paths } from "@comanda/client";
+import { type paths, paginate } from "@comanda/client";
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
-import { api } from "@/api/client";
+import { api, collect } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import { unitsOf } from "@/domain/money";
 import type { Order } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 
 type Query = paths["/orders"]["get"]["parameters"]["query"];
@@ -39,11 +38,7 @@ export function ExportOrders({ query }: { query: Query }) {
   const { locale } = useSession();
   const toast = useToast();
   const run = useMutation({
-    mutationFn: () =>
-      everyPage<Order>(
-        (cursor) => api.GET("/orders", { params: { query: { ...query, cursor, limit: 100 } } }),
-        maxExport,
-      ),
+    mutationFn: () => collect(paginate(api, "/orders", { params: { query } }), maxExport),
     onSuccess: (orders) => {
       const rows = orders.map((order) => columns.map(([, of]) => of(order)));
       download(

@@ -1,4 +1,6 @@
-import { useMenuNames } from "@/components/menu-names";
+import { useQuery } from "@tanstack/react-query";
+
+import { queries } from "@/api/queries";
 import type { Order } from "@/domain/orders";
 import { useSession } from "@/session/session";
 
@@ -16,7 +18,8 @@ type Props = {
  */
 function useStaffNames(viewId: string | undefined) {
   const { id } = useSession().defaultView;
-  return useMenuNames(viewId !== undefined && id !== undefined && viewId !== id);
+  const enabled = viewId !== undefined && id !== undefined && viewId !== id;
+  return useQuery({ ...queries.products.names(id), enabled }).data;
 }
 
 /** The name of an item as staff read it on the menu. */

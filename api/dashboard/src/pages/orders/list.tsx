@@ -1,8 +1,8 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { erasedName } from "@/domain/customers";
-import { type Order, fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
+import { fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { Checkbox, Input } from "@/ui/field";
 import { Filter } from "@/ui/filter";
@@ -22,11 +22,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
   const navigate = useNavigate();
   const { day, status, refund, ...same } = filters;
   const query = { ...same, status: status && [status], businessDate: day, needsRefund: refund };
-  const orders = useList<Order>(
-    ["orders", "list", filters],
-    (cursor) => api.GET("/orders", { params: { query: { ...query, cursor, limit: 50 } } }),
-    { refetchInterval },
-  );
+  const orders = useList(queries.orders.list({ ...query, limit: 50 }), { refetchInterval });
   const set = (change: Partial<OrdersSearch>) =>
     void navigate({ to: "/orders", search: { view: "all", ...filters, ...change }, replace: true });
   const filtered = Object.values(filters).some((value) => value !== undefined);

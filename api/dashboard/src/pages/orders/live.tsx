@@ -2,10 +2,10 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { useEventStream } from "@/api/events";
+import { useInvalidate, orderLists, partsOfOrders, queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 
-import { deliveriesKey } from "./deliveries";
-import { type OrderEvent, catchUp, openOrders, readChanged } from "./open-orders";
+import { type OrderEvent, catchUp, readChanged } from "./order-changes";
 
 /** The polling interval while the event stream is down, in milliseconds. */
 const pollInterval = 10_000;
@@ -37,7 +37,8 @@ export const useLiveOrders = () => use(Context);
  * reloaded, because an order may enter or leave them.
  */
 export function LiveOrders({ children }: { children: ReactNode }) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const { storeId } = useSession();
   const waiting = useRef(new Map<string, OrderEvent>());
   const delivered = useRef(new Set<string>());
@@ -56,37 +57,34 @@ export function LiveOrders({ children }: { children: ReactNode }) {
   const reloadLists = useCallback(() => {
     timers.current.lists ??= setTimeout(() => {
       timers.current.lists = undefined;
-      void queries.invalidateQueries({ queryKey: ["orders", "list"] });
+      void client.invalidateQueries(orderLists);
     }, listInterval);
-  }, [queries]);
+  }, [client]);
 
   const reloadDeliveries = useCallback(() => {
     timers.current.deliveries ??= setTimeout(() => {
       timers.current.deliveries = undefined;
       const ids = [...delivered.current];
       delivered.current.clear();
-      for (const id of ids) void queries.invalidateQueries({ queryKey: deliveriesKey(id) });
+      for (const id of ids) void client.invalidateQueries({ queryKey: queries.orders.deliveries(id).queryKey });
     }, deliveriesInterval);
-  }, [queries]);
+  }, [client]);
 
   const flush = useCallback(async () => {
     timers.current.collect = undefined;
     const events = [...waiting.current.values()];
     waiting.current.clear();
-    const read = await readChanged(queries, events);
+    const read = await readChanged(client, events);
     const ids = new Set([...read, ...events.filter(({ deliveries }) => !deliveries).map(({ id }) => id)]);
     if (ids.size === 0) return;
-    void queries.invalidateQueries({
-      predicate: ({ queryKey: [first, kind, id] }) =>
-        first === "orders" && kind !== "one" && kind !== deliveriesKey("")[1] && ids.has(String(id)),
-    });
+    void client.invalidateQueries(partsOfOrders(ids));
     reloadLists();
-  }, [queries, reloadLists]);
+  }, [client, reloadLists]);
 
   const live = useEventStream("/orders/stream", storeId, {
     onOpen: () => {
-      void catchUp(queries).catch(() => queries.invalidateQueries({ queryKey: openOrders.queryKey }));
-      void queries.invalidateQueries({ queryKey: ["orders"] });
+      void catchUp(client).catch(() => invalidate("openOrders"));
+      void invalidate("orders");
     },
     onEvent: (text) => {
       const event = JSON.parse(text) as OrderEvent;
@@ -103,7 +101,7 @@ export function LiveOrders({ children }: { children: ReactNode }) {
   });
   const refetchInterval = live ? undefined : pollInterval;
   // Sounds and notifications need the orders while the tab is in the background, too.
-  useQuery({ ...openOrders, refetchInterval, refetchIntervalInBackground: true });
+  useQuery({ ...queries.openOrders, refetchInterval, refetchIntervalInBackground: true });
   const value = useMemo(() => ({ live, refetchInterval, reminders }), [live, refetchInterval, reminders]);
   return <Context value={value}>{children}</Context>;
 }

@@ -3,7 +3,7 @@ import { ChevronDown, CirclePause, CirclePlay } from "lucide-react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
-import { storeKey } from "@/domain/stores";
+import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { ShortTime } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
@@ -25,9 +25,9 @@ const lengths: [string, number][] = [
 
 /** Returns the end of the pause of ordering, if there is one, and the mutation that pauses (minutes) or resumes (0). */
 function usePause() {
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const toast = useToast();
-  const store = useQuery({ queryKey: storeKey, queryFn: () => data(api.GET("/store")), refetchInterval });
+  const store = useQuery({ ...queries.store, refetchInterval });
   const change = useMutation({
     mutationFn: (minutes: number) =>
       data(
@@ -35,7 +35,7 @@ function usePause() {
           ? api.POST("/store/pause", { body: { until: new Date(Date.now() + minutes * 60_000).toISOString() } })
           : api.POST("/store/resume"),
       ),
-    onSuccess: (changed) => queries.setQueryData(storeKey, changed),
+    onSuccess: (changed) => client.setQueryData(queries.store.queryKey, changed),
     onError: (error) => toast(errorMessage(error), { error: true }),
   });
   return { until: store.data?.orderingPausedUntil, change };

@@ -1,9 +1,10 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate, queries } from "@/api/queries";
 import { RefundDialog } from "@/components/refund-dialog";
 import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
 import type { Order } from "@/domain/orders";
@@ -20,13 +21,7 @@ import { useToast } from "@/ui/toast";
 /** The payments of an order, with their refunds. */
 export function Payments({ order, refetchInterval }: { order: Order; refetchInterval?: number }) {
   const { atLeast } = useSession();
-  const payments = useList<Payment>(
-    ["orders", "payments", order.id],
-    (cursor) => api.GET("/orders/{id}/payments", { params: { path: { id: order.id }, query: { cursor } } }),
-    {
-      refetchInterval,
-    },
-  );
+  const payments = useList(queries.orders.paymentsOf(order.id), { refetchInterval });
   const [recording, setRecording] = useState(false);
   const [refunding, setRefunding] = useState<Payment | null>(null);
   return (
@@ -85,7 +80,7 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
 type Method = keyof typeof providers;
 
 function RecordDialog({ order, onClose }: { order: Order; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [transaction] = useState(() => `order-${order.orderId}-${Date.now().toString(36)}`);
@@ -103,7 +98,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       ),
     onSuccess: () => {
       toast("Payment recorded");
-      void queries.invalidateQueries({ queryKey: ["orders"] });
+      void invalidate("orders");
       onClose();
     },
   });

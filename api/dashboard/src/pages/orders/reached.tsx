@@ -3,31 +3,13 @@ import { Link } from "@tanstack/react-router";
 import { CheckCheck, CircleAlert, Clock, Send } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { Countdown } from "@/ui/duration";
 import { Time, useClockTime } from "@/ui/format";
 import { Badge, Card, QueryState } from "@/ui/page";
-import { everyPage } from "@/ui/list";
 
-import {
-  type Delivery,
-  type Reach,
-  byWebhook,
-  deliveriesKey,
-  eventLabels,
-  reachOf,
-  reachTones,
-  webhookName,
-} from "./deliveries";
-
-const deliveries = (orderId: string) => ({
-  queryKey: deliveriesKey(orderId),
-  queryFn: () =>
-    everyPage<Delivery>((cursor) =>
-      api.GET("/orders/{id}/deliveries", { params: { path: { id: orderId }, query: { cursor, limit: 100 } } }),
-    ),
-});
+import { type Delivery, type Reach, byWebhook, eventLabels, reachOf, reachTones, webhookName } from "./deliveries";
 
 const icons = { reached: CheckCheck, sending: Send, retrying: Clock, failed: CircleAlert };
 
@@ -50,7 +32,12 @@ export function ReachMark({ orderId }: { orderId: string }) {
   const place = useRef<HTMLSpanElement>(null);
   const seen = useSeen(place);
   const clock = useClockTime();
-  const { data } = useQuery({ ...deliveries(orderId), enabled: seen, staleTime: Infinity, select: reachOf });
+  const { data } = useQuery({
+    ...queries.orders.deliveries(orderId),
+    enabled: seen,
+    staleTime: Infinity,
+    select: reachOf,
+  });
   const Icon = data && icons[data.state];
   const label = data && labelOf(data, clock);
   return (
@@ -84,7 +71,7 @@ function useSeen(place: { current: Element | null }) {
 /** The webhooks that the events of an order have reached, and the others with their next attempts. */
 export function Reached({ orderId, refetchInterval }: { orderId: string; refetchInterval: number | undefined }) {
   const { atLeast } = useSession();
-  const found = useQuery({ ...deliveries(orderId), refetchInterval });
+  const found = useQuery({ ...queries.orders.deliveries(orderId), refetchInterval });
   return (
     <Card title="Connected systems">
       <QueryState of={found} />

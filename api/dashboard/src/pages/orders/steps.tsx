@@ -1,16 +1,17 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useEffect, useMemo, useState, useSyncExternalStore } from "react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
 import { isConnected } from "@/api/connection";
 import { errorMessage } from "@/api/error-message";
+import { queries } from "@/api/queries";
 import { type Order, actionLabels, statuses } from "@/domain/orders";
 import { holdUnsent, registerSender } from "@/session/unsent";
 import { Button } from "@/ui/button";
 import { useNow } from "@/ui/now";
 import { useToast } from "@/ui/toast";
 
-import { applyChanges, openOrders, readChanged } from "./open-orders";
+import { applyChanges, readChanged } from "./order-changes";
 import { usePrintAccepted } from "./print";
 import { type Move, type Step, type Steps, lastTaken, promiseOf, targetOf } from "./step";
 import { StepQueue } from "./step-queue";
@@ -41,7 +42,7 @@ export const useSteps = () => use(Context);
 
 /** Keeps the steps of the board. It outlives the board, so that a log-out waits for a step that is on its way. */
 export function StepsProvider({ children }: { children: ReactNode }) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const printAccepted = usePrintAccepted();
   const toast = useToast();
   const [queue] = useState(
@@ -50,24 +51,24 @@ export function StepsProvider({ children }: { children: ReactNode }) {
         hold: holdUnsent,
         send: ({ order, path }) => {
           // A payment may have changed the version. Another status is a conflict, which the service reports.
-          const current = queries.getQueryData(openOrders.queryKey)?.find(({ id }) => id === order.id);
+          const current = client.getQueryData(queries.openOrders.queryKey)?.find(({ id }) => id === order.id);
           const { version } = current?.status === order.status ? current : order;
           const status = path.at(-1)!.to;
           return data(
             api.PATCH("/orders/{id}/status", {
-              params: { path: { id: order.id }, header: { "If-Match": `"${version}"` } },
+              params: { path: { id: order.id }, header: ifMatch({ version }) },
               body: { status, promisedAt: status === "COMPLETED" ? undefined : promiseOf(path) },
               keepalive: true, // survives the end of the page
             }),
           );
         },
         onSent: (before, after) => {
-          applyChanges(queries, [after]);
+          applyChanges(client, [after]);
           if (before.status === "RECEIVED") printAccepted(after);
         },
         onFailed: ({ order }, error) => {
           toast(`Order ${order.orderId} was not changed. ${errorMessage(error)}`, { error: true });
-          void readChanged(queries, [{ id: order.id, version: Infinity }]);
+          void readChanged(client, [{ id: order.id, version: Infinity }]);
         },
         onVoid: (step, current) => {
           if (current?.status === targetOf(step)) return; // as the user wanted it
@@ -78,7 +79,7 @@ export function StepsProvider({ children }: { children: ReactNode }) {
   );
   const steps = useSyncExternalStore(queue.subscribe, queue.steps);
 
-  const { data: open } = useQuery({ ...openOrders, enabled: false });
+  const { data: open } = useQuery({ ...queries.openOrders, enabled: false });
   useEffect(() => {
     if (open) queue.compare(open);
   }, [open, queue]);

@@ -1,7 +1,7 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { RefundDialog } from "@/components/refund-dialog";
 import { type Payment, originOf, refundable } from "@/domain/payments";
 import { addDays, startOfDay } from "@/domain/zone";
@@ -24,19 +24,13 @@ export function PaymentsPage() {
   const filters = route.useSearch();
   const navigate = useNavigate();
   const { order, status, provider, from, to } = filters;
-  const payments = useList<Payment>(["orders", "payments", "all", filters], (cursor) =>
-    api.GET("/payments", {
-      params: {
-        query: {
-          orderId: order,
-          status,
-          provider,
-          from: from && startOfDay(from, timezone),
-          to: to && startOfDay(addDays(to, 1), timezone),
-          cursor,
-          limit: 50,
-        },
-      },
+  const payments = useList(
+    queries.orders.payments({
+      orderId: order,
+      status,
+      provider,
+      from: from && startOfDay(from, timezone),
+      to: to && startOfDay(addDays(to, 1), timezone),
     }),
   );
   const [refunding, setRefunding] = useState<Payment | null>(null);

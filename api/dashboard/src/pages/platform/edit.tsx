@@ -1,21 +1,22 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { SocialFields, socialChange } from "@/components/social-fields";
 import { type Plan, planName, plans } from "@/domain/plans";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
-import { type Website, websitesKey } from "./data";
+import type { Website } from "./types";
 
 type Change = components["schemas"]["ChangeWebsiteRequest"];
 type Props = { website: Website; onClose: () => void };
 
 function useChange({ website, onClose }: Props, done: (changed: Website) => string) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   return useMutation({
     mutationFn: (body: Change) =>
@@ -24,7 +25,7 @@ function useChange({ website, onClose }: Props, done: (changed: Website) => stri
       toast(done(changed));
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: websitesKey }),
+    onSettled: () => invalidate("websites"),
   });
 }
 

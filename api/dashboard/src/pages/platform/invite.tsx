@@ -1,19 +1,20 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { InvitationDialog } from "@/components/invitation-dialog";
 import { MemberFields } from "@/components/member-fields";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 
-import { type WebsiteDetails, websitesKey } from "./data";
+import type { WebsiteDetails } from "./types";
 
 /** Invites an owner of one of the website's stores. */
 export function InviteOwnerDialog({ website, onClose }: { website: WebsiteDetails; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const invite = useMutation({
     mutationFn: (body: components["schemas"]["InviteOwnerRequest"]) =>
@@ -23,7 +24,7 @@ export function InviteOwnerDialog({ website, onClose }: { website: WebsiteDetail
           body,
         }),
       ),
-    onSuccess: () => queries.invalidateQueries({ queryKey: websitesKey }),
+    onSuccess: () => invalidate("websites"),
   });
   if (invite.data) return <InvitationDialog invitation={invite.data} onClose={onClose} />;
   const fieldError = fieldErrors(invite.error);

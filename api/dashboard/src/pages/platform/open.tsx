@@ -1,28 +1,27 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { InvitationDialog } from "@/components/invitation-dialog";
 import { type ViewDraft, CountryField, TimezoneField, ViewsField } from "@/components/store-fields";
 import { type Plan, planName, plans } from "@/domain/plans";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 
-import { websitesKey } from "./data";
-
 const section = "grid gap-4 border-t pt-4 sm:grid-cols-2";
 
 /** Opens a website with its first store, and invites its first owner. */
 export function OpenDialog({ onClose }: { onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const [views, setViews] = useState<ViewDraft[]>([{ key: 0, locale: "", currency: "" }]);
   const [idempotencyKey] = useState(newIdempotencyKey);
   const open = useMutation({
     mutationFn: (body: components["schemas"]["OpenWebsiteRequest"]) =>
       data(api.POST("/platform/websites", { body, params: { header: { "Idempotency-Key": idempotencyKey } } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: websitesKey }),
+    onSuccess: () => invalidate("websites"),
   });
   if (open.data) return <InvitationDialog invitation={open.data.invitation} title="Website opened" onClose={onClose} />;
   const fieldError = fieldErrors(open.error);

@@ -8,7 +8,7 @@ import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { Badge, Card, Columns, Table } from "@/ui/page";
 
-import { type WebsiteDetails, websitesKey } from "./data";
+import type { WebsiteDetails } from "./types";
 
 /** The names of the stores with these ids. */
 const namesOf = (ids: string[], { stores }: WebsiteDetails) =>
@@ -103,7 +103,7 @@ function Invitations({ website }: { website: WebsiteDetails }) {
               params: { path: { id: website.id, invitationId: withdrawing.id } },
             })
           }
-          queryKey={websitesKey}
+          resource="websites"
           onClose={() => setWithdrawing(null)}
         />
       )}

@@ -1,9 +1,10 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
+import { useInvalidate, queries } from "@/api/queries";
 import { AddStoreDialog } from "@/components/add-store-dialog";
 import { PlanUsage } from "@/components/plan-usage";
 import type { NewStore } from "@/domain/stores";
@@ -12,7 +13,7 @@ import { Time } from "@/ui/format";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type WebsiteDetails, websitesKey } from "./data";
+import type { WebsiteDetails } from "./types";
 import { EditDialog, SocialDialog, SuspendDialog } from "./edit";
 import { InviteOwnerDialog } from "./invite";
 import { Owners } from "./owners";
@@ -30,10 +31,7 @@ const dialogs = {
 /** A website of the platform with its stores and owners. */
 export function WebsitePage() {
   const { id } = route.useParams();
-  const website = useQuery({
-    queryKey: [...websitesKey, id],
-    queryFn: () => data(api.GET("/platform/websites/{id}", { params: { path: { id } } })),
-  });
+  const website = useQuery(queries.websites.one(id));
   const [action, setAction] = useState<keyof typeof dialogs | null>(null);
   const Dialog = action && dialogs[action];
   const found = website.data;
@@ -124,7 +122,7 @@ function Stores({ website, onAdd }: { website: WebsiteDetails; onAdd: () => void
 
 /** Adds a store without users to a website. */
 function AddDialog({ website, onClose }: { website: WebsiteDetails; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
@@ -139,7 +137,7 @@ function AddDialog({ website, onClose }: { website: WebsiteDetails; onClose: () 
       toast(`${store.storeName} added`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: websitesKey }),
+    onSettled: () => invalidate("websites"),
   });
   return (
     <AddStoreDialog

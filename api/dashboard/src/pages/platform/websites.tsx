@@ -2,21 +2,18 @@ import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { planName } from "@/domain/plans";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { type Website, websitesKey } from "./data";
 import { OpenDialog } from "./open";
 
 /** The websites of the platform. */
 export function WebsitesPage() {
-  const websites = useList<Website>(websitesKey, (cursor) =>
-    api.GET("/platform/websites", { params: { query: { cursor, limit: 50 } } }),
-  );
+  const websites = useList(queries.websites.list);
   const [opening, setOpening] = useState(false);
   const open = (
     <Button onClick={() => setOpening(true)}>

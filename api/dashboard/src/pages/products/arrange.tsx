@@ -3,13 +3,14 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { EllipsisVertical } from "lucide-react";
 import { useRef, useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { queries } from "@/api/queries";
+import { menuOf, ownProduct } from "@/api/requests";
 import { type Product, nameIn, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Money } from "@/ui/format";
-import { everyPage } from "@/ui/list";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge, Card, Empty, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
@@ -24,24 +25,19 @@ const maxRequests = 5;
 /** Thrown if another user has moved one of the products. */
 class OrderChanged extends Error {}
 
-const loadMenu = (category?: string) =>
-  everyPage<Product>((cursor) =>
-    api.GET("/products", { params: { query: { category, own: true, sort: "position", cursor, limit: 100 } } }),
-  );
-
 /** Sets the position of a product, unless another user has moved it meanwhile. Other changes do not matter. */
 async function setPosition(product: Product, position: number): Promise<Product> {
   for (let current = product; ;) {
     try {
       return await data(
         api.PATCH("/products/{id}", {
-          params: { path: { id: product.id }, header: { "If-Match": `"${current.version}"` } },
+          params: { path: { id: product.id }, header: ifMatch(current) },
           body: { position },
         }),
       );
     } catch (error) {
       if (!(error instanceof ComandaError) || error.code !== "VERSION_MISMATCH") throw error;
-      current = await data(api.GET("/products/{id}", { params: { path: { id: product.id }, query: { own: true } } }));
+      current = await ownProduct(product.id);
       checkPlace(product, current);
     }
   }
@@ -56,12 +52,12 @@ function checkPlace(known: Product, current: Product | undefined) {
 async function savePositions(products: Map<string, Product>, changes: Placed[]): Promise<Product[]> {
   const known = changes.map(({ id }) => products.get(id)!);
   if (changes.length > maxRequests && known.every(({ sku }) => sku)) {
-    const current = new Map((await loadMenu(known[0]!.category || undefined)).map((product) => [product.id, product]));
+    const current = new Map((await menuOf(known[0]!.category || undefined)).map((product) => [product.id, product]));
     for (const product of known) checkPlace(product, current.get(product.id));
     await api.POST("/products/import", {
       body: changes.map(({ id, position }) => ({ sku: current.get(id)!.sku!, position })),
     });
-    return loadMenu(known[0]!.category || undefined); // an import returns no versions
+    return menuOf(known[0]!.category || undefined); // an import returns no versions
   }
   const saved: Product[] = [];
   for (const [i, { position }] of changes.entries()) saved.push(await setPosition(known[i]!, position));
@@ -70,13 +66,7 @@ async function savePositions(products: Map<string, Product>, changes: Placed[]):
 
 /** Changes the order of the menu within each category. Each move is saved immediately. */
 export function ArrangeMenu({ category }: { category?: string }) {
-  // A later refetch would take the entry away that the user is moving.
-  const menu = useQuery({
-    queryKey: ["products", "order", category],
-    queryFn: () => loadMenu(category),
-    gcTime: 0,
-    staleTime: Infinity,
-  });
+  const menu = useQuery(queries.products.menu(category));
   return (
     <>
       <QueryState of={menu} />
@@ -107,7 +97,7 @@ function Categories({ products, category: only }: { products: Product[]; categor
           : errorMessage(error),
         { error: true },
       );
-      const current = await loadMenu(only);
+      const current = await menuOf(only);
       known.current = new Map(current.map((product) => [product.id, product]));
       setOrder(current);
     },

@@ -1,7 +1,7 @@
 import { useState } from "react";
 
-import { api } from "@/api/client";
-import { type Product, nameIn } from "@/domain/products";
+import { queries } from "@/api/queries";
+import { nameIn } from "@/domain/products";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { ShowMore, useList } from "@/ui/list";
@@ -21,9 +21,7 @@ type Props = {
 /** Lists the option groups of the store's products and copies the chosen ones. */
 export function CopyGroups({ views, room, onCopy, onClose }: Props) {
   const [q, setQuery] = useState("");
-  const products = useList<Product>(["products", "groups", q], (cursor) =>
-    api.GET("/products", { params: { query: { q: q || undefined, own: true, sort: "position", cursor, limit: 100 } } }),
-  );
+  const products = useList(queries.products.list({ q: q || undefined, limit: 100 }));
   const found = products.rows.filter(({ optionGroups }) => optionGroups.length > 0);
   return (
     <Dialog onClose={onClose} title="Copy a group" description="Later changes of a copy do not affect the original.">

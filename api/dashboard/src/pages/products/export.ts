@@ -1,11 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 
-import { api } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { menuOf } from "@/api/requests";
 import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { everyPage } from "@/ui/list";
 import { useToast } from "@/ui/toast";
 
 /** The columns of the import, in the same order. */
@@ -34,10 +33,7 @@ export function useProductsExport() {
   const { locale } = useSession();
   const toast = useToast();
   return useMutation({
-    mutationFn: () =>
-      everyPage<Product>((cursor) =>
-        api.GET("/products", { params: { query: { own: true, sort: "position", cursor, limit: 100 } } }),
-      ),
+    mutationFn: () => menuOf(undefined),
     onSuccess: (products) => {
       download("products.csv", productsCsv(products, separatorIn(locale)));
       const omitted = products.filter(({ sku }) => !sku).length;

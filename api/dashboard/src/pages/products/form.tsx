@@ -1,9 +1,11 @@
 import { ComandaError } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, newIdempotencyKey, ifMatch } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
+import { ownProduct } from "@/api/requests";
 import { type Product, nameIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -41,8 +43,6 @@ function useViews(): Views {
   }, [store, defaultView]);
 }
 
-const own = (id: string) => data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } }));
-
 /** How often the form is saved again after changes that do not concern it, for example of the stock by orders. */
 const maxRepeats = 5;
 
@@ -69,13 +69,13 @@ async function saveChange(product: Product, draft: Draft, views: Views): Promise
     try {
       return await data(
         api.PATCH("/products/{id}", {
-          params: { path: { id: product.id }, header: { "If-Match": `"${product.version}"` } },
+          params: { path: { id: product.id }, header: ifMatch(product) },
           body: changeRequest(product, draft, views),
         }),
       );
     } catch (error) {
       if (!isStale(error)) throw error;
-      const current = await own(product.id);
+      const current = await ownProduct(product.id);
       const merged = merge(product, current, draft, views);
       const harmless = merged.differences.every(({ label, yours }) => label === "In stock" && yours === undefined);
       if (!harmless || repeats === maxRepeats) throw new Changed(current, merged.draft, merged.differences);
@@ -88,7 +88,7 @@ async function saveChange(product: Product, draft: Draft, views: Views): Promise
 export function ProductDialog({ product, onClose }: { product?: Product; onClose: () => void }) {
   const views = useViews();
   const categories = useCategories();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [initial] = useState<Draft>(() => draftOf(product, views));
@@ -133,7 +133,7 @@ export function ProductDialog({ product, onClose }: { product?: Product; onClose
       setRefused(found);
       showFirst(found);
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+    onSettled: () => invalidate("products"),
   });
   const errors = useMemo(() => draftErrors(draft), [draft]);
   const shownGroupErrors = useMemo(

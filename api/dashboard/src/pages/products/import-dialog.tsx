@@ -1,8 +1,9 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import type { Tone } from "@/domain/tone";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
@@ -30,11 +31,11 @@ const send = ({ type, bytes, key }: Chosen, dryRun: boolean) =>
 
 /** Imports products from a file after a preview of the changes. */
 export function ImportDialog({ onClose }: { onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const check = useMutation({ mutationFn: (chosen: Chosen) => send(chosen, true) });
   const run = useMutation({
     mutationFn: (chosen: Chosen) => send(chosen, false),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+    onSettled: () => invalidate("products"),
   });
   const chosen = check.variables;
   async function choose(file: File | undefined) {

@@ -1,9 +1,11 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api, ifMatch } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
+import { ownProduct } from "@/api/requests";
 import { type Product, nameIn, shownKey, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -33,28 +35,15 @@ export function ProductList({ filters, canEdit, create, onEdit }: Props) {
   const now = useNow(30_000);
   const navigate = useNavigate();
   const { q, category, available } = filters;
-  const products = useList<Product>(["products", "list", q, category, available], (cursor) =>
-    api.GET("/products", {
-      params: {
-        query: {
-          q,
-          category,
-          orderable: available && available === "yes",
-          own: true,
-          sort: "position",
-          cursor,
-          limit: 50,
-        },
-      },
-    }),
+  const products = useList(
+    queries.products.list({ q, category, orderable: available && available === "yes", limit: 50 }),
   );
   const [deleting, setDeleting] = useState<Product | null>(null);
   const [stocking, setStocking] = useState<Product | null>(null);
   const toast = useToast();
   // The form starts from the current product, because the list may be minutes old.
   const edit = useMutation({
-    mutationFn: ({ id }: Product) =>
-      data(api.GET("/products/{id}", { params: { path: { id }, query: { own: true } } })),
+    mutationFn: ({ id }: Product) => ownProduct(id),
     onSuccess: onEdit,
     onError: (error) => toast(errorMessage(error), { error: true }),
   });
@@ -215,18 +204,18 @@ type DeleteProps = { product: Product; name: string; onClose: () => void };
 
 /** Deletes the current version of a product: after a refusal because of a change, it shows and uses the new one. */
 function DeleteDialog({ product, name, onClose }: DeleteProps) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const remove = useMutation({
     mutationFn: () =>
       api.DELETE("/products/{id}", {
-        params: { path: { id: product.id }, header: { "If-Match": `"${product.version}"` } },
+        params: { path: { id: product.id }, header: ifMatch(product) },
       }),
     onSuccess: () => {
       toast(`${name} deleted`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+    onSettled: () => invalidate("products"),
   });
   return (
     <FormDialog

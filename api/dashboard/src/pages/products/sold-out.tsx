@@ -1,12 +1,12 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
 import type { Product } from "@/domain/products";
-import { storeKey } from "@/domain/stores";
 import type { Tone } from "@/domain/tone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -45,7 +45,7 @@ function SaleBadge({ product, sale }: { product: Product; sale: Sale }) {
 /** The time until which a product is sold out "for today": the end of the store's business day. */
 function useEndOfDay(now: number): string | undefined {
   const { timezone } = useSession();
-  const store = useQuery({ queryKey: storeKey, queryFn: () => data(api.GET("/store")), staleTime: 60_000 });
+  const store = useQuery({ ...queries.store, staleTime: 60_000 });
   return store.data && endOfBusinessDay(now, timezone, store.data.businessDayCutoffHour);
 }
 
@@ -58,7 +58,7 @@ export function SoldOut({ readOnly, ...of }: Props) {
 }
 
 function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { sale: Sale }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const endOfDay = useEndOfDay(now);
   const [choosing, setChoosing] = useState(false);
@@ -71,7 +71,7 @@ function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { s
       setChoosing(false);
     },
     onError: (error) => choosing || toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+    onSettled: () => invalidate("products"),
   });
   const off = sale === "unavailable" || sale === "soldOut";
   return (

@@ -1,9 +1,11 @@
 import { ComandaError } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Minus, Plus } from "lucide-react";
 import { useState } from "react";
 
-import { api, data, newIdempotencyKey } from "@/api/client";
+import { api, data, newIdempotencyKey, ifMatch } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
+import { ownProduct } from "@/api/requests";
 import type { Product } from "@/domain/products";
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
@@ -32,7 +34,7 @@ type Props = {
 
 /** Changes the stock of a product by a number of units, or sets it. */
 export function StockDialog({ product, name, onClose }: Props) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [mode, setMode] = useState<"adjust" | "set">(product.stockQuantity === undefined ? "set" : "adjust");
   const [text, setText] = useState("");
@@ -44,7 +46,7 @@ export function StockDialog({ product, name, onClose }: Props) {
   const wanted = mode === "set" ? (text.trim() ? units : undefined) : units === null ? null : (stock ?? 0) + units;
   const valid = wanted === undefined || (wanted !== null && wanted >= 0 && wanted <= most);
   const refresh = useMutation({
-    mutationFn: () => data(api.GET("/products/{id}", { params: { path: { id: product.id }, query: { own: true } } })),
+    mutationFn: () => ownProduct(product.id),
     onSuccess: setSeen,
   });
   const save = useMutation({
@@ -53,7 +55,7 @@ export function StockDialog({ product, name, onClose }: Props) {
         api.POST("/products/{id}/stock", {
           params: {
             path: { id: product.id },
-            header: { "Idempotency-Key": key, ...(mode === "set" && { "If-Match": `"${seen.version}"` }) },
+            header: { "Idempotency-Key": key, ...(mode === "set" && ifMatch(seen)) },
           },
           body: mode === "set" ? { set: wanted ?? null } : { adjust: units! },
         }),
@@ -66,7 +68,7 @@ export function StockDialog({ product, name, onClose }: Props) {
       setKey(newIdempotencyKey());
       if (error instanceof ComandaError && error.status === 409) refresh.mutate();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["products"] }),
+    onSettled: () => invalidate("products"),
   });
   const changed = save.error instanceof ComandaError && save.error.code === "VERSION_MISMATCH" && !refresh.isPending;
   const step = (by: number) => setText(String((units ?? 0) + by));

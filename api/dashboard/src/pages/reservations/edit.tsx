@@ -1,7 +1,8 @@
 import { type components, ComandaError } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors, ifMatch } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import type { Reservation } from "@/domain/reservations";
 import { dayOf, instantOf, timeOf } from "@/domain/zone";
 import { FormDialog } from "@/ui/dialog";
@@ -15,7 +16,7 @@ type Props = { reservation: Reservation; onClose: () => void; onChanged: (day: s
 
 /** Changes the time, the party, the table and the notes of a reservation. */
 export function EditDialog({ reservation, onClose, onChanged }: Props) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const { timezone } = reservation;
   const start = Date.parse(reservation.startAt);
@@ -24,7 +25,7 @@ export function EditDialog({ reservation, onClose, onChanged }: Props) {
     mutationFn: (body: Change) =>
       data(
         api.PATCH("/reservations/{id}", {
-          params: { path: { id: reservation.id }, header: { "If-Match": `"${reservation.version}"` } },
+          params: { path: { id: reservation.id }, header: ifMatch(reservation) },
           body,
         }),
       ),
@@ -33,7 +34,7 @@ export function EditDialog({ reservation, onClose, onChanged }: Props) {
       onChanged(dayOf(Date.parse(changed.startAt), timezone));
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
+    onSettled: () => invalidate("reservations"),
   });
   function submit(form: FormData) {
     const text = (name: string) => String(form.get(name) ?? "").trim();

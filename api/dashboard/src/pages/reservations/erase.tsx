@@ -1,6 +1,7 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import type { Reservation } from "@/domain/reservations";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
@@ -9,18 +10,18 @@ type Props = { reservation: Reservation; onClose: () => void };
 
 /** Erases the personal data of a guest from a reservation that has ended. */
 export function EraseDialog({ reservation, onClose }: Props) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const { name } = reservation.customer;
   const erase = useMutation({
     mutationFn: () => api.DELETE("/reservations/{id}", { params: { path: { id: reservation.id } } }),
     onSuccess: async () => {
       // The button that opened the dialog disappears first, so that the focus moves to the line.
-      await queries.invalidateQueries({ queryKey: ["reservations"] });
+      await invalidate("reservations");
       toast(`The data of ${name} is erased`);
       onClose();
     },
-    onError: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
+    onError: () => invalidate("reservations"),
   });
   return (
     <FormDialog

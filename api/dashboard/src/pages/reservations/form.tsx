@@ -1,9 +1,10 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { CustomerPicker } from "@/components/customer-picker";
 import { dayOf, instantOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
@@ -27,7 +28,7 @@ export function ReserveDialog({
   onReserved: (day: string) => void;
 }) {
   const { timezone, country, atLeast } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [customerId, setCustomerId] = useState<string>();
@@ -40,7 +41,7 @@ export function ReserveDialog({
       onReserved(dayOf(Date.parse(made.startAt), timezone));
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
+    onSettled: () => invalidate("reservations"),
   });
   function submit(form: FormData) {
     const text = (name: string) => String(form.get(name) ?? "").trim();

@@ -1,10 +1,11 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ChevronLeft, ChevronRight, Plus } from "lucide-react";
 import { useRef, useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate, queries } from "@/api/queries";
 import {
   type Reservation,
   type Status,
@@ -20,7 +21,6 @@ import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { useErrorMessage } from "@/ui/error-message";
 import { Field, Input, Textarea } from "@/ui/field";
-import { everyPage } from "@/ui/list";
 import { useNow } from "@/ui/now";
 import { Badge, Card, Empty, Failure, PageHeader, QueryState } from "@/ui/page";
 import { useToast } from "@/ui/toast";
@@ -33,29 +33,13 @@ import { Seats } from "./seats";
 
 const route = getRouteApi("/inside/reservations");
 
-/** Loads the reservations of a day, and those from the previous day that still occupy seats. */
-async function reservationsOf(day: string, signal: AbortSignal) {
-  const all = await everyPage<Reservation>((cursor) =>
-    api.GET("/reservations", { params: { query: { overlapsDate: day, cursor, limit: 100 } }, signal }),
-  );
-  return all.filter((one) => holdsSeats(one) || !extendsBeyond(one, day).before);
-}
-
 export function ReservationsPage() {
   const { timezone, locale } = useSession();
   const navigate = useNavigate();
   const today = dayOf(useNow(60_000), timezone);
   const { day = today } = route.useSearch();
-  const reservations = useQuery({
-    queryKey: ["reservations", day],
-    queryFn: ({ signal }) => reservationsOf(day, signal),
-    refetchInterval: 30_000,
-  });
-  const seats = useQuery({
-    queryKey: ["reservations", day, "seats"],
-    queryFn: () => data(api.GET("/reservations/seats", { params: { query: { date: day } } })),
-    refetchInterval: 30_000,
-  });
+  const reservations = useQuery(queries.reservations.day(day));
+  const seats = useQuery(queries.reservations.seats(day));
   const [adding, setAdding] = useState(false);
   const [editing, setEditing] = useState<Reservation | null>(null);
   const [cancelling, setCancelling] = useState<Reservation | null>(null);
@@ -145,7 +129,7 @@ export function ReservationsPage() {
  * buttons of steps that are no longer possible have disappeared, so that the focus does not return to them.
  */
 function useChange(onDone: () => void) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const explain = useErrorMessage();
   return useMutation({
@@ -160,18 +144,18 @@ function useChange(onDone: () => void) {
     }) =>
       data(
         api.PATCH("/reservations/{id}/status", {
-          params: { path: { id: reservation.id }, header: { "If-Match": `"${reservation.version}"` } },
+          params: { path: { id: reservation.id }, header: ifMatch(reservation) },
           body: { status, cancellationReason },
         }),
       ),
     onSuccess: async (changed) => {
       toast(`${changed.customer.name}: ${statuses[changed.status].label.toLowerCase()}`);
-      await queries.invalidateQueries({ queryKey: ["reservations"] });
+      await invalidate("reservations");
       onDone();
     },
     onError: (error) => {
       toast(explain(error), { error: true });
-      void queries.invalidateQueries({ queryKey: ["reservations"] });
+      void invalidate("reservations");
     },
   });
 }

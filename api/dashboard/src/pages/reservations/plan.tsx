@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
+import { useInvalidate, queries } from "@/api/queries";
 import { type Reservation, holdsSeats, statuses } from "@/domain/reservations";
 import { useSession } from "@/session/session";
 import { cn } from "@/ui/cn";
@@ -65,7 +66,8 @@ function useClockTime() {
 
 /** Returns a mutation that changes the start of a reservation. */
 function useMove(day: string) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const explain = useErrorMessage();
   const clock = useClockTime();
@@ -73,12 +75,12 @@ function useMove(day: string) {
     mutationFn: ({ reservation, start }: { reservation: Reservation; start: number }) =>
       data(
         api.PATCH("/reservations/{id}", {
-          params: { path: { id: reservation.id }, header: { "If-Match": `"${reservation.version}"` } },
+          params: { path: { id: reservation.id }, header: ifMatch(reservation) },
           body: { startAt: new Date(start).toISOString() },
         }),
       ),
     onSuccess: (changed) => {
-      queries.setQueryData<Reservation[]>(["reservations", day], (all) =>
+      client.setQueryData(queries.reservations.day(day).queryKey, (all) =>
         all
           ?.map((one) => (one.id === changed.id ? changed : one))
           .sort((a, b) => a.startAt.localeCompare(b.startAt) || a.id.localeCompare(b.id)),
@@ -87,7 +89,7 @@ function useMove(day: string) {
     },
     onError: (error, { reservation }) =>
       toast(`${reservation.customer.name} was not moved. ${explain(error)}`, { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["reservations"] }),
+    onSettled: () => invalidate("reservations"),
   });
 }
 

@@ -1,7 +1,8 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
@@ -78,7 +79,7 @@ function ReplaceDialog({ onClose, onCodes }: CodesProps) {
 }
 
 function SwitchOffDialog({ onClose }: { onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const switchOff = useMutation({
     gcTime: 0,
@@ -87,7 +88,7 @@ function SwitchOffDialog({ onClose }: { onClose: () => void }) {
       toast("Second factor switched off");
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["me"] }),
+    onSettled: () => invalidate("me"),
   });
   return (
     <FormDialog

@@ -1,9 +1,10 @@
 import { ComandaError } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { useAccount } from "@/session/account";
 import { Button } from "@/ui/button";
 import { Checkbox, Form, TextField } from "@/ui/field";
@@ -22,7 +23,7 @@ export function PasswordCard() {
 
 function PasswordForm({ onChanged }: { onChanged: () => void }) {
   const { user } = useAccount();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [shown, setShown] = useState(false);
   const change = useMutation({
@@ -39,7 +40,7 @@ function PasswordForm({ onChanged }: { onChanged: () => void }) {
       toast("Password changed. Your other sessions have ended.");
       onChanged(); // empties the form
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ["auth"] }),
+    onSettled: () => invalidate("sessions"),
   });
   const wrong = change.error instanceof ComandaError && change.error.code === "INVALID_CREDENTIALS";
   const refused = fieldErrors(change.error)("newPassword");

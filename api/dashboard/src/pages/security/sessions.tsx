@@ -1,8 +1,9 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api } from "@/api/client";
+import { useInvalidate, queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { Time } from "@/ui/format";
@@ -14,13 +15,9 @@ import { deviceOf } from "./device";
 
 type LoginSession = components["schemas"]["LoginSession"];
 
-const key = ["auth", "sessions"];
-
 /** The sessions of the user: every browser that is logged in. */
 export function SessionsCard() {
-  const sessions = useList<LoginSession>(key, (cursor) =>
-    api.GET("/auth/sessions", { params: { query: { cursor, limit: 50 } } }),
-  );
+  const sessions = useList(queries.sessions);
   // The session to end, or all others.
   const [ending, setEnding] = useState<LoginSession | "others" | null>(null);
   const others = sessions.rows.some((session) => !session.current);
@@ -77,7 +74,7 @@ export function SessionsCard() {
 }
 
 function EndDialog({ session, onClose }: { session: LoginSession | "others"; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const others = session === "others";
   const end = useMutation({
@@ -89,7 +86,7 @@ function EndDialog({ session, onClose }: { session: LoginSession | "others"; onC
       toast(others ? "All other sessions ended" : "Session ended");
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: key }),
+    onSettled: () => invalidate("sessions"),
   });
   return (
     <FormDialog

@@ -32,13 +32,13 @@ export function SetUpDialog({ onClose, onCodes }: Props) {
 }
 
 function ConfirmDialog({ pending, onClose, onCodes }: Props & { pending: components["schemas"]["SetUpOTP"] }) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
   const confirm = useMutation({
     gcTime: 0,
     mutationFn: (code: string) => data(api.POST("/auth/otp/confirm", { body: { code } })),
     onSuccess: ({ recoveryCodes }) => {
       onCodes(recoveryCodes);
-      void queries.invalidateQueries();
+      void client.invalidateQueries();
     },
   });
   const refused = fieldErrors(confirm.error)("code");

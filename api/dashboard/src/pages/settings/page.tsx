@@ -2,7 +2,8 @@ import { ComandaError } from "@comanda/client";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
+import { queries, useInvalidate } from "@/api/queries";
 import { fulfillmentTypes, fulfillments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -28,11 +29,9 @@ import { HoursEditor } from "./hours-editor";
 import { labelOf } from "./labels";
 import { SecondFactor } from "./second-factor";
 
-const key = ["settings"];
-
 export function SettingsPage() {
   const { storeName } = useSession();
-  const settings = useQuery({ queryKey: key, queryFn: () => data(api.GET("/settings")) });
+  const settings = useQuery(queries.settings);
   return (
     <>
       <PageHeader
@@ -55,7 +54,7 @@ function moved({ base, fields }: Edit, newer: Settings, currencies: string[]): E
 }
 
 const patchSettings = (body: Change, version: number) =>
-  data(api.PATCH("/settings", { body, params: { header: { "If-Match": `"${version}"` } } }));
+  data(api.PATCH("/settings", { body, params: { header: ifMatch({ version }) } }));
 
 const isOutdated = (error: unknown) => error instanceof ComandaError && error.code === "VERSION_MISMATCH";
 
@@ -92,7 +91,8 @@ function useEdit(settings: Settings) {
 
 function SettingsForm({ settings }: { settings: Settings }) {
   const { locale } = useSession();
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const edit = useEdit(settings);
   const { fields, set } = edit;
@@ -113,9 +113,8 @@ function SettingsForm({ settings }: { settings: Settings }) {
     onSuccess: (changed) => {
       toast("Settings saved");
       setChecked(false);
-      queries.setQueryData(key, changed);
-      // Other pages show days and times in the store's time zone.
-      void queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== key[0] });
+      client.setQueryData(queries.settings.queryKey, changed);
+      void invalidate("settings");
     },
   });
   function submit(event: FormEvent) {

@@ -1,5 +1,5 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
@@ -7,9 +7,10 @@ import { useState } from "react";
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { useInvalidate, queries } from "@/api/queries";
 import { AddStoreDialog } from "@/components/add-store-dialog";
 import { CountryField } from "@/components/store-fields";
-import { type NewStore, type Store, storeKey } from "@/domain/stores";
+import type { NewStore, Store } from "@/domain/stores";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
@@ -24,7 +25,7 @@ import { Views } from "./views";
 /** The active store and its views. */
 export function StorePage() {
   const { storeName, atLeast } = useSession();
-  const store = useQuery({ queryKey: storeKey, queryFn: () => data(api.GET("/store")) });
+  const store = useQuery(queries.store);
   const setup = useSetup(true);
   const [adding, setAdding] = useState(false);
   return (
@@ -61,12 +62,12 @@ export function StorePage() {
 }
 
 function Details({ store }: { store: Store }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const save = useMutation({
     mutationFn: (body: components["schemas"]["ChangeStoreRequest"]) => data(api.PATCH("/store", { body })),
     onSuccess: () => toast("Store saved"),
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => invalidate("store"),
   });
   const fieldError = fieldErrors(save.error);
   return (
@@ -133,13 +134,13 @@ function Details({ store }: { store: Store }) {
 /** Adds a store to the website, and offers to switch to it. */
 function AddDialog({ onClose }: { onClose: () => void }) {
   const { switchStore } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
     mutationFn: (body: NewStore) =>
       data(api.POST("/stores", { body, params: { header: { "Idempotency-Key": idempotencyKey } } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["stores"] }),
+    onSuccess: () => invalidate("stores"),
   });
   const enter = useMutation({
     mutationFn: (store: Store) => switchStore(store.storeId),

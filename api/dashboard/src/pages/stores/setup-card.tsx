@@ -1,9 +1,10 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CircleCheck, CircleDashed } from "lucide-react";
 
-import { api, data } from "@/api/client";
+import { api, data, ifMatch } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Card, Failure } from "@/ui/page";
@@ -12,46 +13,13 @@ import { useToast } from "@/ui/toast";
 import { confirmNoTax, useNoTax } from "./confirmed";
 import { type Step, alwaysOpen, stepsOf } from "./setup";
 
-const one = { params: { query: { limit: 1 } } };
-
-/** Loads the parts of the active store, for an ADMIN or an OWNER. */
-async function partsOf(views: number, owner: boolean) {
-  const two = { params: { query: { limit: 2 } } };
-  const [settings, products, webhooks, orders, users, invitations, apiKeys] = await Promise.all([
-    data(api.GET("/settings")),
-    data(api.GET("/products", { params: { query: { limit: 100 } } })),
-    data(api.GET("/webhooks")),
-    data(api.GET("/orders", one)),
-    owner ? data(api.GET("/users", two)) : undefined,
-    owner ? data(api.GET("/invitations", one)) : undefined,
-    owner ? data(api.GET("/api-keys", one)) : undefined,
-  ]);
-  return {
-    settingsVersion: settings.version,
-    views,
-    openSpans: Object.values(settings.openingHours ?? {}).flatMap((week) => Object.values(week).flat()).length,
-    products: products.length,
-    taxRatePpm: settings.taxRatePpm,
-    taxedProducts: products.filter(({ taxRatePpm }) => taxRatePpm).length,
-    users: users && users.length + (invitations?.length ?? 0),
-    webhooks: webhooks.length,
-    apiKeys: apiKeys?.length,
-    orders: orders.length,
-  };
-}
-
 /** Returns the steps that set up the active store, and the query that loads them. For an ADMIN or an OWNER. */
 export function useSetup(enabled: boolean) {
   const { atLeast, store, storeId } = useSession();
-  const owner = atLeast("OWNER");
+  const parts = useQuery({ ...queries.setup(storeId, atLeast("OWNER")), enabled });
   const views = store?.storeViews.length ?? 0;
-  const parts = useQuery({
-    queryKey: ["setup", storeId, views, owner],
-    queryFn: () => partsOf(views, owner),
-    enabled,
-  });
   const noTax = useNoTax(storeId);
-  const steps = parts.data && stepsOf({ ...parts.data, noTax });
+  const steps = parts.data && stepsOf({ ...parts.data, views, noTax });
   return { parts, steps, complete: steps?.every(({ done }) => done) };
 }
 
@@ -118,18 +86,18 @@ function StepRow({ step: { title, about, done, label, to, confirm }, version }: 
 /** Confirms that an empty value is intended. A store that is always open gets hours around the clock. */
 function Confirm({ of, label, note, version }: NonNullable<Step["confirm"]> & { version: number }) {
   const { storeId } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const open = useMutation({
     mutationFn: () =>
       data(
         api.PATCH("/settings", {
           body: { openingHours: alwaysOpen },
-          params: { header: { "If-Match": `"${version}"` } },
+          params: { header: ifMatch({ version }) },
         }),
       ),
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => invalidate("settings"),
   });
   return (
     <>

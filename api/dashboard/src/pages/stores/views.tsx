@@ -1,11 +1,12 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { ViewFields } from "@/components/store-fields";
 import type { StoreView } from "@/domain/stores";
 import { codeOf } from "@/domain/view-codes";
@@ -30,7 +31,7 @@ function nameOf(locale: string, language: string) {
 /** The views of the active store. */
 export function Views({ views }: { views: StoreView[] }) {
   const { locale } = useAccount();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   // The view to edit, or a new one.
   const [editing, setEditing] = useState<StoreView | "new" | null>(null);
@@ -40,7 +41,7 @@ export function Views({ views }: { views: StoreView[] }) {
       data(api.PATCH("/store/views/{id}", { params: { path: { id } }, body: { isDefault: true } })),
     onSuccess: (view) => toast(`${view.locale} · ${view.currency} is now the default view`),
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => invalidate("store"),
   });
   return (
     <Card
@@ -117,7 +118,7 @@ type DialogProps = { view?: StoreView; views: StoreView[]; onClose: () => void }
 
 /** Adds a view, or edits one. */
 function ViewDialog({ view, views, onClose }: DialogProps) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [draft, setDraft] = useState({ locale: view?.locale ?? "", currency: view?.currency ?? "" });
@@ -133,7 +134,7 @@ function ViewDialog({ view, views, onClose }: DialogProps) {
       toast(view ? "View saved" : `View ${saved.locale} · ${saved.currency} added`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => invalidate("store"),
   });
   const fieldError = fieldErrors(save.error);
   const shown = code ?? codeOf(draft, views);
@@ -166,7 +167,7 @@ function ViewDialog({ view, views, onClose }: DialogProps) {
 }
 
 function DeleteDialog({ view, onClose }: { view: StoreView; onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const remove = useMutation({
     mutationFn: () => api.DELETE("/store/views/{id}", { params: { path: { id: view.id } } }),
@@ -174,7 +175,7 @@ function DeleteDialog({ view, onClose }: { view: StoreView; onClose: () => void 
       toast(`View ${view.locale} · ${view.currency} deleted`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries(),
+    onSettled: () => invalidate("store"),
   });
   return (
     <FormDialog

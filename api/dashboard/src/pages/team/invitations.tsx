@@ -1,12 +1,13 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
 import { InvitationDialog } from "@/components/invitation-dialog";
 import { WithdrawDialog } from "@/components/withdraw-dialog";
 import { roles } from "@/domain/roles";
-import { type Invitation, invitationsKey } from "@/domain/team";
+import type { Invitation } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
@@ -17,16 +18,14 @@ import { useToast } from "@/ui/toast";
 /** The pending invitations of the store. */
 export function Invitations() {
   const { stores } = useSession();
-  const invitations = useList<Invitation>(invitationsKey, (cursor) =>
-    api.GET("/invitations", { params: { query: { cursor, limit: 50 } } }),
-  );
-  const queries = useQueryClient();
+  const invitations = useList(queries.invitations);
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [withdrawing, setWithdrawing] = useState<Invitation | null>(null);
   const resend = useMutation({
     mutationFn: ({ id }: Invitation) => data(api.POST("/invitations/{id}/resend", { params: { path: { id } } })),
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: invitationsKey }),
+    onSettled: () => invalidate("invitations"),
   });
   const nameOf = (id: string) => stores.find((store) => store.storeId === id)?.storeName ?? id;
   return (
@@ -84,7 +83,7 @@ export function Invitations() {
         <WithdrawDialog
           invitation={withdrawing}
           withdraw={() => api.DELETE("/invitations/{id}", { params: { path: { id: withdrawing.id } } })}
-          queryKey={invitationsKey}
+          resource="invitations"
           onClose={() => setWithdrawing(null)}
         />
       )}

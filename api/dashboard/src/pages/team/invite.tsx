@@ -1,13 +1,13 @@
 import type { components } from "@comanda/client";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { useInvalidate } from "@/api/queries";
 import { InvitationDialog } from "@/components/invitation-dialog";
 import { MemberFields } from "@/components/member-fields";
 import { type Role, roles } from "@/domain/roles";
-import { invitationsKey } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { Checkbox, SelectField } from "@/ui/field";
@@ -21,10 +21,10 @@ export function InviteDialog({ onClose }: { onClose: () => void }) {
   );
   const [role, setRole] = useState<Role>("STAFF");
   const [storeIds, setStoreIds] = useState([active?.sandboxOf ?? storeId]);
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const invite = useMutation({
     mutationFn: (body: components["schemas"]["InviteRequest"]) => data(api.POST("/users", { body })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: invitationsKey }),
+    onSuccess: () => invalidate("invitations"),
   });
   if (invite.data) return <InvitationDialog invitation={invite.data} onClose={onClose} />;
   const fieldError = fieldErrors(invite.error);

@@ -1,9 +1,9 @@
 import { UserPlus } from "lucide-react";
 import { useState } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { isLastOwner, roles } from "@/domain/roles";
-import { type Member, usersKey } from "@/domain/team";
+import type { Member } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
@@ -19,9 +19,7 @@ export function TeamPage() {
   const { user, storeName, store, stores } = useSession();
   const sandboxOf = store?.sandboxOf;
   const live = stores.find(({ storeId }) => storeId === sandboxOf);
-  const members = useList<Member>(usersKey, (cursor) =>
-    api.GET("/users", { params: { query: { cursor, limit: 50 } } }),
-  );
+  const members = useList(queries.users.list);
   const [inviting, setInviting] = useState(false);
   const [removing, setRemoving] = useState<Member | null>(null);
   const last = (member: Member) => !members.hasNextPage && isLastOwner(member, members.rows);

@@ -1,7 +1,8 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 
 import { api } from "@/api/client";
-import { type Member, usersKey } from "@/domain/team";
+import { useInvalidate } from "@/api/queries";
+import type { Member } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
@@ -9,7 +10,7 @@ import { useToast } from "@/ui/toast";
 /** Removes a user from the store, or lets the current user leave it. */
 export function RemoveDialog({ member, last, onClose }: { member: Member; last: boolean; onClose: () => void }) {
   const { user, storeName } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const self = member.id === user.id;
   const remove = useMutation({
@@ -18,7 +19,7 @@ export function RemoveDialog({ member, last, onClose }: { member: Member; last: 
       toast(self ? `You have left ${storeName}` : `${member.name} removed`);
       onClose();
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: usersKey }),
+    onSettled: () => invalidate("users"),
   });
   return (
     <FormDialog

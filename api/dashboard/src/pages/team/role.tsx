@@ -1,10 +1,11 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import { type Role, roles, warningOf } from "@/domain/roles";
-import { type Member, usersKey } from "@/domain/team";
+import type { Member } from "@/domain/team";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
@@ -14,7 +15,7 @@ import { useToast } from "@/ui/toast";
 /** Shows the role of a user in a menu of the other roles. Each change must be confirmed. */
 export function RoleMenu({ member }: { member: Member }) {
   const { user } = useSession();
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [confirming, setConfirming] = useState<Role | null>(null);
   const change = useMutation({
@@ -23,12 +24,7 @@ export function RoleMenu({ member }: { member: Member }) {
       toast(`Role of ${changed.name} changed to ${roles[changed.role as Role].name}`);
       setConfirming(null);
     },
-    onSettled: () =>
-      Promise.all(
-        [usersKey, ...(member.id === user.id ? [["me"], ["stores"]] : [])].map((queryKey) =>
-          queries.invalidateQueries({ queryKey }),
-        ),
-      ),
+    onSettled: () => invalidate("users"),
   });
   const role = member.role as Role;
   return (

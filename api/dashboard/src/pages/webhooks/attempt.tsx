@@ -1,9 +1,11 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { ExternalLink } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
+import type { Attempt, Delivery } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { CopyButton } from "@/ui/copy";
@@ -16,27 +18,16 @@ import { useToast } from "@/ui/toast";
 
 import { curlOf } from "./curl";
 import { OrderLink } from "./order-link";
-import { type Attempt, type Delivery, useWebhook, webhooksKey } from "./data";
 import { EventAttempts } from "./event-attempts";
 import { ReplayButton } from "./replay-button";
 import { StatusBadge } from "./status";
 
 /** The details of an attempt: its request, its response and the next retry. */
 export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id: string; onClose: () => void }) {
-  const attempt = useQuery({
-    queryKey: [...webhooksKey, webhookId, "attempt", id],
-    queryFn: () =>
-      data(api.GET("/webhooks/{id}/deliveries/{attemptId}", { params: { path: { id: webhookId, attemptId: id } } })),
-    refetchInterval: (query) => (query.state.data?.status === "retrying" ? 2_000 : false),
-  });
+  const attempt = useQuery(queries.webhooks.attempt(webhookId, id));
   const shown = attempt.data;
   const deliveryId = shown?.deliveryId;
-  const delivery = useQuery({
-    queryKey: [...webhooksKey, webhookId, "delivery", deliveryId],
-    queryFn: () => data(api.GET("/deliveries/{id}", { params: { path: { id: deliveryId! } } })),
-    enabled: Boolean(deliveryId),
-    refetchInterval: 2_000,
-  });
+  const delivery = useQuery({ ...queries.webhooks.delivery(deliveryId ?? ""), enabled: Boolean(deliveryId) });
   return (
     <Sheet
       onClose={onClose}
@@ -174,19 +165,19 @@ const retryResult = (made: Attempt) =>
 
 /** Returns a mutation that makes the next attempt of a retrying delivery now. */
 export function useRetry() {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   return useMutation({
     mutationFn: (id: string) => data(api.POST("/deliveries/{id}/retry", { params: { path: { id } } })),
     onSuccess: (made) => toast(retryResult(made), { error: made.status !== "delivered" }),
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
 }
 
 function DeliveryActions({ delivery }: { delivery: Delivery }) {
   const retry = useRetry();
-  const webhook = useWebhook(delivery.webhookId);
+  const webhook = useQuery(queries.webhooks.one(delivery.webhookId));
   return (
     <div className="flex flex-wrap items-center gap-2">
       {retry.data && (

@@ -2,7 +2,8 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, X } from "lucide-react";
 import type { ReactNode } from "react";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
+import type { AttemptStatus, AnyEventType } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Countdown, formatMs } from "@/ui/duration";
@@ -11,7 +12,6 @@ import { Time } from "@/ui/format";
 import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
 import { useRetry } from "./attempt";
-import { type AttemptStatus, type AnyEventType, webhooksKey } from "./data";
 import { byEvent } from "./groups";
 import { attemptStatuses } from "./names";
 import { OrderLink } from "./order-link";
@@ -24,16 +24,10 @@ const limit = 20;
 /** The attempts of a webhook, with filters and pages. */
 export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; onTest: () => void }) {
   const { id, search, show } = useWebhookSearch();
-  const { status, eventType, eventId, from, to, page = 1 } = search;
+  const { span: _, attempt: __, page = 1, ...filters } = search;
+  const { status, eventType, eventId, from, to } = filters;
   const attempts = useQuery({
-    queryKey: [...webhooksKey, id, "attempts", { status, eventType, eventId, from, to, page }],
-    queryFn: () =>
-      api.GET("/webhooks/{id}/deliveries", {
-        params: {
-          path: { id },
-          query: { status, eventType: eventType as AnyEventType, eventId, from, to, page, limit },
-        },
-      }),
+    ...queries.webhooks.attempts(id, { ...filters, eventType: filters.eventType as AnyEventType, page, limit }),
     placeholderData: keepPreviousData,
     refetchInterval: page === 1 ? 5_000 : false,
   });

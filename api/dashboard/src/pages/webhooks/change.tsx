@@ -3,12 +3,13 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, fieldErrors } from "@/api/client";
+import { api, data, fieldErrors, ifMatch } from "@/api/client";
+import { useInvalidate, queries } from "@/api/queries";
+import type { EventType, Webhook } from "@/domain/webhooks";
 import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
-import { type EventType, type Webhook, type WebhookList, ifMatch, webhookListKey, webhooksKey } from "./data";
 import { DescriptionField } from "./description-field";
 import { EventPicker } from "./events";
 import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
@@ -21,11 +22,11 @@ type Props = { webhook: Webhook; onClose: () => void };
 
 /** Returns a mutation that changes a webhook. It fails if the webhook has changed since it was loaded. */
 export function useChange(webhook: Webhook) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   return useMutation({
     mutationFn: (body: components["schemas"]["ChangeWebhookRequest"]) =>
       data(api.PATCH("/webhooks/{id}", { params: { path: { id: webhook.id }, header: ifMatch(webhook) }, body })),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
 }
 
@@ -81,7 +82,7 @@ const overlaps = { "0": "No overlap", [hour]: "1 hour", [24 * hour]: "24 hours",
 
 export function RotateDialog({ webhook: latest, onClose }: Props) {
   const [webhook] = useState(latest);
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const [{ secret, own }, setSecret] = useState(generatedSecret);
   const [overlap, setOverlap] = useState(String(24 * hour));
   const rotate = useMutation({
@@ -92,7 +93,7 @@ export function RotateDialog({ webhook: latest, onClose }: Props) {
           body: { secret, overlapSeconds: Number(overlap) },
         }),
       ),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
   if (rotate.data) {
     return (
@@ -176,7 +177,8 @@ export function TurnOffDialog({ webhook, onClose }: Props) {
 }
 
 export function DeleteDialog({ webhook, onClose }: Props) {
-  const queries = useQueryClient();
+  const client = useQueryClient();
+  const invalidate = useInvalidate();
   const navigate = useNavigate();
   const toast = useToast();
   const remove = useMutation({
@@ -184,13 +186,13 @@ export function DeleteDialog({ webhook, onClose }: Props) {
     onSuccess: async () => {
       toast("Webhook deleted");
       // The list requests the statistics of each webhook that it shows, which would fail for this one.
-      queries.setQueryData<WebhookList>(
-        webhookListKey,
+      client.setQueryData(
+        queries.webhooks.all.queryKey,
         (list) => list && { ...list, data: list.data.filter((one) => one.id !== webhook.id) },
       );
       await navigate({ to: "/webhooks" });
-      queries.removeQueries({ queryKey: [...webhooksKey, webhook.id] });
-      await queries.invalidateQueries({ queryKey: webhooksKey });
+      client.removeQueries({ queryKey: queries.webhooks.one(webhook.id).queryKey });
+      await invalidate("webhooks");
     },
   });
   return (

@@ -1,12 +1,13 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
+import type { EventType } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 
-import { type EventType, webhooksKey } from "./data";
 import { DescriptionField } from "./description-field";
 import { EventPicker } from "./events";
 import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
@@ -18,7 +19,7 @@ import { URLField } from "./url-field";
 
 /** Creates a webhook, then shows its secret and offers a test. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const navigate = useNavigate();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [{ secret, own }, setSecret] = useState(generatedSecret);
@@ -33,7 +34,7 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
           params: { header: { "Idempotency-Key": idempotencyKey } },
         }),
       ),
-    onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSuccess: () => invalidate("webhooks"),
   });
   const test = useTest(create.data?.id ?? "");
   const created = create.data;

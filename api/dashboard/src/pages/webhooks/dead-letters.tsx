@@ -1,14 +1,14 @@
 import type { components } from "@comanda/client";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 
-import { api } from "@/api/client";
+import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { type Delivery, useDeadLetters, useWebhooks, webhooksKey } from "./data";
 import { ReplayDialog, Replays } from "./replay";
 import { ReplayButton } from "./replay-button";
 
@@ -19,8 +19,8 @@ const route = getRouteApi("/inside/dead-letters");
 /** The dead letters of all webhooks of the store. */
 export function DeadLettersPage() {
   const search = route.useSearch();
-  const webhooks = useWebhooks();
-  const groups = useDeadLetters({ refetchInterval: 10_000 });
+  const webhooks = useQuery(queries.webhooks.all);
+  const groups = useQuery({ ...queries.webhooks.deadLetters, refetchInterval: 10_000 });
   const [replaying, setReplaying] = useState<{ webhookId?: string; reason?: string } | null>(null);
   const all = webhooks.data?.data ?? [];
   const urlOf = (id: string) => all.find((webhook) => webhook.id === id)?.url ?? id;
@@ -135,12 +135,7 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
 
 function DeadLetterList({ urlOf, isOff }: { urlOf: (id: string) => string; isOff: (id: string) => boolean }) {
   const { webhookId, reason } = route.useSearch();
-  const letters = useList<Delivery>(
-    [...webhooksKey, "dead-letters", webhookId, reason],
-    (cursor) =>
-      api.GET("/deliveries", { params: { query: { status: "dead_letter", webhookId, reason, cursor, limit: 20 } } }),
-    { refetchInterval: 10_000 },
-  );
+  const letters = useList(queries.webhooks.deadLetterList({ webhookId, reason }), { refetchInterval: 10_000 });
   const title = webhookId ? `${reason ?? "Dead letters"} · ${urlOf(webhookId)}` : "Newest";
   return (
     <Card title={<span className="break-all">{title}</span>}>

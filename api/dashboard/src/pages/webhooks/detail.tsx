@@ -1,6 +1,7 @@
 import { ComandaError } from "@comanda/client";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, Suspense, lazy, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 
 import { Button } from "@/ui/button";
 import { Choice } from "@/ui/choice";
@@ -11,11 +12,12 @@ import { useNow } from "@/ui/now";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 import { errorMessage } from "@/api/error-message";
+import { queries } from "@/api/queries";
+import { type Webhook, spans } from "@/domain/webhooks";
 
 import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
 import { DeleteDialog, EditDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
-import { type Webhook, spans, useEventTypes, useStats, useWebhook, useWebhooks } from "./data";
 import { failingDay, healthOf } from "./health";
 import { ReplayDialog, Replays } from "./replay";
 import { useWebhookSearch } from "./use-webhook-search";
@@ -34,9 +36,9 @@ export function WebhookPage() {
     search: { attempt },
     show,
   } = useWebhookSearch();
-  const webhook = useWebhook(id);
-  const all = useWebhooks();
-  const catalogue = useEventTypes();
+  const webhook = useQuery(queries.webhooks.one(id));
+  const all = useQuery(queries.webhooks.all);
+  const catalogue = useQuery(queries.eventTypes);
   const [open, setOpen] = useState<Open>(null);
   const close = () => setOpen(null);
   const shown = webhook.data;
@@ -141,7 +143,7 @@ function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
 function Numbers({ webhook, days }: { webhook: Webhook; days: number }) {
   const { search, show } = useWebhookSearch();
   const { span = "24h" } = search;
-  const stats = useStats(webhook.id, span);
+  const stats = useQuery(queries.webhooks.stats(webhook.id, span));
   const totals = stats.data?.totals;
   return (
     <Card

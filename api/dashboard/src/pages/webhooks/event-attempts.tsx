@@ -1,10 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 
-import { api, data } from "@/api/client";
+import { queries } from "@/api/queries";
 import { Time } from "@/ui/format";
 import { Failure } from "@/ui/page";
 
-import { webhooksKey } from "./data";
 import { StatusBadge } from "./status";
 import { useWebhookSearch } from "./use-webhook-search";
 
@@ -14,18 +13,17 @@ const limit = 100;
 export function EventAttempts({ webhookId, eventId, shown }: { webhookId: string; eventId: string; shown: string }) {
   const { show } = useWebhookSearch();
   const attempts = useQuery({
-    queryKey: [...webhooksKey, webhookId, "event-attempts", eventId],
-    queryFn: () =>
-      data(api.GET("/webhooks/{id}/deliveries", { params: { path: { id: webhookId }, query: { eventId, limit } } })),
+    ...queries.webhooks.attempts(webhookId, { eventId, limit }),
     refetchInterval: 5_000,
   });
   if (attempts.error) return <Failure error={attempts.error} />;
-  if (!attempts.data || attempts.data.length < 2) return null;
+  const rows = attempts.data?.data ?? [];
+  if (rows.length < 2) return null;
   return (
     <section className="grid gap-2 border-t pt-4">
       <h3 className="font-semibold">All attempts of this event</h3>
       <ol reversed className="grid gap-1 text-sm">
-        {attempts.data.map((attempt) => (
+        {rows.map((attempt) => (
           <li key={attempt.id} className="flex flex-wrap items-center gap-2">
             <span className="w-20 tabular-nums">Attempt {attempt.attemptNumber}</span>
             <StatusBadge status={attempt.status} />

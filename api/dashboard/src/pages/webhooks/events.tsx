@@ -1,11 +1,12 @@
 import { useId, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 
+import { queries } from "@/api/queries";
+import { type EventType, isSubscribable } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Checkbox } from "@/ui/field";
 import { QueryState } from "@/ui/page";
 import { CodeBlock } from "@/ui/text";
-
-import { type EventType, isSubscribable, useEventTypes } from "./data";
 
 /** A selection of event types from the catalogue. */
 export function EventPicker({
@@ -17,7 +18,7 @@ export function EventPicker({
   onChange: (events: EventType[]) => void;
   error?: string;
 }) {
-  const catalogue = useEventTypes();
+  const catalogue = useQuery(queries.eventTypes);
   const id = useId();
   const all = (catalogue.data ?? []).filter(isSubscribable);
   const groupOf = (name: string) => name.split(".")[0]!;

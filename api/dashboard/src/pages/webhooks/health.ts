@@ -1,6 +1,5 @@
 import type { Tone } from "@/domain/tone";
-
-import type { Webhook } from "./data";
+import type { Webhook } from "@/domain/webhooks";
 
 export type Health = { tone: Tone; label: string; detail?: string };
 

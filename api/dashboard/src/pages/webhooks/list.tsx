@@ -1,18 +1,19 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 
+import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CreateDialog } from "./create";
-import { useWebhooks } from "./data";
 import { healthOf } from "./health";
 import { Sparkline } from "./sparkline";
 import { HealthBadge } from "./status";
 
 export function WebhooksPage() {
-  const webhooks = useWebhooks();
+  const webhooks = useQuery(queries.webhooks.all);
   const [creating, setCreating] = useState(false);
   const all = webhooks.data?.data;
   const create = <Button onClick={() => setCreating(true)}>Create webhook</Button>;

@@ -1,4 +1,4 @@
-import type { AttemptStatus } from "./data";
+import type { AttemptStatus } from "@/domain/webhooks";
 
 /** The labels of the outcomes of an attempt. */
 export const attemptStatuses: Record<AttemptStatus, string> = {

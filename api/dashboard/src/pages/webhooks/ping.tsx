@@ -1,21 +1,20 @@
 import type { components } from "@comanda/client";
-import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
+import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
+import { useInvalidate } from "@/api/queries";
 import { cn } from "@/ui/cn";
 import { formatMs } from "@/ui/duration";
 import { Failure } from "@/ui/page";
-
-import { webhooksKey } from "./data";
 
 type Result = components["schemas"]["WebhookTestResult"];
 
 /** Returns a mutation that sends a test.ping event and waits for the response. */
 export function useTest(id: string) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   return useMutation<Result, Error, void>({
     mutationFn: () => data(api.POST("/webhooks/{id}/test", { params: { path: { id } } })),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
 }
 

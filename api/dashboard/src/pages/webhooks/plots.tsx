@@ -1,11 +1,10 @@
 import { useMemo } from "react";
 import { Bar, BarChart, Legend, Line, LineChart, Tooltip, XAxis, YAxis } from "recharts";
 
+import type { DeliveryStats } from "@/domain/webhooks";
 import { useSession } from "@/session/session";
 import { formatMs } from "@/ui/duration";
 import { Plot, axis, grid, margin, tooltip } from "@/ui/plot";
-
-import type { DeliveryStats } from "./data";
 
 type Row = {
   start: string;

@@ -1,19 +1,18 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { type ComponentProps, useState } from "react";
 
 import { api, data } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { useToast } from "@/ui/toast";
-
-import { webhooksKey } from "./data";
 
 type Props = { deliveryId: string; off: boolean } & Pick<ComponentProps<typeof Button>, "variant" | "aria-label">;
 
 /** A button that replays a delivery. If its webhook is turned off, a dialog first says what happens. */
 export function ReplayButton({ deliveryId, off, ...props }: Props) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
   const [asking, setAsking] = useState(false);
   const replay = useMutation({
@@ -25,7 +24,7 @@ export function ReplayButton({ deliveryId, off, ...props }: Props) {
       );
     },
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
   return (
     <>

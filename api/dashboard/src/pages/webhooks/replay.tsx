@@ -1,9 +1,11 @@
-import type { components } from "@comanda/client";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import { errorMessage } from "@/api/error-message";
+import { useInvalidate, queries } from "@/api/queries";
+import { postReplay } from "@/api/requests";
+import { type BulkReplay, type EventType, type Webhook, type ReplayRequest, isSubscribable } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
@@ -11,12 +13,7 @@ import { Time } from "@/ui/format";
 import { Badge, Card, Failure } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type BulkReplay, type EventType, type Webhook, isSubscribable, useEventTypes, webhooksKey } from "./data";
-
-type StoreFilters = components["schemas"]["ReplayStoreRequest"];
-type ReplayFilters = components["schemas"]["ReplayWebhookRequest"] & { webhookId?: string };
-
-const replayable: Record<ReplayFilters["status"], string> = {
+const replayable: Record<ReplayRequest["status"], string> = {
   dead_letter: "Dead letters",
   delivered: "Delivered",
   cancelled: "Cancelled",
@@ -28,45 +25,30 @@ const ages = { "1 hour": day / 24, "24 hours": day, "7 days": 7 * day, "30 days"
 
 type Props = { webhooks: Webhook[]; webhookId?: string; reason?: string; onClose: () => void };
 
-/** Sends a bulk replay. Only the replay of one webhook accepts missed events. */
-const send = ({ webhookId, ...body }: ReplayFilters, idempotencyKey?: string) => {
-  const header = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
-  return data(
-    webhookId !== undefined && body.status === "missed"
-      ? api.POST("/webhooks/{id}/replay", { params: { path: { id: webhookId }, header }, body })
-      : api.POST("/replays", { params: { header }, body: { ...body, webhookId } as StoreFilters }),
-  );
-};
-
 /**
  * Starts a bulk replay, restricted to dead letters with the given reason, if any. A dry run with the
  * same filters and the same time span counts the deliveries first.
  */
 export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
-  const eventTypes = (useEventTypes().data ?? []).filter(isSubscribable);
-  const queries = useQueryClient();
+  const eventTypes = (useQuery(queries.eventTypes).data ?? []).filter(isSubscribable);
+  const invalidate = useInvalidate();
   const [now] = useState(Date.now);
   const [age, setAge] = useState<keyof typeof ages>("30 days");
-  const [filters, setFilters] = useState<Omit<ReplayFilters, "from" | "to" | "dryRun">>({
+  const [filters, setFilters] = useState<Omit<ReplayRequest, "from" | "to" | "dryRun">>({
     webhookId,
     status: "dead_letter",
     reason,
   });
   const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
-  const body: ReplayFilters = {
+  const body: ReplayRequest = {
     ...filters,
     from: new Date(now - ages[age]).toISOString(),
     to: new Date(now).toISOString(),
   };
-  const dryRun = useQuery({
-    queryKey: [...webhooksKey, "dry-run", body],
-    queryFn: () => send({ ...body, dryRun: true }),
-    staleTime: 0,
-    gcTime: 0,
-  });
+  const dryRun = useQuery(queries.webhooks.dryRun(body));
   const start = useMutation({
-    mutationFn: () => send(body, idempotencyKey),
-    onSuccess: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    mutationFn: () => postReplay(body, idempotencyKey),
+    onSuccess: () => invalidate("webhooks"),
   });
   const change = (next: Partial<typeof filters>) => {
     setFilters({ ...filters, ...next });
@@ -124,7 +106,7 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
             : !filters.webhookId && "Choose one webhook to replay events that it missed."
         }
         value={filters.status}
-        onChange={(event) => change({ status: event.target.value as ReplayFilters["status"], reason: undefined })}
+        onChange={(event) => change({ status: event.target.value as ReplayRequest["status"], reason: undefined })}
       >
         {Object.entries(replayable)
           .filter(([status]) => status !== "missed" || filters.webhookId)
@@ -207,22 +189,13 @@ const deadLettersAgain = (n: number) => (n === 1 ? "1 dead letter again" : `${n.
 
 /** The progress of a bulk replay. */
 function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
-  const queries = useQueryClient();
+  const invalidate = useInvalidate();
   const toast = useToast();
-  const replay = useQuery({
-    queryKey: [...webhooksKey, "replay", id],
-    queryFn: () => data(api.GET("/replays/{id}", { params: { path: { id } } })),
-    initialData: initial,
-    staleTime: 0,
-    refetchInterval: ({ state }) => {
-      if (state.data?.status === "running" || (state.data?.inProgress ?? 0) > 0) return 1_000;
-      return (state.data?.outcomes?.retrying ?? 0) > 0 ? 10_000 : false;
-    },
-  });
+  const replay = useQuery({ ...queries.webhooks.replay(id), initialData: initial });
   const cancel = useMutation({
     mutationFn: () => data(api.POST("/replays/{id}/cancel", { params: { path: { id } } })),
     onError: (error) => toast(errorMessage(error), { error: true }),
-    onSettled: () => queries.invalidateQueries({ queryKey: webhooksKey }),
+    onSettled: () => invalidate("webhooks"),
   });
   const { status, matched, replayed, skipped, inProgress, reason } = replay.data;
   const done = replayed + skipped;
@@ -271,11 +244,7 @@ export function Replays({
   webhookId,
   urlOf,
 }: { webhookId: string; urlOf?: never } | { webhookId?: never; urlOf: (id: string) => string }) {
-  const replays = useQuery({
-    queryKey: [...webhooksKey, webhookId, "replays"],
-    queryFn: () => data(api.GET("/replays", { params: { query: { webhookId, limit: 3 } } })),
-    refetchInterval: 30_000,
-  });
+  const replays = useQuery(queries.webhooks.replays(webhookId));
   if (replays.error) return <Failure error={replays.error} retry={() => void replays.refetch()} />;
   if (!replays.data?.length) return null;
   return (

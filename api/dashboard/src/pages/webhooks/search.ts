@@ -1,6 +1,6 @@
+import { type AttemptStatus, type Span, spans } from "@/domain/webhooks";
 import { oneOf } from "@/ui/search-params";
 
-import { type AttemptStatus, type Span, spans } from "./data";
 import { attemptStatuses } from "./names";
 
 /** The search parameters of a webhook's page. `from` and `to` are instants. */

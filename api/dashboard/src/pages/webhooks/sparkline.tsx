@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 
-import { useStats } from "./data";
+import { queries } from "@/api/queries";
 
 /** The deliveries of the last 24 hours by hour. It loads its data when it becomes visible. */
 export function Sparkline({ id }: { id: string }) {
   const [ref, seen] = useSeen<HTMLSpanElement>();
-  const stats = useStats(id, "24h", seen);
+  const stats = useQuery({ ...queries.webhooks.stats(id, "24h"), enabled: seen });
   const buckets = stats.data?.buckets ?? [];
   const highest = Math.max(1, ...buckets.map((bucket) => bucket.delivered + bucket.failed));
   const { delivered, failed } = stats.data?.totals ?? { delivered: 0, failed: 0 };

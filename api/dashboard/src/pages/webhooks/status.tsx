@@ -1,7 +1,7 @@
 import type { Tone } from "@/domain/tone";
+import type { AttemptStatus, Delivery } from "@/domain/webhooks";
 import { Badge } from "@/ui/page";
 
-import type { AttemptStatus, Delivery } from "./data";
 import type { Health } from "./health";
 
 const statusStyles: Record<AttemptStatus | Delivery["status"], [Tone, string]> = {

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import type { Webhook } from "./data";
+import type { Webhook } from "@/domain/webhooks";
+
 import { healthOf } from "./health";
 import { deadLettersSearch, webhookSearch } from "./search";
 import { newSecret } from "./secret";

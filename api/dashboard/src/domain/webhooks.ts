@@ -1,0 +1,31 @@
+import type { components } from "@comanda/client";
+
+export type Webhook = components["schemas"]["Webhook"];
+/** An event type that a webhook can subscribe to. */
+export type EventType = components["schemas"]["CreateWebhookRequest"]["events"][number];
+export type Attempt = components["schemas"]["Attempt"];
+/** An event type of an attempt, including test.ping. */
+export type AnyEventType = Attempt["eventType"];
+export type AttemptStatus = Attempt["status"];
+export type Delivery = components["schemas"]["Delivery"];
+export type DeliveryStats = components["schemas"]["DeliveryStats"];
+export type BulkReplay = components["schemas"]["BulkReplay"];
+
+/** The selection of a bulk replay. Only the replay of one webhook accepts missed events. */
+export type ReplayRequest = components["schemas"]["ReplayWebhookRequest"] & { webhookId?: string };
+
+type CatalogueEntry = components["schemas"]["EventTypeEntry"];
+
+/** Reports whether webhooks can subscribe to an event type. */
+export const isSubscribable = (type: CatalogueEntry): type is CatalogueEntry & { name: EventType } => type.subscribable;
+
+/** The labels of the time spans that statistics can cover. */
+export const spans = { "24h": "24 h", "7d": "7 d", "30d": "30 d" };
+
+export type Span = keyof typeof spans;
+
+const hour = 3_600_000;
+const lengths: Record<Span, number> = { "24h": 24 * hour, "7d": 7 * 24 * hour, "30d": 30 * 24 * hour };
+
+/** Returns the start of a span that ends now. */
+export const spanStart = (span: Span) => new Date(Date.now() - lengths[span]).toISOString();
