@@ -10,9 +10,10 @@ import { Input } from "@/ui/field";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Card } from "@/ui/page";
 
-import { type Fields, hoursField, spansOf } from "./change";
+import { hoursField, spansOf } from "./change";
+import type { SectionProps } from "./sections";
 
-type Props = { fields: Fields; set: (change: Fields) => void; errorOf: (path: string) => string | undefined };
+type Props = SectionProps;
 
 /** The hours with which a week begins that had none. */
 const usual: Span = { from: "11:00", to: "22:00" };
