@@ -1,1 +1,0 @@
-var e=[`platform`,`websites`];export{e as t};

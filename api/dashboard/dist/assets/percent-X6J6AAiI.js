@@ -1,1 +1,0 @@
-import{c as e}from"./format-C3kf3gYB.js";var t=t=>e(String(t/1e4));function n(e){let t=/^(\d{1,3})(?:[.,](\d{1,4}))?$/.exec(e.replace(/[\s%]/g,``));if(!t)return null;let n=Number(t[1]+(t[2]??``).padEnd(4,`0`));return n<=1e6?n:null}export{t as n,n as t};

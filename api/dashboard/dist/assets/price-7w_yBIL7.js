@@ -1,1 +1,0 @@
-import{_ as e}from"./page-HC1NOt7o.js";var t={name:`minus`,size:24,node:[[`path`,{d:`M5 12h14`,key:`1ays0h`}]]};t.node;var n=e(t),r=(e,t)=>e.currency===t?e.priceMinor:e.prices[t];export{n,r as t};
