@@ -25,5 +25,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  test: { environment: "jsdom", setupFiles: ["temporal-polyfill/global"], include: ["src/**/*.test.{ts,tsx}"] },
+  test: {
+    setupFiles: ["temporal-polyfill/global"],
+    // A document takes longer than most tests. Tests of components have one; a comment adds it to other files.
+    projects: [
+      { extends: true, test: { name: "rules", include: ["src/**/*.test.ts"], environment: "node" } },
+      { extends: true, test: { name: "components", include: ["src/**/*.test.tsx"], environment: "jsdom" } },
+    ],
+  },
 });
