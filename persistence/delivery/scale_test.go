@@ -312,9 +312,10 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 	for _, statement := range []string{
 		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
 			SELECT 'evt_' || hex.id, $1, type, '{}', at, at ` + made,
-		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, attempts, scheduled_for,
-			created_at, started_at, ended_at, reason)
-			SELECT 'dlv_' || hex.id, $1, $1, 'evt_' || hex.id, webhook, type, status, 1, $4, at, $4,
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, attempts,
+			scheduled_for, created_at, started_at, ended_at, reason)
+			SELECT 'dlv_' || hex.id, $1, (SELECT website_id FROM stores WHERE id = $1), 'evt_' || hex.id, webhook, type,
+				status, 1, $4, at, $4,
 				CASE WHEN status IN ('delivered', 'dead_letter') THEN at END,
 				CASE WHEN status = 'dead_letter' THEN 'HTTP 503' ELSE '' END ` + made,
 		`INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
