@@ -140,33 +140,33 @@ type settled struct {
 // recorded between the two steps, and would be made again. If the inputs cannot be loaded, unrecorded attempts are kept
 // for the next run.
 func (r *burstRun) start(ctx context.Context) error {
-	mine := make([]int, 0, len(r.flights))
+	started := make([]int, 0, len(r.flights))
 	for i := range r.flights {
-		var own bool
-		if r.flights[i], own = r.deliveries.flights.enter(r.key(i)); own {
-			mine = append(mine, i)
+		var isNew bool
+		if r.flights[i], isNew = r.deliveries.flights.enter(r.key(i)); isNew {
+			started = append(started, i)
 			r.deliveries.unrecorded.extend(r.key(i), r.began)
 		}
 	}
-	loaded, err := r.load(ctx, mine)
+	loaded, err := r.load(ctx, started)
 	if err != nil {
-		for _, i := range mine {
+		for _, i := range started {
 			r.deliveries.flights.run(r.key(i), r.flights[i], func() (attempted, error) { return attempted{}, err })
 		}
 		return err
 	}
 	outgoing := make([]*app.Outgoing, len(r.flights))
-	for n, i := range mine {
+	for n, i := range started {
 		outgoing[i] = loaded[n]
 	}
 	next := 0
 	for i := range r.flights {
-		own := next < len(mine) && mine[next] == i
-		if own {
+		isNew := next < len(started) && started[next] == i
+		if isNew {
 			next++
 		}
 		r.running.Go(func() {
-			if own {
+			if isNew {
 				attempt := func() (attempted, error) { return r.attempt(ctx, i, outgoing[i]) }
 				r.deliveries.flights.run(r.key(i), r.flights[i], attempt)
 			}
@@ -204,7 +204,7 @@ func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoin
 		return r.deliveries.record(ctx, made)
 	}
 	if outgoing == nil {
-		return gone(), nil
+		return erased(), nil
 	}
 	in := DeliverInput{
 		DeliveryID: r.in.Deliveries[place].DeliveryID, Attempt: firstAttempt, RetryIn: r.in.RetryIn, Lane: LaneFast,

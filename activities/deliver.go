@@ -93,13 +93,13 @@ type DeliverResult struct {
 	Wait       time.Duration `json:"wait,omitempty"`       // if busy: time to wait; 0 = use the slow lane immediately
 }
 
-// without returns the result for a delivery that ends without an attempt.
-func without(outcome Outcome, reason string) attempted {
+// withoutAttempt returns the result for a delivery that ends without an attempt.
+func withoutAttempt(outcome Outcome, reason string) attempted {
 	return attempted{DeliverResult: DeliverResult{Outcome: outcome, Reason: reason}}
 }
 
-// gone returns the result for a delivery whose rows have been erased.
-func gone() attempted { return without(OutcomeCancelled, "no longer kept") }
+// erased returns the result for a delivery whose rows have been erased.
+func erased() attempted { return withoutAttempt(OutcomeCancelled, "no longer kept") }
 
 // attemptKey returns the key of an attempt in flights and unrecorded.
 func attemptKey(id app.DeliveryID, number int) string { return string(id) + "/" + strconv.Itoa(number) }
@@ -116,8 +116,8 @@ func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResul
 	// timeouts.
 	ctx = context.WithoutCancel(ctx)
 	key := attemptKey(in.DeliveryID, in.Attempt)
-	flight, mine := d.flights.enter(key)
-	if mine {
+	flight, isNew := d.flights.enter(key)
+	if isNew {
 		d.flights.run(key, flight, func() (attempted, error) { return d.deliver(ctx, in, flight) })
 	}
 	<-flight.done
@@ -132,7 +132,7 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *fligh
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
 	if app.CodeOf(err) == app.CodeNotFound {
-		return gone(), nil
+		return erased(), nil
 	}
 	if err != nil {
 		return attempted{}, err
@@ -151,7 +151,7 @@ func (d *Deliveries) deliverLoaded(
 	case outgoing.Deleted:
 		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
 	case outgoing.Status == app.DeliveryCancelled:
-		return without(OutcomeCancelled, app.ReasonCancelled), nil
+		return withoutAttempt(OutcomeCancelled, app.ReasonCancelled), nil
 	case !outgoing.Active:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case len(outgoing.Body) == 0:
@@ -261,7 +261,7 @@ func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attemp
 	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
 	switch {
 	case app.CodeOf(err) == app.CodeNotFound:
-		return gone(), nil
+		return erased(), nil
 	case err != nil:
 		return attempted{}, err
 	case outgoing.Recorded == nil:
@@ -292,7 +292,7 @@ func (d *Deliveries) end(
 	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
 	defer ended()
 	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)
-	return without(outcome, reason), err
+	return withoutAttempt(outcome, reason), err
 }
 
 // CancelInput identifies a delivery whose workflow was cancelled.

@@ -101,10 +101,10 @@ func TestDeliver(t *testing.T) {
 	t.Parallel()
 	again, last := DeliverInput{Attempt: 1, RetryIn: time.Minute}, DeliverInput{Attempt: 6}
 	for name, test := range map[string]struct {
-		answer int
-		in     DeliverInput
-		want   DeliverResult
-		status app.AttemptStatus
+		httpStatus int
+		in         DeliverInput
+		want       DeliverResult
+		status     app.AttemptStatus
 	}{
 		"delivered":    {204, again, DeliverResult{Outcome: OutcomeDelivered}, app.AttemptDelivered},
 		"to be tried":  {503, again, DeliverResult{Outcome: OutcomeFailed, Reason: "HTTP 503"}, app.AttemptRetrying},
@@ -118,22 +118,22 @@ func TestDeliver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e, url := receiver(
-				t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.answer) },
+				t, time.Minute, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.httpStatus) },
 			)
 			store := &memory{outgoing: outgoing(url)}
 			got, err := newDeliveries(e, store).Deliver(t.Context(), test.in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.want.StatusCode, test.want.Quick = test.answer, true
+			test.want.StatusCode, test.want.Quick = test.httpStatus, true
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			made := store.made[0]
-			if made.Status != test.status || made.StatusCode != test.answer ||
+			if made.Status != test.status || made.StatusCode != test.httpStatus ||
 				made.Status == app.AttemptRetrying && made.RetryIn != test.in.RetryIn {
 				t.Errorf("recorded %+v, want status %s, code %d, retry in %s",
-					made, test.status, test.answer, test.in.RetryIn)
+					made, test.status, test.httpStatus, test.in.RetryIn)
 			}
 		})
 	}

@@ -45,7 +45,7 @@ func TestPost(t *testing.T) {
 	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
 		got, _ = io.ReadAll(r.Body)
 		header = r.Header
-		w.Header().Set("X-Answer", "yes")
+		w.Header().Set("X-Response", "yes")
 		w.WriteHeader(http.StatusAccepted)
 		io.WriteString(w, "thanks")
 	})
@@ -54,8 +54,8 @@ func TestPost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != `{"id":"evt_1"}` || response.StatusCode != 202 || string(response.Body) != "thanks" ||
-		response.Header.Get("X-Answer") != "yes" {
-		t.Errorf("sent body %q, response %+v, want the exact body, status 202, thanks and X-Answer", got, response)
+		response.Header.Get("X-Response") != "yes" {
+		t.Errorf("sent body %q, response %+v, want the exact body, status 202, thanks and X-Response", got, response)
 	}
 	if len(header["Idempotency-Key"]) != 0 || header.Get("Accept-Encoding") != "" {
 		t.Errorf("sent headers %v, want neither Idempotency-Key nor Accept-Encoding", header)
@@ -81,9 +81,9 @@ func TestPostHostileReceivers(t *testing.T) {
 		io.Copy(io.Discard, r.Body) // otherwise, the server does not notice that the client has disconnected
 		<-r.Context().Done()
 	}
-	hijack := func(w http.ResponseWriter, answer string) {
+	hijack := func(w http.ResponseWriter, response string) {
 		conn, _, _ := w.(http.Hijacker).Hijack()
-		io.WriteString(conn, answer)
+		io.WriteString(conn, response)
 		if tcp, ok := conn.(interface{ NetConn() net.Conn }); ok {
 			tcp.NetConn().(*net.TCPConn).SetLinger(0)
 		}

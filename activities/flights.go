@@ -34,8 +34,8 @@ type flight struct {
 	responded atomic.Bool // the POST has ended and is being recorded
 }
 
-// enter returns the flight of an attempt. If mine is true, the caller must call run.
-func (f *flights) enter(key string) (_ *flight, mine bool) {
+// enter returns the flight of an attempt. If isNew is true, the caller must call run.
+func (f *flights) enter(key string) (_ *flight, isNew bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if joined, ok := f.byKey[key]; ok {
@@ -44,9 +44,9 @@ func (f *flights) enter(key string) (_ *flight, mine bool) {
 	if f.byKey == nil {
 		f.byKey = map[string]*flight{}
 	}
-	begun := &flight{done: make(chan struct{})}
-	f.byKey[key] = begun
-	return begun, true
+	started := &flight{done: make(chan struct{})}
+	f.byKey[key] = started
+	return started, true
 }
 
 // run executes the attempt of a flight and ends the flight. A panic becomes the error of the flight. In a burst, it

@@ -12,8 +12,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// letter is the content of a mail, which is rendered as plain text and as HTML.
-type letter struct {
+// mailText is the content of a mail, which is rendered as plain text and as HTML.
+type mailText struct {
 	Subject    string
 	Paragraphs []string
 	LinkText   string
@@ -22,7 +22,7 @@ type letter struct {
 }
 
 var (
-	plainLetter = texttemplate.Must(texttemplate.New("plain").Parse(`Hello,
+	plainTemplate = texttemplate.Must(texttemplate.New("plain").Parse(`Hello,
 {{range .Paragraphs}}
 {{.}}
 {{end}}
@@ -31,7 +31,7 @@ var (
 
 {{end}}{{.End}}
 `))
-	htmlLetter = htmltemplate.Must(htmltemplate.New("html").Parse(`<!DOCTYPE html>
+	htmlTemplate = htmltemplate.Must(htmltemplate.New("html").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>{{.Subject}}</title></head>
 <body style="font-family: sans-serif; max-width: 40em">
@@ -46,15 +46,15 @@ var (
 
 // render returns a mail as plain text and as HTML, and its subject.
 func render(baseURL string, claimed app.Mail) (text, html, subject string, err error) {
-	l := write(baseURL, claimed)
+	l := textOf(baseURL, claimed)
 	var plain, rich bytes.Buffer
-	if err = plainLetter.Execute(&plain, l); err == nil {
-		err = htmlLetter.Execute(&rich, l)
+	if err = plainTemplate.Execute(&plain, l); err == nil {
+		err = htmlTemplate.Execute(&rich, l)
 	}
 	return plain.String(), rich.String(), l.Subject, err
 }
 
-func write(baseURL string, claimed app.Mail) letter {
+func textOf(baseURL string, claimed app.Mail) mailText {
 	switch claimed.Kind {
 	case app.MailInvitation:
 		return invitation(baseURL, *claimed.Invitation)
@@ -71,7 +71,7 @@ func write(baseURL string, claimed app.Mail) letter {
 	return webhookTrouble(baseURL, claimed.Kind, *claimed.Webhook)
 }
 
-func invitation(baseURL string, in app.InvitationMail) letter {
+func invitation(baseURL string, in app.InvitationMail) mailText {
 	stores := make([]string, len(in.Stores))
 	for i, store := range in.Stores {
 		stores[i] = quoted(store)
@@ -80,7 +80,7 @@ func invitation(baseURL string, in app.InvitationMail) letter {
 	if last := len(stores) - 1; last > 0 {
 		where = strings.Join(stores[:last], ", ") + " and " + stores[last]
 	}
-	return letter{
+	return mailText{
 		Subject: "Invitation to " + quoted(in.Website),
 		Paragraphs: []string{
 			fmt.Sprintf("%s has invited you to join %s as %s.", quoted(in.Inviter), where, in.Role),
@@ -94,12 +94,12 @@ func invitation(baseURL string, in app.InvitationMail) letter {
 	}
 }
 
-func passwordReset(baseURL string, in app.ResetMail) letter {
+func passwordReset(baseURL string, in app.ResetMail) mailText {
 	at := "Comanda"
 	if in.Website != "" {
 		at = quoted(in.Website)
 	}
-	return letter{
+	return mailText{
 		Subject: "Reset your password at " + at,
 		Paragraphs: []string{
 			fmt.Sprintf("You or another person requested a link to choose a new password for your account at %s.", at),
@@ -113,9 +113,9 @@ func passwordReset(baseURL string, in app.ResetMail) letter {
 	}
 }
 
-func emailChange(baseURL string, in app.ResetMail) letter {
+func emailChange(baseURL string, in app.ResetMail) mailText {
 	at := quoted(in.Website)
-	return letter{
+	return mailText{
 		Subject: "Confirm your new email at " + at,
 		Paragraphs: []string{
 			fmt.Sprintf("You or another person requested to use this address as the email of an account at %s.", at),
@@ -128,9 +128,9 @@ func emailChange(baseURL string, in app.ResetMail) letter {
 	}
 }
 
-func emailNotice(in app.EmailNotice) letter {
+func emailNotice(in app.EmailNotice) mailText {
 	at := quoted(in.Website)
-	return letter{
+	return mailText{
 		Subject: "Change of the email of your account at " + at,
 		Paragraphs: []string{
 			fmt.Sprintf("A person who knows the password of your account at %s requested to use another email for it.", at),
@@ -141,12 +141,12 @@ func emailNotice(in app.EmailNotice) letter {
 	}
 }
 
-func webhookTrouble(baseURL string, kind app.MailKind, in app.WebhookMail) letter {
+func webhookTrouble(baseURL string, kind app.MailKind, in app.WebhookMail) mailText {
 	store, host := quoted(in.Store), "its receiver"
 	if u, err := url.Parse(in.URL); err == nil && u.Host != "" {
 		host = oneLine(u.Host)
 	}
-	l := letter{
+	l := mailText{
 		Subject: fmt.Sprintf("Webhook of %s to %s is failing: day %d of %d", store, host, in.Day, in.Of),
 		Paragraphs: []string{
 			fmt.Sprintf("Deliveries of a webhook of %s to %s are failing: day %d of %d, %s.",

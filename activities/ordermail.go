@@ -9,14 +9,14 @@ import (
 )
 
 // unacceptedOrder returns a mail about an order that was not accepted.
-func unacceptedOrder(baseURL string, kind app.MailKind, in app.OrderMail) letter {
+func unacceptedOrder(baseURL string, kind app.MailKind, in app.OrderMail) mailText {
 	store := quoted(in.Store)
 	zone, err := time.LoadLocation(in.Timezone)
 	if err != nil {
 		zone = time.UTC
 	}
 	placed := in.PlacedAt.In(zone).Format("15:04 on 2 January 2006")
-	l := letter{
+	l := mailText{
 		Subject: fmt.Sprintf("Order %s of %s waits for acceptance", in.Number, store),
 		Paragraphs: []string{
 			fmt.Sprintf("Order %s of %s was placed at %s and has not been accepted.", in.Number, store, placed),

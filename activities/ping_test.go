@@ -16,9 +16,9 @@ func TestTestIsSentOnce(t *testing.T) {
 	t.Parallel()
 	in := app.WebhookTest{StoreID: "sto_1", SubscriptionID: "whk_1", EventID: "evt_1"}
 	for name, test := range map[string]struct {
-		answer int
-		want   app.WebhookTestResult
-		status app.AttemptStatus
+		httpStatus int
+		want       app.WebhookTestResult
+		status     app.AttemptStatus
 	}{
 		"delivered": {
 			204, app.WebhookTestResult{Delivered: true, StatusCode: 204, EventID: "evt_1"}, app.AttemptDelivered,
@@ -36,7 +36,7 @@ func TestTestIsSentOnce(t *testing.T) {
 				seen = r.Header.Clone()
 				seen.Set("Host", r.Host)
 				seen.Set("Content-Length", fmt.Sprint(r.ContentLength))
-				w.WriteHeader(test.answer)
+				w.WriteHeader(test.httpStatus)
 			})
 			inactive := outgoing(url)
 			inactive.Active = false

@@ -13,13 +13,13 @@ import (
 
 func TestSendRejected(t *testing.T) {
 	t.Parallel()
-	answer := func(at string, code, class int) func(string, string) *smtptest.Answer {
-		return func(stage, address string) *smtptest.Answer {
+	rejects := func(at string, code, class int) func(string, string) *smtptest.Rejection {
+		return func(stage, address string) *smtptest.Rejection {
 			if stage != at {
 				return nil
 			}
 			text := "nothing for grace@example.com " + inviteToken
-			return &smtptest.Answer{Code: code, Enhanced: [3]int{class, 1, 1}, Text: text}
+			return &smtptest.Rejection{Code: code, Enhanced: [3]int{class, 1, 1}, Text: text}
 		}
 	}
 	for name, test := range map[string]struct {
@@ -28,11 +28,11 @@ func TestSendRejected(t *testing.T) {
 		final  bool // not retried
 		reason string
 	}{
-		"unknown recipient":    {smtptest.Config{Answer: answer("RCPT", 550, 5)}, "", true, "SMTP 550 5.1.1"},
-		"rejected content":     {smtptest.Config{Answer: answer("DATA", 554, 5)}, "", true, "SMTP 554 5.1.1"},
-		"busy mailbox":         {smtptest.Config{Answer: answer("RCPT", 450, 4)}, "", false, "SMTP 450 4.1.1"},
-		"greylisted":           {smtptest.Config{Answer: answer("DATA", 451, 4)}, "", false, "SMTP 451 4.1.1"},
-		"rejected sender":      {smtptest.Config{Answer: answer("MAIL", 550, 5)}, "", false, "SMTP 550 5.1.1"},
+		"unknown recipient":    {smtptest.Config{Reject: rejects("RCPT", 550, 5)}, "", true, "SMTP 550 5.1.1"},
+		"rejected content":     {smtptest.Config{Reject: rejects("DATA", 554, 5)}, "", true, "SMTP 554 5.1.1"},
+		"busy mailbox":         {smtptest.Config{Reject: rejects("RCPT", 450, 4)}, "", false, "SMTP 450 4.1.1"},
+		"greylisted":           {smtptest.Config{Reject: rejects("DATA", 451, 4)}, "", false, "SMTP 451 4.1.1"},
+		"rejected sender":      {smtptest.Config{Reject: rejects("MAIL", 550, 5)}, "", false, "SMTP 550 5.1.1"},
 		"no STARTTLS":          {smtptest.Config{NoTLS: true}, "", false, "the mail server does not offer STARTTLS"},
 		"address not in ASCII": {smtptest.Config{NoUTF8: true}, "zoë@example.com", true, "SMTP 553 5.6.7"},
 		"invalid address": {

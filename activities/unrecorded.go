@@ -15,9 +15,9 @@ const unrecordedFor = 10 * time.Minute
 // unrecorded contains attempts that were made but not yet recorded. The next execution of the activity records the
 // attempt instead of repeating it. It is safe for concurrent use.
 type unrecorded struct {
-	mu       sync.Mutex
-	attempts map[string]unrecordedAttempt // by the key of the attempt
-	swept    time.Time
+	mu        sync.Mutex
+	attempts  map[string]unrecordedAttempt // by the key of the attempt
+	lastSweep time.Time
 }
 
 type unrecordedAttempt struct {
@@ -33,8 +33,8 @@ func (u *unrecorded) keep(key string, made app.MadeAttempt, now time.Time) {
 		u.attempts = map[string]unrecordedAttempt{}
 	}
 	u.attempts[key] = unrecordedAttempt{made, now}
-	if now.Sub(u.swept) > unrecordedFor {
-		u.swept = now
+	if now.Sub(u.lastSweep) > unrecordedFor {
+		u.lastSweep = now
 		maps.DeleteFunc(u.attempts, func(_ string, a unrecordedAttempt) bool { return now.Sub(a.at) > unrecordedFor })
 	}
 }

@@ -22,8 +22,8 @@ type ReplaySignal struct {
 // skew.
 const deadBefore = time.Minute
 
-// obeys reports whether a signal replays a dead letter that has waited since the given time.
-func (d *delivery) obeys(signal ReplaySignal, since time.Time) bool {
+// accepts reports whether a signal replays a dead letter that has waited since the given time.
+func (d *delivery) accepts(signal ReplaySignal, since time.Time) bool {
 	if signal.Overdue != nil {
 		return signal.Overdue.Sub(since) > deadBefore
 	}
@@ -60,7 +60,7 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
 			var signal ReplaySignal
 			c.Receive(ctx, &signal)
-			replay = d.obeys(signal, since)
+			replay = d.accepts(signal, since)
 		})
 		selector.AddFuture(expired, func(workflow.Future) { timeout = true })
 		selector.Select(ctx)

@@ -45,7 +45,7 @@ type DeliveryInput struct {
 // because workflow.GetVersion would add two events (a marker and an upsert) to each run whose first attempt fails.
 //
 // A worker runs a later version, which a newer release started, like its own. If the commands differ, the history may
-// be impossible to replay. The reconciler restarts such a delivery (see [StandingStuck]).
+// be impossible to replay. The reconciler restarts such a delivery (see [WorkflowStuck]).
 const deliveryVersion = 1
 
 // Policy holds the settings that can differ between releases and installations.

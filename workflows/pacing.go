@@ -16,9 +16,9 @@ const (
 
 // Limits of an overload.
 const (
-	overloadHold  = 5 * time.Second // how long it lasts after deliveries have waited, or after a second of overloadRate
+	overloadTime  = 5 * time.Second // duration after deliveries have waited, or after a second of overloadRate
 	overloadRate  = 100             // deliveries in bursts per second
-	overloadLeast = 4               // deliveries in one claim; fewer start as workflows of their own
+	overloadBatch = 4               // deliveries in one claim; fewer start as workflows of their own
 )
 
 // overload is the state in which deliveries become bursts before they have waited. Without it, a relay would start the
@@ -44,7 +44,7 @@ func (o *overload) claimed(now time.Time, limits app.ClaimLimits, found app.Clai
 	}
 	second := now.Sub(o.since) >= time.Second
 	if found.Waited >= limits.BurstAfter || second && o.counted >= overloadRate {
-		o.until = now.Add(overloadHold)
+		o.until = now.Add(overloadTime)
 	}
 	if second {
 		o.counted, o.since = 0, now
@@ -54,7 +54,7 @@ func (o *overload) claimed(now time.Time, limits app.ClaimLimits, found app.Clai
 // limit returns the limits of the next claim.
 func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits {
 	if o.at(now) && limits.BurstAfter > 0 {
-		limits.BurstAfter, limits.BurstLeast = 0, overloadLeast
+		limits.BurstAfter, limits.BurstLeast = 0, overloadBatch
 	}
 	return limits
 }
@@ -65,19 +65,19 @@ type pacing struct {
 	dispatchAt, claimAt, takeOverAt time.Time
 	dispatchedAt, claimedAt         time.Time
 
-	overload overload
-	heldBack time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
+	overload   overload
+	claimPause time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
 
 	// The last claim filled a batch, so more deliveries of that kind are due.
-	healthyLeft, othersLeft bool
+	moreHealthy, moreOthers bool
 }
 
-// rooms tells which starters can take a large batch: at least half of their capacity is free.
-type rooms struct{ healthy, others bool }
+// freeStarters are the starters that can take a large batch: at least half of their capacity is free.
+type freeStarters struct{ healthy, others bool }
 
 // startPacing returns a pacing in which every step is due.
 func startPacing(now time.Time) pacing {
-	return pacing{dispatchAt: now, claimAt: now, takeOverAt: now, heldBack: busyPoll}
+	return pacing{dispatchAt: now, claimAt: now, takeOverAt: now, claimPause: busyPoll}
 }
 
 // takeOverDue reports whether to look for abandoned deliveries. It is true once per idlePoll.
@@ -91,9 +91,10 @@ func (p *pacing) takeOverDue(now time.Time) bool {
 
 func (p *pacing) dispatchDue(now time.Time) bool { return !now.Before(p.dispatchAt) }
 
-// woken makes a dispatch due: immediately if the starters have room, otherwise after busyPoll, to collect more events
-// whose deliveries could not start sooner anyway. In an overload it collects the events of burstPoll for a burst.
-func (p *pacing) woken(now time.Time, free rooms) {
+// notified makes a dispatch due after a notification: immediately if starters are free, otherwise after busyPoll, to
+// collect more events whose deliveries could not start sooner. In an overload it collects the events of burstPoll for
+// a burst.
+func (p *pacing) notified(now time.Time, free freeStarters) {
 	at := now
 	switch {
 	case p.overload.at(now):
@@ -107,9 +108,9 @@ func (p *pacing) woken(now time.Time, free rooms) {
 }
 
 // dispatched updates the pacing after a dispatch. A claim is due even if no event was dispatched, because the relay is
-// also woken for replays. If another relay dispatches the stores of the oldest events, the next search is due after
+// also notified of replays. If another relay dispatches the stores of the oldest events, the next search is due after
 // busyPoll.
-func (p *pacing) dispatched(now time.Time, did app.Dispatched, free rooms, err error) {
+func (p *pacing) dispatched(now time.Time, did app.Dispatched, free freeStarters, err error) {
 	p.dispatchedAt, p.dispatchAt = now, now.Add(idlePoll)
 	if err != nil {
 		return
@@ -124,13 +125,15 @@ func (p *pacing) dispatched(now time.Time, did app.Dispatched, free rooms, err e
 	}
 }
 
-// claimDue reports whether to claim deliveries: immediately if the last batch was filled and there is room for another,
-// at the time of the next search if there is room for healthy deliveries, and at least once per idlePoll.
-func (p *pacing) claimDue(now time.Time, free rooms) bool { return !now.Before(p.nextClaim(free)) }
+// claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
+// the time of the next search if those of healthy deliveries are free, and at least once per idlePoll.
+func (p *pacing) claimDue(now time.Time, free freeStarters) bool {
+	return !now.Before(p.nextClaim(free))
+}
 
-func (p *pacing) nextClaim(free rooms) time.Time {
+func (p *pacing) nextClaim(free freeStarters) time.Time {
 	switch {
-	case p.healthyLeft && free.healthy, p.othersLeft && free.others:
+	case p.moreHealthy && free.healthy, p.moreOthers && free.others:
 		return p.claimedAt
 	case !free.healthy && p.claimAt.Before(p.claimedAt.Add(idlePoll)):
 		return p.claimedAt.Add(idlePoll)
@@ -142,19 +145,19 @@ func (p *pacing) nextClaim(free rooms) time.Time {
 func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others int, more bool, err error) {
 	p.claimedAt, p.claimAt = now, now.Add(idlePoll)
 	if err != nil || !more {
-		p.healthyLeft, p.othersLeft, p.heldBack = false, false, busyPoll
+		p.moreHealthy, p.moreOthers, p.claimPause = false, false, busyPoll
 		return
 	}
-	p.healthyLeft, p.othersLeft = healthy >= limits.Batch, others >= limits.SlowBatch
+	p.moreHealthy, p.moreOthers = healthy >= limits.Batch, others >= limits.SlowBatch
 	if healthy+others > 0 {
-		p.heldBack = busyPoll
+		p.claimPause = busyPoll
 	}
-	p.claimAt = now.Add(p.heldBack)
-	p.heldBack = min(2*p.heldBack, idlePoll)
+	p.claimAt = now.Add(p.claimPause)
+	p.claimPause = min(2*p.claimPause, idlePoll)
 }
 
 // pause returns the time until the next step is due.
-func (p *pacing) pause(now time.Time, free rooms) time.Duration {
+func (p *pacing) pause(now time.Time, free freeStarters) time.Duration {
 	next := p.nextClaim(free)
 	for _, at := range []time.Time{p.dispatchAt, p.takeOverAt} {
 		if at.Before(next) {

@@ -14,11 +14,11 @@ import (
 func TestPauseAfterClaim(t *testing.T) {
 	t.Parallel()
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16}
-	empty, full := rooms{true, true}, rooms{}
+	empty, full := freeStarters{true, true}, freeStarters{}
 	for name, test := range map[string]struct {
 		healthy, others int
 		more            bool
-		free            rooms
+		free            freeStarters
 		err             error
 		want            time.Duration
 	}{
@@ -26,11 +26,11 @@ func TestPauseAfterClaim(t *testing.T) {
 		"all is claimed":                              {10, 3, false, empty, nil, idlePoll},
 		"subscriptions have reached their limits":     {10, 3, true, empty, nil, busyPoll},
 		"a full batch, no room":                       {64, 0, true, full, nil, idlePoll},
-		"a full batch, and room":                      {64, 0, true, rooms{healthy: true}, nil, 0},
-		"a full slow batch, no room":                  {0, 16, true, rooms{healthy: true}, nil, busyPoll},
-		"a full slow batch, and room":                 {0, 16, true, rooms{others: true}, nil, 0},
+		"a full batch, and room":                      {64, 0, true, freeStarters{healthy: true}, nil, 0},
+		"a full slow batch, no room":                  {0, 16, true, freeStarters{healthy: true}, nil, busyPoll},
+		"a full slow batch, and room":                 {0, 16, true, freeStarters{others: true}, nil, 0},
 		"limits are reached, and starters are busy":   {10, 3, true, full, nil, idlePoll},
-		"a full batch was the last one":               {64, 0, false, rooms{healthy: true}, nil, idlePoll},
+		"a full batch was the last one":               {64, 0, false, freeStarters{healthy: true}, nil, idlePoll},
 		"the database is away":                        {64, 16, true, empty, errors.New("away"), idlePoll},
 		"nothing is claimed, because of other limits": {0, 0, true, empty, nil, busyPoll},
 	} {
@@ -48,7 +48,7 @@ func TestPauseAfterClaim(t *testing.T) {
 func TestPausesGrowWithoutClaims(t *testing.T) {
 	t.Parallel()
 	p, at := startPacing(start), start
-	free := rooms{true, true}
+	free := freeStarters{true, true}
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16}
 	for _, want := range []time.Duration{25 * ms, 50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, idlePoll, idlePoll} {
 		p.claimed(at, limits, 0, 0, true, nil)
@@ -65,11 +65,11 @@ func TestPausesGrowWithoutClaims(t *testing.T) {
 
 func TestDispatchPacing(t *testing.T) {
 	t.Parallel()
-	free, busy := rooms{healthy: true}, rooms{}
+	free, busy := freeStarters{healthy: true}, freeStarters{}
 	none, full := app.Dispatched{}, app.Dispatched{Events: dispatchLimit, More: true}
 	for name, test := range map[string]struct {
 		did   app.Dispatched
-		free  rooms
+		free  freeStarters
 		err   error
 		woken bool
 		want  time.Duration
@@ -87,7 +87,7 @@ func TestDispatchPacing(t *testing.T) {
 			p := startPacing(start)
 			p.dispatched(start, test.did, test.free, test.err)
 			if test.woken {
-				p.woken(start.Add(10*ms), test.free)
+				p.notified(start.Add(10*ms), test.free)
 			}
 			if got := p.dispatchAt.Sub(start); got != test.want {
 				t.Errorf("%s: next dispatch after %s, want %s", name, got, test.want)
@@ -134,7 +134,7 @@ func TestOverload(t *testing.T) {
 			got := o.limit(at, test.limits)
 			want := test.limits
 			if test.want {
-				want.BurstAfter, want.BurstLeast = 0, overloadLeast
+				want.BurstAfter, want.BurstLeast = 0, overloadBatch
 			}
 			if got != want {
 				t.Errorf("%s: limits %+v, want %+v", name, got, want)
@@ -146,11 +146,11 @@ func TestOverload(t *testing.T) {
 // An overloaded relay waits for more events before it dispatches.
 func TestEventsOfAnOverloadShareADispatch(t *testing.T) {
 	t.Parallel()
-	free := rooms{true, true}
+	free := freeStarters{true, true}
 	p := startPacing(start)
 	p.overload.claimed(start, app.ClaimLimits{Burst: 32}, app.Claimed{})
 	p.dispatched(start, app.Dispatched{Events: 1}, free, nil)
-	p.woken(start.Add(10*ms), free)
+	p.notified(start.Add(10*ms), free)
 	if got := p.dispatchAt.Sub(start); got != burstPoll {
 		t.Errorf("dispatch after %s, want %s", got, burstPoll)
 	}

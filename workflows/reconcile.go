@@ -30,7 +30,7 @@ type ReconcileStore interface {
 
 // DeliveryWorkflows looks up and repairs the workflows of deliveries; see [Client].
 type DeliveryWorkflows interface {
-	DeliveryStanding(ctx context.Context, event app.EventID, subscription app.SubscriptionID) (Standing, error)
+	DeliveryWorkflowState(ctx context.Context, event app.EventID, subscription app.SubscriptionID) (WorkflowState, error)
 	BurstOpen(ctx context.Context, burst app.BurstID) (bool, error)
 	StartDelivery(ctx context.Context, claim app.Claim) error
 	RestartDelivery(ctx context.Context, claim app.Claim) error
@@ -49,7 +49,7 @@ const (
 )
 
 // repairs lists the standings that require a repair. They are the reasons in the metric.
-var repairs = []Standing{StandingClosed, StandingUnknown, StandingDeadLetter, StandingStuck}
+var repairs = []WorkflowState{WorkflowClosed, WorkflowUnknown, WorkflowDeadLetter, WorkflowStuck}
 
 // Reconciler compares overdue deliveries with their workflows. It restarts workflows that were terminated, lost by a
 // restore, or never started, and enqueues the jobs of unfinished work again. Every worker runs a reconciler; each
@@ -158,13 +158,13 @@ func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.O
 			if giveUp {
 				return nil
 			}
-			standing, err := r.check(ctx, read, overdue)
+			state, err := r.check(ctx, read, overdue)
 			lock.Lock()
 			defer lock.Unlock()
 			switch {
 			case err != nil:
 				failed = append(failed, err)
-			case slices.Contains(repairs, standing):
+			case slices.Contains(repairs, state):
 				repaired = append(repaired, overdue.Claim)
 			}
 			return nil
@@ -179,22 +179,22 @@ func (r *Reconciler) checkAll(ctx context.Context, read time.Time, batch []app.O
 	return len(failed) < maxFailedLookups
 }
 
-// check looks up the workflow of a delivery and repairs it if necessary. It returns the standing before the repair.
-func (r *Reconciler) check(ctx context.Context, read time.Time, overdue app.Overdue) (Standing, error) {
+// check looks up the workflow of a delivery and repairs it if necessary. It returns the state before the repair.
+func (r *Reconciler) check(ctx context.Context, read time.Time, overdue app.Overdue) (WorkflowState, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	standing, err := r.lookUp(ctx, overdue.Claim)
+	state, err := r.lookUp(ctx, overdue.Claim)
 	if err != nil {
 		return "", err
 	}
 	claim := overdue.Claim
 	claim.Repair = true
-	switch standing {
-	case StandingOpen:
-		return standing, nil
-	case StandingDeadLetter:
+	switch state {
+	case WorkflowOpen:
+		return state, nil
+	case WorkflowDeadLetter:
 		err = r.workflows.ReplayDeadLetter(ctx, claim.EventID, claim.SubscriptionID, read)
-	case StandingStuck:
+	case WorkflowStuck:
 		err = r.workflows.RestartDelivery(ctx, claim)
 	default:
 		err = r.workflows.StartDelivery(ctx, claim)
@@ -202,30 +202,30 @@ func (r *Reconciler) check(ctx context.Context, read time.Time, overdue app.Over
 	if err != nil {
 		return "", err
 	}
-	r.reconciled.WithLabelValues(string(standing)).Inc()
+	r.reconciled.WithLabelValues(string(state)).Inc()
 	r.log.Warn().Str("delivery", string(claim.ID)).Str("event", string(claim.EventID)).
 		Str("store", string(claim.StoreID)).Str("webhook", string(claim.SubscriptionID)).
-		Str("status", string(overdue.Status)).Str("reason", string(standing)).Msg("repaired an overdue delivery")
-	return standing, nil
+		Str("status", string(overdue.Status)).Str("reason", string(state)).Msg("repaired an overdue delivery")
+	return state, nil
 }
 
-// lookUp returns the standing of the workflow that is responsible for a delivery. A delivery in a burst has its own
+// lookUp returns the state of the workflow that is responsible for a delivery. A delivery in a burst has its own
 // workflow only if its first attempt failed or took long; before that, the workflow of the burst is responsible.
-func (r *Reconciler) lookUp(ctx context.Context, claim app.Claim) (Standing, error) {
+func (r *Reconciler) lookUp(ctx context.Context, claim app.Claim) (WorkflowState, error) {
 	if err := r.lookups.Wait(ctx); err != nil {
 		return "", err
 	}
-	standing, err := r.workflows.DeliveryStanding(ctx, claim.EventID, claim.SubscriptionID)
-	if err != nil || standing != StandingUnknown || claim.BurstID == "" {
-		return standing, err
+	state, err := r.workflows.DeliveryWorkflowState(ctx, claim.EventID, claim.SubscriptionID)
+	if err != nil || state != WorkflowUnknown || claim.BurstID == "" {
+		return state, err
 	}
 	if err := r.lookups.Wait(ctx); err != nil {
 		return "", err
 	}
 	if open, err := r.workflows.BurstOpen(ctx, claim.BurstID); err != nil || open {
-		return StandingOpen, err
+		return WorkflowOpen, err
 	}
-	return standing, nil
+	return state, nil
 }
 
 // record records the repaired deliveries.

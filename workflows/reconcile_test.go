@@ -62,21 +62,21 @@ func (l *overdueList) Repaired(_ context.Context, claims []app.Claim) error {
 	return l.err
 }
 
-// workflowsByEvent is a DeliveryWorkflows with given standings of deliveries and bursts.
+// workflowsByEvent is a DeliveryWorkflows with given states of deliveries and bursts.
 type workflowsByEvent struct {
 	sync.Mutex
-	standings map[app.EventID]Standing
-	bursts    map[app.BurstID]bool // true = open
-	did       []string
-	lookups   int
-	err       error
+	states  map[app.EventID]WorkflowState
+	bursts  map[app.BurstID]bool // true = open
+	did     []string
+	lookups int
+	err     error
 }
 
-func (w *workflowsByEvent) DeliveryStanding(_ context.Context, e app.EventID, _ app.SubscriptionID) (Standing, error) {
+func (w *workflowsByEvent) DeliveryWorkflowState(_ context.Context, e app.EventID, _ app.SubscriptionID) (WorkflowState, error) {
 	w.Lock()
 	defer w.Unlock()
 	w.lookups++
-	return w.standings[e], w.err
+	return w.states[e], w.err
 }
 
 func (w *workflowsByEvent) BurstOpen(_ context.Context, burst app.BurstID) (bool, error) {
@@ -121,15 +121,15 @@ func reconcile(t *testing.T, list *overdueList, w *workflowsByEvent, run time.Du
 	return r, log.String()
 }
 
-func overdue(id string, standing Standing, burst app.BurstID, w *workflowsByEvent) app.Overdue {
-	w.standings[app.EventID(id)] = standing
+func overdue(id string, state WorkflowState, burst app.BurstID, w *workflowsByEvent) app.Overdue {
+	w.states[app.EventID(id)] = state
 	return app.Overdue{Status: app.DeliveryRetrying, Claim: app.Claim{
 		ID: app.DeliveryID(id), EventID: app.EventID(id), SubscriptionID: "whk_1", Place: 2, BurstID: burst,
 	}}
 }
 
 func newWorkflows() *workflowsByEvent {
-	return &workflowsByEvent{standings: map[app.EventID]Standing{}, bursts: map[app.BurstID]bool{"bst_open": true}}
+	return &workflowsByEvent{states: map[app.EventID]WorkflowState{}, bursts: map[app.BurstID]bool{"bst_open": true}}
 }
 
 func TestReconcilerRepairs(t *testing.T) {
@@ -137,12 +137,12 @@ func TestReconcilerRepairs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkflows()
 		list := &overdueList{all: []app.Overdue{
-			overdue("a", StandingOpen, "", w), overdue("b", StandingClosed, "", w), overdue(
-				"c", StandingUnknown, "", w,
+			overdue("a", WorkflowOpen, "", w), overdue("b", WorkflowClosed, "", w), overdue(
+				"c", WorkflowUnknown, "", w,
 			),
-			overdue("d", StandingDeadLetter, "", w), overdue("e", StandingStuck, "", w),
-			overdue("f", StandingUnknown, "bst_open", w), overdue("g", StandingUnknown, "bst_closed", w),
-			overdue("h", StandingOpen, "bst_closed", w), overdue("i", StandingClosed, "bst_open", w),
+			overdue("d", WorkflowDeadLetter, "", w), overdue("e", WorkflowStuck, "", w),
+			overdue("f", WorkflowUnknown, "bst_open", w), overdue("g", WorkflowUnknown, "bst_closed", w),
+			overdue("h", WorkflowOpen, "bst_closed", w), overdue("i", WorkflowClosed, "bst_open", w),
 		}}
 		r, log := reconcile(t, list, w, time.Second)
 		slices.Sort(w.did)
@@ -173,7 +173,7 @@ func TestReconcilerChecksAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, list := newWorkflows(), &overdueList{}
 		for i := range 2 * reconcileBatch {
-			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+			list.all = append(list.all, overdue(fmt.Sprint(i), WorkflowOpen, "", w))
 		}
 		reconcile(t, list, w, 10*time.Second)
 		if w.lookups < 10*lookupsPerSecond || w.lookups > 10*lookupsPerSecond+lookupsAtOnce+1 {
@@ -194,7 +194,7 @@ func TestReconcilerEnqueuesJobsDuringLongPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, list := newWorkflows(), &overdueList{}
 		for i := range 2 * 60 * lookupsPerSecond {
-			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+			list.all = append(list.all, overdue(fmt.Sprint(i), WorkflowOpen, "", w))
 		}
 		reconcile(t, list, w, 4*time.Minute+30*time.Second)
 		if diff := cmp.Diff(slices.Repeat([]time.Duration{3 * time.Minute}, 5), list.jobs); diff != "" {
@@ -209,7 +209,7 @@ func TestReconcilerWithoutTemporal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, list := newWorkflows(), &overdueList{}
 		for i := range reconcileBatch + 1 {
-			list.all = append(list.all, overdue(fmt.Sprint(i), StandingClosed, "", w))
+			list.all = append(list.all, overdue(fmt.Sprint(i), WorkflowClosed, "", w))
 		}
 		w.err = errAway
 		_, log := reconcile(t, list, w, 30*time.Second)
@@ -234,7 +234,7 @@ func TestReconcilerBeyondBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, list := newWorkflows(), &overdueList{}
 		for i := range maxOverdue + 7 {
-			list.all = append(list.all, overdue(fmt.Sprint(i), StandingOpen, "", w))
+			list.all = append(list.all, overdue(fmt.Sprint(i), WorkflowOpen, "", w))
 		}
 		r, _ := reconcile(t, list, w, time.Second)
 		if beyond := testutil.ToFloat64(r.beyond); beyond != 7 {
@@ -247,7 +247,7 @@ func TestReconcilerWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkflows()
-		list := &overdueList{err: errAway, all: []app.Overdue{overdue("a", StandingClosed, "", w)}}
+		list := &overdueList{err: errAway, all: []app.Overdue{overdue("a", WorkflowClosed, "", w)}}
 		_, log := reconcile(t, list, w, 90*time.Second)
 		if n := strings.Count(log, "cannot read overdue deliveries"); n != 2 || len(w.did) > 0 {
 			t.Errorf("logged %d times, repairs %q, want twice and none", n, w.did)

@@ -74,22 +74,22 @@ func (r *Relay) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(drainTimeout, drained) })()
 
 	run := &relayRun{
-		Relay: r, results: make(chan startResult, r.limits.Batch+1), room: make(chan struct{}, 1),
+		Relay: r, results: make(chan startResult, r.limits.Batch+1), freed: make(chan struct{}, 1),
 		pacing: startPacing(r.now()),
 	}
 	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
-	hasRoom := func() { notify(run.room) }
-	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, hasRoom, r.now)
-	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, hasRoom, r.now)
+	onHalfEmpty := func() { notify(run.freed) }
+	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, onHalfEmpty, r.now)
+	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, onHalfEmpty, r.now)
 
-	var helpers sync.WaitGroup
-	helpers.Go(func() { r.keepListening(ctx) })
-	helpers.Go(run.marker)
+	var background sync.WaitGroup
+	background.Go(func() { r.keepListening(ctx) })
+	background.Go(run.marker)
 	run.loop(ctx)
 	run.healthy.wait()
 	run.others.wait()
 	close(run.results)
-	helpers.Wait()
+	background.Wait()
 }
 
 // keepListening listens for notifications that wake the relay, and reconnects after errors.
@@ -114,7 +114,7 @@ type relayRun struct {
 
 	healthy, others *starters
 	results         chan startResult
-	room            chan struct{} // receives when starters can take a large batch
+	freed           chan struct{} // receives when starters can take a large batch
 	pacing          pacing
 }
 
@@ -132,29 +132,31 @@ func (r *relayRun) loop(ctx context.Context) {
 		if r.pacing.dispatchDue(r.now()) {
 			r.dispatch(ctx)
 		}
-		if r.pacing.claimDue(r.now(), r.rooms()) {
+		if r.pacing.claimDue(r.now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
-		timer := time.NewTimer(r.pacing.pause(r.now(), r.rooms()))
+		timer := time.NewTimer(r.pacing.pause(r.now(), r.freeStarters()))
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
-			r.pacing.woken(r.now(), r.rooms())
-		case <-r.room:
+			r.pacing.notified(r.now(), r.freeStarters())
+		case <-r.freed:
 		case <-timer.C:
 		}
 		timer.Stop()
 	}
 }
 
-func (r *relayRun) rooms() rooms { return rooms{r.healthy.halfEmpty(), r.others.halfEmpty()} }
+func (r *relayRun) freeStarters() freeStarters {
+	return freeStarters{r.healthy.halfEmpty(), r.others.halfEmpty()}
+}
 
 func (r *relayRun) dispatch(ctx context.Context) {
 	did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
 	}
-	r.pacing.dispatched(r.now(), did, r.rooms(), err)
+	r.pacing.dispatched(r.now(), did, r.freeStarters(), err)
 }
 
 // claim claims as many deliveries as the starters can take.
@@ -166,7 +168,7 @@ func (r *relayRun) claim(ctx context.Context) {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
 	r.pacing.overload.claimed(r.now(), r.limits, claimed)
-	healthy := r.hand(claimed.Claims, now.Add(limits.Lease))
+	healthy := r.enqueue(claimed.Claims, now.Add(limits.Lease))
 	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
@@ -181,7 +183,7 @@ func (r *relayRun) takeOver(ctx context.Context) {
 	if len(claims) > 0 {
 		r.log.Info().Int("deliveries", len(claims)).Msg("took over deliveries of a relay that ended")
 	}
-	r.hand(claims, now.Add(r.limits.Lease))
+	r.enqueue(claims, now.Add(r.limits.Lease))
 }
 
 // freeLimits returns the limits for a claim with the free capacity of the starters.
@@ -192,9 +194,9 @@ func (r *relayRun) freeLimits() app.ClaimLimits {
 	return limits
 }
 
-// hand passes claims, whose lease ends at until, to the starters. It returns the number of claims of healthy, quick
-// subscriptions.
-func (r *relayRun) hand(claims []app.Claim, until time.Time) (healthy int) {
+// enqueue adds claims, whose lease ends at until, to the queues of the starters. It returns the number of claims of
+// healthy, quick subscriptions.
+func (r *relayRun) enqueue(claims []app.Claim, until time.Time) (healthy int) {
 	for _, unit := range units(claims) {
 		if unit[0].Healthy && unit[0].Quick {
 			healthy += len(unit)

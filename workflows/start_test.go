@@ -160,7 +160,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-func TestStanding(t *testing.T) {
+func TestWorkflowState(t *testing.T) {
 	t.Parallel()
 	const running = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for name, test := range map[string]struct {
@@ -168,17 +168,17 @@ func TestStanding(t *testing.T) {
 		tries  int32 // executions of the pending workflow task
 		shown  string
 		err    error
-		want   Standing
+		want   WorkflowState
 	}{
-		"attempting":       {running, 0, "", nil, StandingOpen},
-		"retrying":         {running, 0, "retrying", nil, StandingOpen},
-		"a task is lost":   {running, 2, "retrying", nil, StandingOpen},
-		"dead letter":      {running, 0, "dead_letter", nil, StandingDeadLetter},
-		"tasks fail":       {running, stuckTasks, "dead_letter", nil, StandingStuck},
-		"paused":           {enums.WORKFLOW_EXECUTION_STATUS_PAUSED, 9, "dead_letter", nil, StandingOpen},
-		"terminated":       {enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, 0, "dead_letter", nil, StandingClosed},
-		"delivered":        {enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, 0, "", nil, StandingClosed},
-		"unknown":          {0, 0, "", serviceerror.NewNotFound(""), StandingUnknown},
+		"attempting":       {running, 0, "", nil, WorkflowOpen},
+		"retrying":         {running, 0, "retrying", nil, WorkflowOpen},
+		"a task is lost":   {running, 2, "retrying", nil, WorkflowOpen},
+		"dead letter":      {running, 0, "dead_letter", nil, WorkflowDeadLetter},
+		"tasks fail":       {running, stuckTasks, "dead_letter", nil, WorkflowStuck},
+		"paused":           {enums.WORKFLOW_EXECUTION_STATUS_PAUSED, 9, "dead_letter", nil, WorkflowOpen},
+		"terminated":       {enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, 0, "dead_letter", nil, WorkflowClosed},
+		"delivered":        {enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, 0, "", nil, WorkflowClosed},
+		"unknown":          {0, 0, "", serviceerror.NewNotFound(""), WorkflowUnknown},
 		"Temporal is away": {0, 0, "", errors.New("away"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,19 +194,19 @@ func TestStanding(t *testing.T) {
 				response.PendingWorkflowTask = &workflow.PendingWorkflowTaskInfo{Attempt: test.tries}
 			}
 			c := NewClient(&server{described: response, err: test.err}, Policy{}, JobPolicy{})
-			got, err := c.DeliveryStanding(t.Context(), "evt_1", "whk_1")
+			got, err := c.DeliveryWorkflowState(t.Context(), "evt_1", "whk_1")
 			if got != test.want || (err == nil) != (test.want != "") {
-				t.Errorf("%s: standing %q, %v, want %q", name, got, err, test.want)
+				t.Errorf("%s: state %q, %v, want %q", name, got, err, test.want)
 			}
-			if open, _ := c.BurstOpen(t.Context(), "bst_1"); open != (test.want == StandingOpen) {
-				t.Errorf("%s: burst open %v, want %v", name, open, test.want == StandingOpen)
+			if open, _ := c.BurstOpen(t.Context(), "bst_1"); open != (test.want == WorkflowOpen) {
+				t.Errorf("%s: burst open %v, want %v", name, open, test.want == WorkflowOpen)
 			}
 		})
 	}
 }
 
 // During the first attempt of a replay, the search attribute still shows a dead letter.
-func TestStandingDuringReplay(t *testing.T) {
+func TestWorkflowStateDuringReplay(t *testing.T) {
 	t.Parallel()
 	payload, _ := converter.GetDefaultDataConverter().ToPayload("dead_letter")
 	described := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
@@ -217,15 +217,15 @@ func TestStandingDuringReplay(t *testing.T) {
 	}}
 	for _, test := range []struct {
 		state *DeliveryState
-		want  Standing
+		want  WorkflowState
 	}{
-		{&DeliveryState{State: stateAttempting}, StandingOpen},
-		{&DeliveryState{State: "dead_letter"}, StandingDeadLetter},
-		{nil, StandingDeadLetter},
+		{&DeliveryState{State: stateAttempting}, WorkflowOpen},
+		{&DeliveryState{State: "dead_letter"}, WorkflowDeadLetter},
+		{nil, WorkflowDeadLetter},
 	} {
 		c := NewClient(&server{described: described, state: test.state}, Policy{}, JobPolicy{})
-		if got, err := c.DeliveryStanding(t.Context(), "evt_1", "whk_1"); got != test.want || err != nil {
-			t.Errorf("state %+v: standing %q, %v, want %q", test.state, got, err, test.want)
+		if got, err := c.DeliveryWorkflowState(t.Context(), "evt_1", "whk_1"); got != test.want || err != nil {
+			t.Errorf("state %+v: state %q, %v, want %q", test.state, got, err, test.want)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 // attempts of workflows that are already started. Therefore, the number grows only while starts do not become slower.
 type starterPolicy struct {
 	min, max int
-	// slower is the duration of starts, relative to the shortest one, above which starts queue in the server.
-	slower float64
-	// less is the factor by which the number then decreases.
-	less float64
+	// slowdown is the duration of starts, relative to the shortest one, above which starts queue in the server.
+	slowdown float64
+	// decrease is the factor by which the number then decreases.
+	decrease float64
 }
 
 // Limits of concurrent starts, set by load tests. Eight starters saturate a Temporal server on the same machine, where
@@ -22,8 +22,8 @@ type starterPolicy struct {
 // saturated: to about 12 at 30 ms. 64 starters at 100 ms start 640 workflows per second, more than a server with a few
 // cores completes. Failing and slow subscriptions get a quarter of the starters.
 var (
-	healthyStarters = starterPolicy{min: 8, max: 64, slower: 2, less: 0.75}
-	otherStarters   = starterPolicy{min: 2, max: 16, slower: 2, less: 0.75}
+	healthyStarters = starterPolicy{min: 8, max: 64, slowdown: 2, decrease: 0.75}
+	otherStarters   = starterPolicy{min: 2, max: 16, slowdown: 2, decrease: 0.75}
 )
 
 // startWindow measures a number of consecutive starts.
@@ -38,8 +38,8 @@ type startWindow struct {
 func (p starterPolicy) next(n int, w startWindow, shortest time.Duration) int {
 	mean := w.total / time.Duration(max(w.started, 1))
 	switch {
-	case w.failed > 0 || float64(mean) > p.slower*float64(shortest):
-		return max(p.min, int(float64(n)*p.less))
+	case w.failed > 0 || float64(mean) > p.slowdown*float64(shortest):
+		return max(p.min, int(float64(n)*p.decrease))
 	case w.backlog:
 		return min(p.max, n+1)
 	}
@@ -80,11 +80,11 @@ type waitingUnit struct {
 // starters starts units of claims in order, several of them concurrently. It drops a unit whose lease has expired,
 // because the unit is claimed again. If starts take long, each delivery would otherwise be started several times.
 type starters struct {
-	policy   starterPolicy
-	capacity int // maximum number of waiting units
-	start    func([]app.Claim) error
-	hasRoom  func() // called when a large batch can be added
-	now      func() time.Time
+	policy      starterPolicy
+	capacity    int // maximum number of waiting units
+	start       func([]app.Claim) error
+	onHalfEmpty func() // called when a large batch can be added
+	now         func() time.Time
 
 	running sync.WaitGroup
 
@@ -97,10 +97,10 @@ type starters struct {
 }
 
 func newStarters(
-	policy starterPolicy, capacity int, start func([]app.Claim) error, hasRoom func(), now func() time.Time,
+	policy starterPolicy, capacity int, start func([]app.Claim) error, onHalfEmpty func(), now func() time.Time,
 ) *starters {
 	return &starters{
-		policy: policy, capacity: max(capacity, 1), start: start, hasRoom: hasRoom, now: now, limit: policy.min,
+		policy: policy, capacity: max(capacity, 1), start: start, onHalfEmpty: onHalfEmpty, now: now, limit: policy.min,
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *starters) work() {
 
 func (s *starters) next() (unit []app.Claim, ok bool) {
 	s.lock.Lock()
-	full := !s.roomy()
+	full := !s.isHalfEmpty()
 	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
 		s.queue = s.queue[1:]
 	}
@@ -144,10 +144,10 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	} else {
 		s.active--
 	}
-	room := full && s.roomy()
+	freed := full && s.isHalfEmpty()
 	s.lock.Unlock()
-	if room {
-		s.hasRoom()
+	if freed {
+		s.onHalfEmpty()
 	}
 	return unit, ok
 }
@@ -183,10 +183,10 @@ func (s *starters) free() int {
 func (s *starters) halfEmpty() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.roomy()
+	return s.isHalfEmpty()
 }
 
-func (s *starters) roomy() bool { return len(s.queue) <= s.capacity/2 }
+func (s *starters) isHalfEmpty() bool { return len(s.queue) <= s.capacity/2 }
 
 // wait blocks until all units have been started.
 func (s *starters) wait() { s.running.Wait() }

@@ -11,7 +11,7 @@ const ms = time.Millisecond
 
 func TestStarterPolicyNext(t *testing.T) {
 	t.Parallel()
-	policy := starterPolicy{min: 4, max: 64, slower: 2, less: 0.75}
+	policy := starterPolicy{min: 4, max: 64, slowdown: 2, decrease: 0.75}
 	for name, test := range map[string]struct {
 		n      int
 		window startWindow

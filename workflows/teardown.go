@@ -85,7 +85,7 @@ func (c *Client) CancelDelivery(
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
 	}
-	if _, asked := errors.AsType[*serviceerror.CancellationAlreadyRequested](err); asked {
+	if _, requested := errors.AsType[*serviceerror.CancellationAlreadyRequested](err); requested {
 		return true, nil
 	}
 	return err == nil, err

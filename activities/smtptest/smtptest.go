@@ -32,12 +32,12 @@ type Config struct {
 	NoTLS       bool             // do not offer STARTTLS
 	NoUTF8      bool             // do not offer SMTPUTF8
 	HangUp      bool             // close the connection after accepting a message
-	// Answer returns the rejection at a stage (MAIL, RCPT or DATA), or nil to accept.
-	Answer func(stage, address string) *Answer
+	// Reject returns the rejection at a stage (MAIL, RCPT or DATA), or nil to accept.
+	Reject func(stage, address string) *Rejection
 }
 
-// Answer is a rejection.
-type Answer struct {
+// Rejection is the response of a server that rejects a command.
+type Rejection struct {
 	Code     int
 	Enhanced [3]int
 	Text     string
@@ -122,11 +122,11 @@ type session struct {
 	message Message
 }
 
-func (s *session) answer(stage, address string) error {
-	if s.server.config.Answer == nil {
+func (s *session) check(stage, address string) error {
+	if s.server.config.Reject == nil {
 		return nil
 	}
-	if a := s.server.config.Answer(stage, address); a != nil {
+	if a := s.server.config.Reject(stage, address); a != nil {
 		return &smtp.SMTPError{Code: a.Code, EnhancedCode: a.Enhanced, Message: a.Text}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (s *session) Auth(string) (sasl.Server, error) {
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	_, encrypted := s.conn.TLSConnectionState()
 	s.message = Message{From: from, TLS: encrypted, User: s.message.User}
-	return s.answer("MAIL", from)
+	return s.check("MAIL", from)
 }
 
 // Rcpt adds a recipient.
@@ -159,7 +159,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 		return &smtp.SMTPError{Code: 553, EnhancedCode: smtp.EnhancedCode{5, 6, 7}, Message: "ASCII only"}
 	}
 	s.message.To = append(s.message.To, to)
-	return s.answer("RCPT", to)
+	return s.check("RCPT", to)
 }
 
 // Data accepts the message.
@@ -168,7 +168,7 @@ func (s *session) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := s.answer("DATA", ""); err != nil {
+	if err := s.check("DATA", ""); err != nil {
 		return err
 	}
 	s.message.Data = data

@@ -24,16 +24,16 @@ var mailedLink = regexp.MustCompile(`/dashboard/accept-invite#([A-Za-z0-9_-]{43}
 // and with two workers, which send one mail. Histories and logs contain neither the token nor an email.
 func TestInvitationsAreMailed(t *testing.T) {
 	needWorld(t)
-	respond := func(stage, address string) *smtptest.Answer {
+	respond := func(stage, address string) *smtptest.Rejection {
 		switch {
 		case stage == "RCPT" && strings.HasPrefix(address, "refused@"):
-			return &smtptest.Answer{Code: 550, Enhanced: [3]int{5, 1, 1}, Text: "no " + address}
+			return &smtptest.Rejection{Code: 550, Enhanced: [3]int{5, 1, 1}, Text: "no " + address}
 		case stage == "RCPT" && strings.HasPrefix(address, "later@"):
-			return &smtptest.Answer{Code: 450, Enhanced: [3]int{4, 2, 1}, Text: "not now, " + address}
+			return &smtptest.Rejection{Code: 450, Enhanced: [3]int{4, 2, 1}, Text: "not now, " + address}
 		}
 		return nil
 	}
-	server := smtptest.New(t, smtptest.Config{Certificate: &the.tls, Answer: respond})
+	server := smtptest.New(t, smtptest.Config{Certificate: &the.tls, Reject: respond})
 	settings := map[string]string{"COMANDA_SMTP_URL": server.URL()}
 	serve, url, err := the.serve(t.Context(), settings)
 	must(t, err)

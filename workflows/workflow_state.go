@@ -13,15 +13,15 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Standing is the state of a delivery's workflow in Temporal.
-type Standing string
+// WorkflowState is the state of a delivery's workflow in Temporal.
+type WorkflowState string
 
 const (
-	StandingOpen       Standing = "open"        // open and making progress
-	StandingDeadLetter Standing = "dead_letter" // open and waiting for a replay
-	StandingStuck      Standing = "stuck"       // open, but its workflow task fails repeatedly
-	StandingClosed     Standing = "closed"
-	StandingUnknown    Standing = "unknown" // Temporal has no workflow with this id
+	WorkflowOpen       WorkflowState = "open"        // open and making progress
+	WorkflowDeadLetter WorkflowState = "dead_letter" // open and waiting for a replay
+	WorkflowStuck      WorkflowState = "stuck"       // open, but its workflow task fails repeatedly
+	WorkflowClosed     WorkflowState = "closed"
+	WorkflowUnknown    WorkflowState = "unknown" // Temporal has no workflow with this id
 )
 
 // stuckTasks is the number of executions of one workflow task from which a workflow counts as stuck. The server pauses
@@ -32,17 +32,17 @@ const stuckTasks = 5
 // queryTimeout is the timeout of a query for the state of a dead letter.
 const queryTimeout = 2 * time.Second
 
-// DeliveryStanding returns the standing of a delivery's workflow.
-func (c *Client) DeliveryStanding(
+// DeliveryWorkflowState returns the state of a delivery's workflow.
+func (c *Client) DeliveryWorkflowState(
 	ctx context.Context, event app.EventID, subscription app.SubscriptionID,
-) (Standing, error) {
+) (WorkflowState, error) {
 	id := app.DeliveryWorkflowID(event, subscription)
-	standing, err := c.standing(ctx, id)
+	state, err := c.workflowState(ctx, id)
 	// The search attribute keeps its value until the first attempt of a replay has ended.
-	if err == nil && standing == StandingDeadLetter && c.attempting(ctx, id) {
-		return StandingOpen, nil
+	if err == nil && state == WorkflowDeadLetter && c.attempting(ctx, id) {
+		return WorkflowOpen, nil
 	}
-	return standing, err
+	return state, err
 }
 
 // attempting reports whether a delivery's workflow responds that an attempt is in progress.
@@ -59,45 +59,45 @@ func (c *Client) attempting(ctx context.Context, id string) bool {
 
 // BurstOpen reports whether the workflow of a burst is open and makes progress.
 func (c *Client) BurstOpen(ctx context.Context, burst app.BurstID) (bool, error) {
-	standing, err := c.standing(ctx, app.BurstWorkflowID(burst))
-	return standing == StandingOpen, err
+	state, err := c.workflowState(ctx, app.BurstWorkflowID(burst))
+	return state == WorkflowOpen, err
 }
 
-func (c *Client) standing(ctx context.Context, id string) (Standing, error) {
+func (c *Client) workflowState(ctx context.Context, id string) (WorkflowState, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if _, unknown := errors.AsType[*serviceerror.NotFound](err); unknown {
-		return StandingUnknown, nil
+		return WorkflowUnknown, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return standingOf(response)
+	return workflowStateOf(response)
 }
 
-func standingOf(response *workflowservice.DescribeWorkflowExecutionResponse) (Standing, error) {
+func workflowStateOf(response *workflowservice.DescribeWorkflowExecutionResponse) (WorkflowState, error) {
 	info := response.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
 	case enums.WORKFLOW_EXECUTION_STATUS_PAUSED: // by an operator, who can resume it
-		return StandingOpen, nil
+		return WorkflowOpen, nil
 	default:
-		return StandingClosed, nil
+		return WorkflowClosed, nil
 	}
 	if response.GetPendingWorkflowTask().GetAttempt() >= stuckTasks {
-		return StandingStuck, nil
+		return WorkflowStuck, nil
 	}
 	shown, ok := info.GetSearchAttributes().GetIndexedFields()[attributeState.GetName()]
 	if !ok {
-		return StandingOpen, nil
+		return WorkflowOpen, nil
 	}
 	var state string
 	if err := converter.GetDefaultDataConverter().FromPayload(shown, &state); err != nil {
 		return "", err
 	}
 	if state == string(app.DeliveryDeadLetter) {
-		return StandingDeadLetter, nil
+		return WorkflowDeadLetter, nil
 	}
-	return StandingOpen, nil
+	return WorkflowOpen, nil
 }
 
 // ReplayDeadLetter restarts the schedule of a workflow that waits as a dead letter although its delivery has not ended.
