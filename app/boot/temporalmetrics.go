@@ -48,7 +48,7 @@ type temporalSeries struct {
 	meter metric.Meter
 	tags  attribute.Set
 
-	tagged, counters, gauges, timers sync.Map
+	children, counters, gauges, timers sync.Map
 }
 
 // WithTags returns the handler for the tags of s and the given tags.
@@ -65,7 +65,7 @@ func (s *temporalSeries) WithTags(tags map[string]string) client.MetricsHandler 
 		key.WriteString(tags[name])
 		key.WriteByte(0)
 	}
-	return cached(&s.tagged, key.String(), func() *temporalSeries {
+	return cached(&s.children, key.String(), func() *temporalSeries {
 		all := s.tags.ToSlice()
 		for name, value := range tags {
 			all = append(all, attribute.String(name, value))

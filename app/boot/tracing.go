@@ -19,14 +19,14 @@ import (
 // flushTimeout limits the export of the last spans of a stopping process.
 const flushTimeout = 5 * time.Second
 
-// tracing says whether and how spans are exported.
+// tracing is the configuration of the export of spans.
 type tracing struct {
 	on   bool
 	grpc bool // otherwise over HTTP
 }
 
-// loadTracing reads the standard variables of OpenTelemetry that its exporter does not read. An endpoint, or the name
-// of the exporter, switches tracing on.
+// loadTracing reads those standard variables of OpenTelemetry that its exporter ignores. Tracing is on if an endpoint or
+// the exporter is set.
 func loadTracing(environ map[string]string) (tracing, error) {
 	exporter := environ["OTEL_TRACES_EXPORTER"]
 	if exporter != "" && exporter != "otlp" && exporter != "none" {
@@ -44,10 +44,10 @@ func loadTracing(environ map[string]string) (tracing, error) {
 	}, nil
 }
 
-// startTracing exports the spans of the process with OTLP, as the standard variables of OpenTelemetry say
-// (OTEL_EXPORTER_OTLP_…, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES). It returns a function that exports the last
-// spans. Without such variables, tracing is off and costs nothing. A collector that cannot be reached loses spans and
-// delays nothing else.
+// startTracing starts the export of the spans of the process with OTLP. The standard variables of OpenTelemetry
+// configure it (OTEL_EXPORTER_OTLP_…, OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES); without them, tracing is off and
+// costs nothing. stop exports the remaining spans. While the collector is unreachable, spans are lost and nothing else
+// is delayed.
 func startTracing(
 	ctx context.Context, config tracing, service string, log zerolog.Logger,
 ) (stop func(), err error) {
@@ -63,12 +63,12 @@ func startTracing(
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	// Attributes of the environment, such as OTEL_SERVICE_NAME, take precedence.
-	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)),
+	attributes, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)),
 		resource.WithHost(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(attributes))
 	otel.SetTracerProvider(provider)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn().Err(err).Msg("cannot export traces")

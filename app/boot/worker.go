@@ -52,10 +52,10 @@ func startWorker(
 	group.Go(func() error {
 		defer temporal.Close()
 		defer stopWorkers(workers, bursts, config.stopTimeout(policy), log)
-		var keeping sync.WaitGroup
-		keeping.Go(func() { keepNamespace(ctx, config, temporal, deliveries, burst != burstOff, log) })
+		var namespace sync.WaitGroup
+		namespace.Go(func() { keepNamespace(ctx, config, temporal, deliveries, burst != burstOff, log) })
 		start(ctx)
-		keeping.Wait()
+		namespace.Wait()
 		return nil
 	})
 	return nil

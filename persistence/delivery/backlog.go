@@ -25,7 +25,7 @@ func (q *Queue) Backlog(ctx context.Context, now time.Time) (app.Backlog, error)
 			return err
 		}
 		return tx.Tx.QueryRowContext(ctx, backlogStatement, now, app.BacklogLimit, q.policy.BacklogSubscriptions,
-			app.PlanWindow(now, q.planWindow), planNames, planLimits, replayPart, kindPart).
+			app.PlanWindow(now, q.planWindow), planNames, planLimits, replayShare, kindShare).
 			Scan(&b.OldestEvent, &b.OldestDue, &b.Queued, &b.Pending, &b.Retrying, &b.DeadLetters, &b.Jobs)
 	})
 	return b, err

@@ -118,7 +118,7 @@ func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
 		count.ColumnExpr("0")
 	}
 	filter := r.filter()
-	return filter.within(filter.narrow(r.ended(count.TableExpr("deliveries AS d")))).
+	return filter.created(filter.matches(r.ended(count.TableExpr("deliveries AS d")))).
 		// Bun writes arrays into the text, so that the planner can use a partial index.
 		Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])",
 			pgdialect.Array([]app.DeliveryStatus{filter.Status}), pgdialect.Array(filter.types())).

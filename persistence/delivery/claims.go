@@ -104,13 +104,13 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 	locked []string,
 ) (claimed, error) {
 	p := q.policy
-	turn := q.turns.current()
+	turn := q.positions.current()
 	rows, err := db.QueryContext(ctx, claimStatement, now, now.Add(limits.Lease), turn.queue, p.ClaimQueues,
 		p.ClaimSubscriptions, locked, app.PlanWindow(now, q.planWindow), planNames, planLimits, limits.Batch,
 		burstBatch(limits), limits.SlowBatch, limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace,
 		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues, paceInterval,
-		limits.BurstLeast, max(limits.SlowBatch, min(failingBursts, limits.SlowBatch)*limits.Burst), replayPart,
-		kindPart, p.Prompt.Milliseconds(), p.PromptGrowth)
+		limits.BurstLeast, max(limits.SlowBatch, min(failingBursts, limits.SlowBatch)*limits.Burst), replayShare,
+		kindShare, p.Prompt.Milliseconds(), p.PromptGrowth)
 	if err != nil {
 		return claimed{}, err
 	}
@@ -125,7 +125,7 @@ func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits 
 		return claimed{}, err
 	}
 	if len(found.limited) == 0 {
-		q.turns.advance(turn)
+		q.positions.advance(turn)
 	}
 	return found, nil
 }
@@ -142,7 +142,7 @@ func burstBatch(limits app.ClaimLimits) int {
 }
 
 // scanQueues reads the first row of the claim statement.
-func scanQueues(rows *sql.Rows) (found claimed, next turn, err error) {
+func scanQueues(rows *sql.Rows) (found claimed, next claimPosition, err error) {
 	var waited int64
 	var last sql.NullString
 	none := make([]any, claimColumns)

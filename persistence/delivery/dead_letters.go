@@ -26,7 +26,7 @@ func (q *Queue) DeadLetters(ctx context.Context, store app.StoreID, from, to *ap
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		filter := deliveryFilter{From: from, To: to}
-		query := filter.within(tx.NewSelect().TableExpr("deliveries AS d")).
+		query := filter.created(tx.NewSelect().TableExpr("deliveries AS d")).
 			ColumnExpr("d.subscription_id, d.reason, count(*) AS count").
 			ColumnExpr("min(d.created_at) AS oldest_at, max(d.created_at) AS newest_at").
 			Where("d.store_id = ? AND d.status = 'dead_letter' AND d.event_type = ANY (?::text[])", store,

@@ -12,8 +12,8 @@ import (
 // deliveryFilter adds the conditions of an [app.DeliveryFilter] to a query of deliveries d.
 type deliveryFilter app.DeliveryFilter
 
-// narrow adds the conditions except status, type and time.
-func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
+// matches adds the conditions except status, type and time.
+func (f deliveryFilter) matches(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.SubscriptionID != "" {
 		q.Where("d.subscription_id = ?", f.SubscriptionID)
 	}
@@ -26,10 +26,10 @@ func (f deliveryFilter) narrow(q *bun.SelectQuery) *bun.SelectQuery {
 	return q
 }
 
-// within adds the condition of the creation time, which is the prefix of an id. The subquery hides the
+// created adds the condition of the creation time, which is the prefix of an id. The subquery hides the
 // id from the planner. Otherwise the planner would expect very few rows, and read all rows of each
 // status and type.
-func (f deliveryFilter) within(q *bun.SelectQuery) *bun.SelectQuery {
+func (f deliveryFilter) created(q *bun.SelectQuery) *bun.SelectQuery {
 	if f.From != nil {
 		q.Where("d.id >= (SELECT ?)", app.FirstID[app.DeliveryID](f.From.Time))
 	}
@@ -62,38 +62,38 @@ func (f deliveryFilter) statuses() []app.DeliveryStatus {
 // ids selects the first deliveries that match the filter, at most limit of each status and type. They
 // are in the ascending (up) or descending order of their ids and start after the given id ("" = from
 // the start). Each status and type is a range of an index, so that other rows do not add to the cost.
-// narrow adds further conditions.
+// further adds other conditions.
 func (f deliveryFilter) ids(tx bun.Tx, up bool, after app.DeliveryID, limit int,
-	narrow func(*bun.SelectQuery) *bun.SelectQuery,
+	further func(*bun.SelectQuery) *bun.SelectQuery,
 ) *bun.SelectQuery {
 	all := func() *bun.SelectQuery {
-		return f.narrow(narrow(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
+		return f.matches(further(tx.NewSelect().TableExpr("deliveries AS d").Column("d.id")))
 	}
-	beyond, order := "d.id < (SELECT ?)", "d.id DESC"
+	afterID, order := "d.id < (SELECT ?)", "d.id DESC"
 	if up {
-		beyond, order = "d.id > (SELECT ?)", "d.id"
+		afterID, order = "d.id > (SELECT ?)", "d.id"
 	}
-	within := func(q *bun.SelectQuery) *bun.SelectQuery {
+	start := func(q *bun.SelectQuery) *bun.SelectQuery {
 		if after != "" {
-			q.Where(beyond, after)
+			q.Where(afterID, after)
 		}
-		return f.within(q)
+		return f.created(q)
 	}
 	statuses, types := pgdialect.Array(f.statuses()), pgdialect.Array(f.types())
 	if f.EventID != "" { // an event has few deliveries
-		return within(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
+		return start(all()).Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])", statuses, types)
 	}
-	first := within(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").
+	first := start(all()).Where("d.status <> 'pending' AND d.status = kind.status AND d.event_type = kind.type").
 		OrderExpr(order).Limit(int64(limit))
-	resting := tx.NewSelect().Column("first.id").
+	others := tx.NewSelect().Column("first.id").
 		TableExpr("(SELECT status, type FROM unnest(?::text[]) AS status, unnest(?::text[]) AS type) AS kind",
 			statuses, types).
 		Join("CROSS JOIN LATERAL (?) AS first", first)
 	if !slices.Contains(f.statuses(), app.DeliveryPending) {
-		return resting
+		return others
 	}
 	// There are few pending deliveries. OFFSET 0 prevents the planner from reading all deliveries of
 	// the given time to find them.
 	pending := all().Where("d.status = 'pending' AND d.event_type = ANY (?::text[])", types)
-	return resting.UnionAll(within(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))
+	return others.UnionAll(start(tx.NewSelect().Column("d.id").TableExpr("(? OFFSET 0) AS d", pending)))
 }

@@ -11,10 +11,10 @@ import (
 const eventsChannel = "comanda_events"
 
 // ListenEvents listens to the dispatch of the events of all stores. It calls began once it receives notifications, then
-// heard with the store of each dispatch. It returns when the connection breaks or ctx is done. A notification is lost
-// if the process dies immediately after the dispatch; [Queue.EventHeads] finds the missed events.
-func (q *Queue) ListenEvents(ctx context.Context, began func(), heard func(app.StoreID)) error {
-	return q.pg.Listen(ctx, pg.RoleApp, eventsChannel, began, func(payload string) { heard(app.StoreID(payload)) })
+// dispatched with the store of each dispatch. It returns when the connection breaks or ctx is done. A notification is
+// lost if the process dies immediately after the dispatch; [Queue.EventHeads] finds the missed events.
+func (q *Queue) ListenEvents(ctx context.Context, began func(), dispatched func(app.StoreID)) error {
+	return q.pg.Listen(ctx, pg.RoleApp, eventsChannel, began, func(payload string) { dispatched(app.StoreID(payload)) })
 }
 
 // newEventNotifier returns the notifier of the listeners of events. One statement serves all dispatches of a pause, and
@@ -26,8 +26,8 @@ func newEventNotifier(db *pg.DB, policy GroupPolicy) *pg.Coalescer[app.StoreID] 
 	})
 }
 
-// notifyEventsStatement notifies the listeners of the events of stores that have open streams. The commit does not wait for the
-// disk.
+// notifyEventsStatement notifies the listeners of the events of stores that have open streams. The commit does not wait
+// for the disk.
 const notifyEventsStatement = `
 	SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, store_id)
 	FROM (SELECT DISTINCT store_id FROM open_streams

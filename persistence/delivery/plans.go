@@ -108,12 +108,13 @@ func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID)
 func (q *Queue) lastStart(window time.Time, usage app.PlanUsage, customers, replays int) time.Time {
 	limit, free := *usage.Limit, *usage.Limit-usage.Taken
 	last := q.startOf(window, limit, free, usage.Queued)
-	freeForReplays := min(free, replayPart*(limit/replayPart-usage.ReplaysTaken))
-	if start := q.startOf(window, limit, freeForReplays, replayPart*replays); start.After(last) {
+	freeForReplays := min(free, replayShare*(limit/replayShare-usage.ReplaysTaken))
+	if start := q.startOf(window, limit, freeForReplays, replayShare*replays); start.After(last) {
 		last = start
 	}
-	if others := usage.Queued - customers; (kindPart-1)*customers > others {
-		if start := q.startAlone(window, limit, free, others+others/(kindPart-1), usage.Queued); start.After(last) {
+	if others := usage.Queued - customers; (kindShare-1)*customers > others {
+		start := q.startOfCustomerEvent(window, limit, free, others+others/(kindShare-1), usage.Queued)
+		if start.After(last) {
 			last = start
 		}
 	}
@@ -130,12 +131,12 @@ func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
 	return window.Add(time.Duration((behind+limit-1)/limit) * q.planWindow)
 }
 
-// startAlone is startOf for a customer.* event that starts after the first mixed places, when only
-// customer.* events are queued. From then on, 1/kindPart of each window stays reserved for other events.
-func (q *Queue) startAlone(window time.Time, limit, free, mixed, place int) time.Time {
+// startOfCustomerEvent is startOf for a customer.* event that starts after the first mixed places, when only
+// customer.* events are queued. From then on, 1/kindShare of each window stays reserved for other events.
+func (q *Queue) startOfCustomerEvent(window time.Time, limit, free, mixed, place int) time.Time {
 	used := limit - max(free, 0) + mixed
 	first := window.Add(time.Duration(used/limit) * q.planWindow)
-	return q.startOf(first, limit-limit/kindPart, limit-limit/kindPart-used%limit, place-mixed)
+	return q.startOf(first, limit-limit/kindShare, limit-limit/kindShare-used%limit, place-mixed)
 }
 
 // ExpectStarts replaces the ScheduledFor of a store's queued deliveries by an estimate: the start of the window of
@@ -154,7 +155,7 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 	}
 	window := app.PlanWindow(now, q.planWindow)
 	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits,
-		q.policy.EstimatedPlaces, replayPart, kindPart)
+		q.policy.EstimatedPlaces, replayShare, kindShare)
 	if err != nil {
 		return pg.Classify(err)
 	}
@@ -168,7 +169,7 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 		}
 		start := q.startOf(window, limit, free, place)
 		if mixed != nil {
-			start = q.startAlone(window, limit, free, *mixed, place)
+			start = q.startOfCustomerEvent(window, limit, free, *mixed, place)
 		}
 		if start.After(now) {
 			places[id].ScheduledFor = app.At(start)

@@ -11,16 +11,16 @@ type Policy struct {
 	// Claim limits one claim. The relay reduces the batches to the capacity of its starters.
 	Claim app.ClaimLimits
 
-	// ClaimQueues and ClaimSubscriptions limit the queues, and the subscriptions of all queues, that
-	// one claim reads. The next claim continues behind them.
+	// ClaimQueues and ClaimSubscriptions are the maximum numbers of queues and of subscriptions that one
+	// claim reads. The next claim continues after them.
 	ClaimQueues, ClaimSubscriptions int
 
-	// VisitQueues limits the queues that one claim visits, including those whose plan has no starts
-	// left in this window. A visit costs some microseconds.
+	// VisitQueues is the maximum number of queues that one claim visits. It includes those whose plan has
+	// no starts left in this window, which are not read. A visit costs some microseconds.
 	VisitQueues int
 
-	// Recent is the age up to which an attempt proves that a receiver responds. A hanging receiver
-	// loses its additional pending deliveries within this time.
+	// Recent is the maximum age of an attempt that proves that a receiver responds. A receiver that stops
+	// responding loses its additional pending deliveries within this time.
 	Recent time.Duration
 
 	// A recent response to a healthy, quick subscription allows PromptGrowth pending deliveries if it took less than
@@ -33,8 +33,8 @@ type Policy struct {
 	// causing latency spikes for other subscriptions.
 	SlowPace int
 
-	// EstimatedPlaces limits the queued deliveries that an estimate of their start reads. It bounds
-	// the cost of a page.
+	// EstimatedPlaces is the maximum number of queued deliveries that an estimate of start times reads.
+	// It bounds the cost of a page.
 	EstimatedPlaces int
 
 	// CheckEvery is the time between two checks of a delivery without progress.
@@ -63,11 +63,11 @@ type Policy struct {
 	// as lost. Attempts are at most an hour apart.
 	MailOverdue time.Duration
 
-	// LostJobs limits the jobs of each kind that one statement enqueues again.
+	// LostJobs is the maximum number of jobs of each kind that one statement enqueues again.
 	LostJobs int
 
-	// BacklogSubscriptions limits the subscriptions with queued deliveries that a reading of the
-	// backlog visits. It bounds the cost of the metric.
+	// BacklogSubscriptions is the maximum number of subscriptions with queued deliveries that one
+	// measurement of the backlog reads. It bounds the cost of the metric.
 	BacklogSubscriptions int
 }
 
@@ -86,9 +86,9 @@ func DefaultPolicy() Policy {
 			Batch: 64, SlowBatch: 16,
 			// A search attribute holds at most 2 KiB, which is 32 ids.
 			Burst: 32, BurstBatch: 512, BurstAfter: 250 * time.Millisecond,
-			// Measured with a hanging receiver: 8 pending deliveries before the receiver responds, up to 50 if it fails
-			// or is slow. Up to 800 while it responds quickly: the share of a tenant with one webhook in all pending
-			// deliveries is its share of the throughput. Beside a tenant with a hundred webhooks, it needs about 700.
+			// Set by load tests: 8 pending deliveries before a receiver has responded, 50 if it fails or is slow, and
+			// 800 while it responds quickly. The throughput of a tenant is proportional to its pending deliveries: with
+			// one webhook, it needs about 700 beside a tenant with a hundred webhooks.
 			Unproven: 8, Quick: 800, Slow: 50,
 			Lease: 10 * time.Second, // maximum duration of a workflow start
 		},
@@ -98,7 +98,7 @@ func DefaultPolicy() Policy {
 		Prompt: app.SlowResponse / 10, PromptGrowth: 8,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
-		// A load delays its attempt, a record delays nothing. Therefore records gather for longer.
+		// Loading delays an attempt, recording does not. Therefore recording has the longer pause.
 		Load:                 GroupPolicy{Size: 128, Lanes: 2, Pause: 15 * time.Millisecond, Timeout: 10 * time.Second},
 		Record:               GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
 		OrderNotices:         GroupPolicy{Pause: 250 * time.Millisecond, Timeout: 5 * time.Second},
@@ -114,12 +114,12 @@ func DefaultPolicy() Policy {
 
 // Shares of a plan's window (docs/behaviour.md#plan-rate).
 const (
-	// Replays take at most 1/replayPart of the starts of a window.
-	replayPart = 2
+	// Replays take at most 1/replayShare of the starts of a window.
+	replayShare = 2
 
-	// While both kinds are queued, one of kindPart starts is for a customer.* event. Without other events, customer.*
-	// events leave 1/kindPart of a window to other events that arrive later.
-	kindPart = 5
+	// While both kinds are queued, one of kindShare starts is for a customer.* event. Without other events, customer.*
+	// events leave 1/kindShare of a window to other events that arrive later.
+	kindShare = 5
 )
 
 // paceInterval is the time for which Policy.SlowPace limits the deliveries of a slow subscription.

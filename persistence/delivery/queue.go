@@ -29,7 +29,7 @@ type Queue struct {
 	policy Policy
 
 	planWindow time.Duration
-	turns      turns
+	positions  claimPositions
 
 	ended func(status app.DeliveryStatus, n int)
 

@@ -132,11 +132,10 @@ func (c *recordColumns) args(policy Policy) []any {
 	}
 }
 
-// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled. An attempt with a
-// pending retry gets the status dead_letter. A delivered or cancelled delivery stays as it is, and so does one that a
-// replay has queued: the end is that of an earlier run. If the subscription is deleted, a queued replay ends too, and the
-// reason of a cancelled delivery is always [app.ReasonDeleted]. A claim that ends before its attempt is not counted for the
-// plan.
+// EndDelivery ends a delivery without an attempt, as a dead letter or cancelled. An attempt with a pending retry gets
+// the status dead_letter. A delivered or cancelled delivery stays as it is, and so does one that a replay has queued:
+// the end is that of an earlier run. If the subscription is deleted, a queued replay ends too, and the reason of a
+// cancelled delivery is always [app.ReasonDeleted]. A claim that ends before its attempt is not counted for the plan.
 func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
 	reason string,
 ) error {

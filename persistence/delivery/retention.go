@@ -156,13 +156,13 @@ var (
 		SELECT count(*) FROM body`
 
 	eraseDeliveries = erasing("deliveries", "created_at", "ended_at < $2", "", `, attempt AS (
-			DELETE FROM attempts a USING gone WHERE a.delivery_id = gone.id
+			DELETE FROM attempts a USING deleted WHERE a.delivery_id = deleted.id
 		)`)
 	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND dispatched_at IS NOT NULL",
 		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, test AS (
-			DELETE FROM attempts a USING gone WHERE a.event_id = gone.id AND a.delivery_id IS NULL
+			DELETE FROM attempts a USING deleted WHERE a.event_id = deleted.id AND a.delivery_id IS NULL
 		), place AS (
-			DELETE FROM event_log l USING gone WHERE l.id = gone.id RETURNING l.store_id, l.position
+			DELETE FROM event_log l USING deleted WHERE l.id = deleted.id RETURNING l.store_id, l.position
 		), erased AS (
 			-- Dispatch locks the rows in the same order.
 			INSERT INTO event_heads AS h (store_id, position, previous, taken, erased)
@@ -202,27 +202,28 @@ func erasingAudit(trail string) string {
 // time.
 func erasingOldest(table, at string) string {
 	return fmt.Sprintf(`
-		WITH seen AS MATERIALIZED (
+		WITH batch AS MATERIALIZED (
 			SELECT ctid AS place FROM %[1]s WHERE $1::text = '' AND %[2]s < $2
 			ORDER BY %[2]s LIMIT %[3]d FOR UPDATE SKIP LOCKED
-		), gone AS (
-			DELETE FROM %[1]s t USING seen WHERE t.ctid = seen.place RETURNING 1
+		), deleted AS (
+			DELETE FROM %[1]s t USING batch WHERE t.ctid = batch.place RETURNING 1
 		)
-		SELECT '', count(*) = %[3]d, count(*) FROM gone`, table, at, eraseBatch)
+		SELECT '', count(*) = %[3]d, count(*) FROM deleted`, table, at, eraseBatch)
 }
 
-// erasing returns the statement that erases the rows of a table for which the condition over holds.
-// unless is a further condition, which may use other tables. The statement reads rows in the order of
-// their ids, which is the order of creation. It stops at the first batch that contains rows created
-// after the given time. Few older rows have to stay.
-func erasing(table, born, over, unless, with string) string {
+// erasing returns the statement that erases the rows of a table for which the condition expired holds. created is the
+// expression of their time of creation; further is a condition that may use other tables ("AND …"), and with further
+// common table expressions (", name AS …"), which can use the ids of deleted. The statement reads rows in the order of
+// their ids, which is the order of creation. It stops at the first batch that contains rows created after the given
+// time. Few older rows remain.
+func erasing(table, created, expired, further, with string) string {
 	return fmt.Sprintf(`
-		WITH seen AS MATERIALIZED (
-			SELECT id, ctid AS place, %[2]s AS born, coalesce(%[3]s, false) AS over
+		WITH batch AS MATERIALIZED (
+			SELECT id, ctid AS place, %[2]s AS created, coalesce(%[3]s, false) AS expired
 			FROM %[1]s WHERE id > $1 ORDER BY id LIMIT %[6]d FOR UPDATE SKIP LOCKED
-		), gone AS (
-			DELETE FROM %[1]s t USING seen WHERE t.ctid = seen.place AND seen.over %[4]s RETURNING t.id
+		), deleted AS (
+			DELETE FROM %[1]s t USING batch WHERE t.ctid = batch.place AND batch.expired %[4]s RETURNING t.id
 		)%[5]s
-		SELECT coalesce(max(id), ''), count(*) = %[6]d AND max(born) < $2, (SELECT count(*) FROM gone) FROM seen`,
-		table, born, over, unless, with, eraseBatch)
+		SELECT coalesce(max(id), ''), count(*) = %[6]d AND max(created) < $2, (SELECT count(*) FROM deleted) FROM batch`,
+		table, created, expired, further, with, eraseBatch)
 }

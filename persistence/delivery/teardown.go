@@ -50,13 +50,13 @@ func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.Su
 
 // openDeliveries reads each status from the index of that status.
 const (
-	openDeliveries = openWith + `'retrying'` + openFew + ` UNION ALL ` +
-		openWith + `'dead_letter'` + openFew + ` UNION ALL ` +
-		openWith + `'pending'` + openFew + ` UNION ALL ` +
-		openWith + `'queued' AND replays > 0` + openFew + `
+	openDeliveries = openFrom + `'retrying'` + openPage + ` UNION ALL ` +
+		openFrom + `'dead_letter'` + openPage + ` UNION ALL ` +
+		openFrom + `'pending'` + openPage + ` UNION ALL ` +
+		openFrom + `'queued' AND replays > 0` + openPage + `
 		ORDER BY id LIMIT ?3`
-	openWith = `(
+	openFrom = `(
 		SELECT id, event_id FROM deliveries
 		WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
-	openFew = ` ORDER BY id LIMIT ?3)`
+	openPage = ` ORDER BY id LIMIT ?3)`
 )

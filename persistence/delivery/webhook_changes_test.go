@@ -219,7 +219,8 @@ func TestRotateUnreadableSecret(t *testing.T) {
 	id := claim(t, db)[0].ID
 	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET secret = 'sealed with a lost key'")
 	must(t, err)
-	rotated, err := db.RotateSecret(t.Context(), time.Now(), r.Stores[0], owner, s.ID, app.NewSecret("second"), time.Hour, 0)
+	rotated, err := db.RotateSecret(t.Context(), time.Now(), r.Stores[0], owner, s.ID, app.NewSecret("second"), time.Hour,
+		0)
 	must(t, err)
 	if rotated.Version != 2 || rotated.PreviousSecretExpiresAt != nil {
 		t.Errorf("rotated: got %+v, want version 2 without an overlap", rotated)

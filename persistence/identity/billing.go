@@ -25,7 +25,7 @@ func (db *DB) ChangePlan(
 		err = app.Errorf(app.CodeConflict, "a sandbox has no plan; switch to its live store to change the plan")
 	}
 	if err == nil {
-		_, err = db.changeWebsite(ctx, now, by, website, app.WebsiteChange{Plan: &plan}, ownersManage)
+		_, err = db.changeWebsite(ctx, now, by, website, app.WebsiteChange{Plan: &plan}, checkPlanManager)
 	}
 	if err != nil {
 		return app.PlanUsage{}, err
@@ -33,8 +33,8 @@ func (db *DB) ChangePlan(
 	return db.queue.PlanUsage(ctx, now, store)
 }
 
-// ownersManage returns CONFLICT if the platform manages the plan of a website.
-func ownersManage(website websiteRow) error {
+// checkPlanManager returns CONFLICT if the platform manages the plan of a website.
+func checkPlanManager(website websiteRow) error {
 	if website.PlanManagedBy == app.PlanManagedByPlatform {
 		return app.Errorf(app.CodeConflict,
 			"the operator of this service manages the plan of this website; ask the operator to change it")

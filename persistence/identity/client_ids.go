@@ -23,7 +23,7 @@ func (db *DB) ClientIDs(ctx context.Context, store app.StoreID, provider app.Pro
 			SELECT client_id FROM website_client_ids c WHERE c.website_id = w.id AND c.provider = ?)
 		FROM stores s JOIN websites w ON w.id = s.website_id WHERE s.id = ?`, provider, store).
 		Scan(ctx, &suspended, pgdialect.Array(&ids))
-	return ids, refuseStore(err, suspended)
+	return ids, storeError(err, suspended)
 }
 
 // ChangeClientIDs replaces the client ids of a website at each provider whose list in wanted is not nil. It returns
@@ -157,8 +157,8 @@ func replaceClientIDsAt(
 	return change, own, err
 }
 
-// takeClientIDs removes client ids from all other websites and records it in their trails.
-func takeClientIDs(
+// reassignClientIDs removes client ids from all other websites and records it in their trails.
+func reassignClientIDs(
 	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, website app.WebsiteID, wanted app.ClientIDs,
 ) error {
 	for _, provider := range app.Providers {

@@ -69,12 +69,12 @@ func (db *DB) RegisterCustomer(
 func requireOpenStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 	var suspended bool
 	err := tx.NewRaw(`SELECT website_suspended(website_id) FROM stores WHERE id = ?`, store).Scan(ctx, &suspended)
-	return refuseStore(err, suspended)
+	return storeError(err, suspended)
 }
 
-// refuseStore returns the error of a request that names a store: NOT_FOUND if no row was found, WEBSITE_SUSPENDED if
+// storeError returns the error of a request that names a store: NOT_FOUND if no row was found, WEBSITE_SUSPENDED if
 // its website is suspended, otherwise the classified error of the query.
-func refuseStore(err error, suspended bool) error {
+func storeError(err error, suspended bool) error {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return app.MemberError(app.CodeNotFound, "storeId", "is not the id of a store")
@@ -315,7 +315,7 @@ func (db *DB) RefreshCustomer(
 		}
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
-		r.RefreshCounter, err = customerSessions(r.StoreID).carryOut(ctx, tx, r.Decision, session, string(r.CustomerID),
+		r.RefreshCounter, err = customerSessions(r.StoreID).applyDecision(ctx, tx, r.Decision, session, string(r.CustomerID),
 			state.Counter, now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
 			err = pg.Audit(ctx, tx, now, r.StoreID, by.Unknown(app.RealmCustomer), app.AuditSessionReused,

@@ -9,12 +9,12 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// startOver gives a locked account, whose email was never proven before, to the person who has just proven the email.
-// Another person may have registered it in advance. Therefore nothing that the former holder entered remains: the names
-// are replaced, the phone number, the addresses and a requested change of the email are deleted, and the social
-// identities are removed. The caller replaces the password and ends the sessions. startOver emits customer.updated if
-// the account changes.
-func startOver(
+// reassignAccount gives a locked account, whose email was never proven before, to the person who has just proven the
+// email. Another person may have registered it in advance. Therefore nothing that the former holder entered remains:
+// the names are replaced, the phone number, the addresses and a requested change of the email are deleted, and the
+// social identities are removed. The caller replaces the password and ends the sessions. reassignAccount emits
+// customer.updated if the account changes.
+func reassignAccount(
 	ctx context.Context, tx bun.Tx, now time.Time, account app.Customer, firstName, lastName string,
 ) (app.Customer, error) {
 	claimed := account

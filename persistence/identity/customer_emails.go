@@ -21,7 +21,7 @@ func (db *DB) RequestEmailChange(
 ) error {
 	now = app.At(now).Time
 	return db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLivingCustomer(ctx, tx, p); err != nil {
+		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
 		var current, hash string

@@ -106,7 +106,7 @@ func socialCustomer(
 		FOR UPDATE OF c, i`, loginColumns, store, identity.Provider, identity.Subject))
 	if app.CodeOf(pg.Classify(err)) != app.CodeNotFound {
 		if err == nil {
-			err = known.usable()
+			err = known.checkLogin()
 		}
 		return known.Customer, err
 	}
@@ -126,8 +126,8 @@ func socialCustomer(
 	case err != nil:
 	case !identity.Proven:
 		err = linkRequired(account)
-	case account.usable() != nil:
-		err = account.usable()
+	case account.checkLogin() != nil:
+		err = account.checkLogin()
 	case !account.emailProven:
 		account.Customer, err = claimAccount(ctx, tx, now, by, account.Customer, identity)
 	}
@@ -179,7 +179,7 @@ func (db *DB) LinkIdentity(
 			return err
 		}
 		// A concurrent claim of the account ends the session: its former holder must not link another identity.
-		if err := lockLivingCustomer(ctx, tx, p); err != nil {
+		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := replaceHash(ctx, tx, `UPDATE customers SET password_hash = $1
@@ -222,8 +222,8 @@ func ownIdentity(ctx context.Context, tx bun.Tx, p app.Principal, identity app.S
 	return err
 }
 
-// usable returns INVALID_CREDENTIALS if the customer cannot log in.
-func (l CustomerLogin) usable() error {
+// checkLogin returns INVALID_CREDENTIALS if the customer cannot log in.
+func (l CustomerLogin) checkLogin() error {
 	if l.Disabled {
 		refusal := app.Errorf(app.CodeInvalidCredentials, "the customer is disabled")
 		return &LoginRefused{refusal, l.Customer.ID, app.FaultDisabled}
@@ -250,5 +250,5 @@ func claimAccount(
 	if err != nil {
 		return account, err
 	}
-	return startOver(ctx, tx, now, account, identity.FirstName, identity.LastName)
+	return reassignAccount(ctx, tx, now, account, identity.FirstName, identity.LastName)
 }

@@ -195,7 +195,7 @@ func LockCustomerFor(
 	if err != nil || caller.Realm != app.RealmCustomer {
 		return customer, err
 	}
-	return customer, customerSessions(caller.StoreID).shareLiving(ctx, tx, string(caller.CustomerID), caller.SessionID)
+	return customer, customerSessions(caller.StoreID).shareLock(ctx, tx, string(caller.CustomerID), caller.SessionID)
 }
 
 // EmitCustomerUpdated increments the version of a locked customer and emits customer.updated.

@@ -23,9 +23,9 @@ import (
 
 // Reasons in the audit trail why an invitation ended without a request to withdraw it.
 const (
-	endedByFailures = "failures" // too many wrong credentials
-	endedByInviter  = "inviter"  // the inviter is no longer an enabled OWNER of each of the stores
-	endedByAnother  = "replaced" // by a new invitation of the same email
+	endedByFailures    = "failures" // too many wrong credentials
+	endedByInviter     = "inviter"  // the inviter is no longer an enabled OWNER of each of the stores
+	endedByReplacement = "replaced" // by a new invitation of the same email
 )
 
 // Invite invites a user to stores. It replaces a pending invitation of the same email and website. A repeated
@@ -46,7 +46,7 @@ func (db *DB) Invite(
 		if err := requireOwner(ctx, tx, inviter, in.StoreIDs); err != nil {
 			return in, err
 		}
-		if err := takeInvitations(ctx, tx, in.StoreIDs); err != nil {
+		if err := countInvitations(ctx, tx, in.StoreIDs); err != nil {
 			return in, err
 		}
 		var joined int
@@ -85,7 +85,7 @@ func liveStores(
 		live = append(live, row.Live)
 	}
 	if len(rows) < len(stores) {
-		return nil, notOwner()
+		return nil, errOwnerOnly()
 	}
 	slices.Sort(live)
 	return slices.Compact(live), nil
@@ -108,7 +108,7 @@ func requireOwner(ctx context.Context, tx bun.Tx, user app.Principal, stores []a
 		return err
 	}
 	if !enabled || len(owned) < len(stores) {
-		return notOwner()
+		return errOwnerOnly()
 	}
 	// Every request checks this for the active store only.
 	closed, err := tx.NewSelect().TableExpr("stores").Where("id IN (?) AND require_otp", bun.List(stores)).Exists(ctx)
@@ -118,13 +118,13 @@ func requireOwner(ctx context.Context, tx bun.Tx, user app.Principal, stores []a
 	return err
 }
 
-func notOwner() error {
+func errOwnerOnly() error {
 	return app.Errorf(app.CodeStoreMismatch, "you must be OWNER of each of these stores to invite users to them")
 }
 
-// takeInvitations counts an invitation against the budget of each of the stores. The count is rolled back
+// countInvitations counts an invitation against the budget of each of the stores. The count is rolled back
 // with the invitation.
-func takeInvitations(ctx context.Context, tx bun.Tx, stores []app.StoreID) error {
+func countInvitations(ctx context.Context, tx bun.Tx, stores []app.StoreID) error {
 	var budgets []Budget
 	for _, store := range stores {
 		key := sha256.Sum256([]byte("invitations\x00" + string(store)))
@@ -166,7 +166,7 @@ func (db *DB) insertInvitation(
 func replaceInvitation(
 	ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, email string,
 ) error {
-	return withdraw(ctx, tx, now, by, endedByAnother,
+	return withdraw(ctx, tx, now, by, endedByReplacement,
 		bun.SafeQuery(`i.website_id = ? AND lower(i.email) = ?`, website, app.NormalEmail(email)))
 }
 
@@ -293,7 +293,7 @@ func (db *DB) ResendInvitation(
 		if err := requireOwner(ctx, tx, inviter, stores); err != nil {
 			return err
 		}
-		if err := takeInvitations(ctx, tx, stores); err != nil {
+		if err := countInvitations(ctx, tx, stores); err != nil {
 			return err
 		}
 		var row invitationRow

@@ -36,7 +36,7 @@ func (db *DB) inOTP(
 	ctx context.Context, p app.Principal, f func(ctx context.Context, tx bun.Tx, state otpState) error,
 ) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		state, err := lockOTP(ctx, tx, p.UserID)
@@ -172,7 +172,7 @@ func (db *DB) UseOTP(
 			refusal = app.Errorf(app.CodeOTPRequired, "this account requires a one-time password; send it as otp")
 			return nil
 		}
-		if err := otpFailures(ctx, tx, peekOTPFailures, failures); err != nil {
+		if err := otpFailures(ctx, tx, checkOTPFailures, failures); err != nil {
 			return err
 		}
 		ok, err := db.useOTP(ctx, tx, now, by, user, state, code)
@@ -180,7 +180,7 @@ func (db *DB) UseOTP(
 			return err
 		}
 		refusal = app.Errorf(app.CodeInvalidCredentials, "the one-time password is incorrect or already used")
-		return otpFailures(ctx, tx, takeOTPFailure, failures) // committed, because f returns nil
+		return otpFailures(ctx, tx, countOTPFailure, failures) // committed, because f returns nil
 	})
 	if err != nil {
 		return err
@@ -189,9 +189,9 @@ func (db *DB) UseOTP(
 }
 
 const (
-	peekOTPFailures = `SELECT ceil(extract(epoch FROM
+	checkOTPFailures = `SELECT ceil(extract(epoch FROM
 		rate_limit_wait($1, $2, $3 * interval '1 microsecond', clock_timestamp())) * 1000000)::bigint`
-	takeOTPFailure = `SELECT ceil(extract(epoch FROM
+	countOTPFailure = `SELECT ceil(extract(epoch FROM
 		take_rate_limits($1, $2, $3 * interval '1 microsecond')) * 1000000)::bigint`
 )
 

@@ -43,7 +43,7 @@ func (db *DB) ChangePassword(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, verified, hash string,
 ) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := replaceHash(ctx, tx, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
@@ -62,7 +62,7 @@ func (db *DB) ChangeCustomerPassword(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, verified, hash string,
 ) error {
 	return db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLivingCustomer(ctx, tx, p); err != nil {
+		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := replaceHash(ctx, tx, `UPDATE customers SET password_hash = $1

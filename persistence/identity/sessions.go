@@ -45,7 +45,7 @@ func (db *DB) Refresh(
 		}
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
-		r.RefreshCounter, err = userSessions.carryOut(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter,
+		r.RefreshCounter, err = userSessions.applyDecision(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter,
 			now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
 			err = pg.AuditUser(ctx, tx, now, r.User.ID, by.Unknown(r.User.Realm()), app.AuditSessionReused,
@@ -79,9 +79,9 @@ func (t sessionTable) of(owner string) schema.QueryWithArgs {
 	return bun.SafeQuery("store_id = ? AND ? = ?", t.store, bun.Ident(t.owner), owner)
 }
 
-// shareLiving locks a session of an owner, whose row is locked, so that it lasts until the transaction ends. It returns
+// shareLock locks a session of an owner, whose row is locked, so that it lasts until the transaction ends. It returns
 // TOKEN_REVOKED if the session has ended. The transaction must not change the session.
-func (t sessionTable) shareLiving(ctx context.Context, tx bun.Tx, owner string, session app.SessionID) error {
+func (t sessionTable) shareLock(ctx context.Context, tx bun.Tx, owner string, session app.SessionID) error {
 	var id string
 	err := tx.NewRaw(`SELECT id FROM ? WHERE ? AND id = ? AND ended_at IS NULL FOR SHARE`, bun.Ident(t.name), t.of(owner),
 		session).Scan(ctx, &id)
@@ -91,9 +91,8 @@ func (t sessionTable) shareLiving(ctx context.Context, tx bun.Tx, owner string, 
 	return err
 }
 
-// carryOut carries out a decision about a locked session and returns the counter of the token to
-// issue.
-func (t sessionTable) carryOut(
+// applyDecision applies a decision about a locked session and returns the counter of the token to issue.
+func (t sessionTable) applyDecision(
 	ctx context.Context, tx bun.Tx, decision app.RefreshDecision, session app.SessionID, owner string, counter int64,
 	now time.Time, rules app.RefreshRules,
 ) (int64, error) {
@@ -135,8 +134,8 @@ func (r *Refreshed) lock(ctx context.Context, tx bun.Tx, session app.SessionID) 
 	return state, err
 }
 
-// lockLiving locks a user and a session that has not ended, TOKEN_REVOKED if it has ended.
-func lockLiving(ctx context.Context, tx bun.Tx, p app.Principal) error {
+// lockSession locks a user and a session. It returns TOKEN_REVOKED if the session has ended.
+func lockSession(ctx context.Context, tx bun.Tx, p app.Principal) error {
 	var id string
 	err := tx.NewRaw(`SELECT id FROM users WHERE id = ? AND disabled_at IS NULL FOR UPDATE`, p.UserID).Scan(ctx, &id)
 	if err == nil {
@@ -149,8 +148,8 @@ func lockLiving(ctx context.Context, tx bun.Tx, p app.Principal) error {
 	return err
 }
 
-// lockLivingCustomer is lockLiving for a customer.
-func lockLivingCustomer(ctx context.Context, tx bun.Tx, p app.Principal) error {
+// lockCustomerSession is lockSession for a customer.
+func lockCustomerSession(ctx context.Context, tx bun.Tx, p app.Principal) error {
 	var id string
 	err := tx.NewRaw(`SELECT id FROM customers WHERE store_id = ? AND id = ? AND disabled_at IS NULL FOR UPDATE`,
 		p.StoreID, p.CustomerID).Scan(ctx, &id)
@@ -199,7 +198,7 @@ func (db *DB) SwitchStore(
 ) (ActiveStore, error) {
 	var active ActiveStore
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		err := tx.NewRaw(`SELECT s.id, s.name, m.role, u.email
@@ -233,7 +232,7 @@ func (db *DB) SwitchStore(
 // EndSession ends a session and thereby its tokens. It returns TOKEN_REVOKED if the session has already ended.
 func (db *DB) EndSession(ctx context.Context, now time.Time, by app.Actor, p app.Principal) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		_, err := tx.NewRaw(`UPDATE sessions SET ended_at = ?, end_reason = ? WHERE id = ?`, now, app.EndedByLogout,
@@ -300,7 +299,7 @@ func (db *DB) EndOneSession(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, session app.SessionID,
 ) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := userSessions.endOne(ctx, tx, now, string(p.UserID), session); err != nil {
@@ -315,7 +314,7 @@ func (db *DB) EndOneCustomerSession(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, session app.SessionID,
 ) error {
 	return db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLivingCustomer(ctx, tx, p); err != nil {
+		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
 		if err := customerSessions(p.StoreID).endOne(ctx, tx, now, string(p.CustomerID), session); err != nil {
@@ -343,7 +342,7 @@ func (t sessionTable) endOne(
 // EndOtherSessions ends all sessions of a logged-in user except the current one.
 func (db *DB) EndOtherSessions(ctx context.Context, now time.Time, p app.Principal, by app.Actor) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLiving(ctx, tx, p); err != nil {
+		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
 		n, err := userSessions.end(ctx, tx, now, string(p.UserID), p.SessionID, app.EndedByUser)
@@ -358,7 +357,7 @@ func (db *DB) EndOtherSessions(ctx context.Context, now time.Time, p app.Princip
 // EndOtherCustomerSessions is [DB.EndOtherSessions] for a customer.
 func (db *DB) EndOtherCustomerSessions(ctx context.Context, now time.Time, p app.Principal, by app.Actor) error {
 	return db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) error {
-		if err := lockLivingCustomer(ctx, tx, p); err != nil {
+		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
 		n, err := customerSessions(p.StoreID).end(ctx, tx, now, string(p.CustomerID), p.SessionID, app.EndedByUser)

@@ -99,7 +99,7 @@ func (db *DB) AddStore(
 // lockOwner returns the live store of a caller and locks the caller, who stays an OWNER of it until the transaction
 // ends. It returns TOKEN_REVOKED and INSUFFICIENT_ROLE if the caller no longer is.
 func lockOwner(ctx context.Context, tx bun.Tx, caller app.Principal) (app.StoreID, error) {
-	if err := shareLiving(ctx, tx, caller); err != nil {
+	if err := shareSession(ctx, tx, caller); err != nil {
 		return "", err
 	}
 	store, err := live(ctx, tx, caller.StoreID)

@@ -56,7 +56,7 @@ func (db *DB) ChangeRole(
 ) (app.Member, error) {
 	var m app.Member
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		store, was, err := keepAnOwner(ctx, tx, caller, user, role)
+		store, was, err := requireAnotherOwner(ctx, tx, caller, user, role)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (db *DB) RemoveMember(
 	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, user app.UserID,
 ) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		store, was, err := keepAnOwner(ctx, tx, caller, user, "")
+		store, was, err := requireAnotherOwner(ctx, tx, caller, user, "")
 		if err != nil {
 			return err
 		}
@@ -102,9 +102,9 @@ func (db *DB) RemoveMember(
 	})
 }
 
-// shareLiving locks a user and a session that has not ended, so that both last until the transaction ends. It returns
+// shareSession locks a user and a session that has not ended, so that both last until the transaction ends. It returns
 // TOKEN_REVOKED if the user is disabled or the session has ended. The transaction must not change either.
-func shareLiving(ctx context.Context, tx bun.Tx, p app.Principal) error {
+func shareSession(ctx context.Context, tx bun.Tx, p app.Principal) error {
 	var id string
 	err := tx.NewRaw(`SELECT id FROM users WHERE id = ? AND disabled_at IS NULL FOR SHARE`, p.UserID).Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -113,7 +113,7 @@ func shareLiving(ctx context.Context, tx bun.Tx, p app.Principal) error {
 	if err != nil {
 		return err
 	}
-	return userSessions.shareLiving(ctx, tx, string(p.UserID), p.SessionID)
+	return userSessions.shareLock(ctx, tx, string(p.UserID), p.SessionID)
 }
 
 // checkCaller returns TOKEN_REVOKED for a caller without a role in the store ("" = removed since the request began),
@@ -125,14 +125,14 @@ func checkCaller(role app.Role) error {
 	return app.Principal{Realm: app.RealmTenant, Role: role}.Can(app.ManageUsers)
 }
 
-// keepAnOwner returns the live store of the caller and the user's role in it, or LAST_OWNER if the store would have no
-// enabled OWNER after the user got the new role ("" = removed). It locks all members in the order of their ids, the
-// caller among them. If two OWNERs remove each other concurrently, the second request therefore finds that its caller
-// is no longer a member, and fails.
-func keepAnOwner(
+// requireAnotherOwner returns the live store of the caller and the user's role in it, or LAST_OWNER if the store would
+// have no enabled OWNER after the user got the new role ("" = removed). It locks all members in the order of their ids,
+// the caller among them. If two OWNERs remove each other concurrently, the second request therefore finds that its
+// caller is no longer a member, and fails.
+func requireAnotherOwner(
 	ctx context.Context, tx bun.Tx, caller app.Principal, user app.UserID, role app.Role,
 ) (app.StoreID, app.Role, error) {
-	if err := shareLiving(ctx, tx, caller); err != nil {
+	if err := shareSession(ctx, tx, caller); err != nil {
 		return "", "", err
 	}
 	store, err := live(ctx, tx, caller.StoreID)

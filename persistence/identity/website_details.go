@@ -120,15 +120,15 @@ func (db *DB) InviteOwner(
 ) (app.Invitation, error) {
 	invite := func(ctx context.Context, tx bun.Tx) (app.Invitation, error) {
 		in := in // the transaction may run again
-		stores, err := storeToOwn(ctx, tx, website, store)
+		stores, err := lockLiveStore(ctx, tx, website, store)
 		if err != nil {
 			return in, err
 		}
 		in.Role, in.StoreIDs = app.RoleOwner, stores
-		if err := refuseAdministrator(ctx, tx, "email", in.Email); err != nil {
+		if err := rejectAdministrator(ctx, tx, "email", in.Email); err != nil {
 			return in, err
 		}
-		if err := takeInvitations(ctx, tx, stores); err != nil {
+		if err := countInvitations(ctx, tx, stores); err != nil {
 			return in, err
 		}
 		owns, err := tx.NewSelect().TableExpr("memberships m JOIN users u ON u.id = m.user_id").
@@ -150,9 +150,9 @@ func (db *DB) InviteOwner(
 	return invitation, err
 }
 
-// storeToOwn locks a website and returns its live store that an id means. It returns NOT_FOUND if there is no such
-// website, and VALIDATION_FAILED if the store belongs to another website.
-func storeToOwn(
+// lockLiveStore locks a website and returns the live store of one of its stores, which may be the sandbox. It returns
+// NOT_FOUND if there is no such website, and VALIDATION_FAILED if the store belongs to another website.
+func lockLiveStore(
 	ctx context.Context, tx bun.Tx, website app.WebsiteID, store app.StoreID,
 ) ([]app.StoreID, error) {
 	var row websiteRow
@@ -182,9 +182,9 @@ func (db *DB) WithdrawOwnerInvitation(
 	})
 }
 
-// refuseAdministrator returns VALIDATION_FAILED about a member of the request if an email belongs to a platform
+// rejectAdministrator returns VALIDATION_FAILED about a member of the request if an email belongs to a platform
 // administrator, who cannot join a store.
-func refuseAdministrator(ctx context.Context, tx bun.Tx, member, email string) error {
+func rejectAdministrator(ctx context.Context, tx bun.Tx, member, email string) error {
 	administers, err := tx.NewSelect().TableExpr("users").
 		Where("lower(email) = ? AND platform_role IS NOT NULL", app.NormalEmail(email)).Exists(ctx)
 	if err == nil && administers {

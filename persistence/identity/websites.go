@@ -59,7 +59,7 @@ func (db *DB) OpenWebsite(
 	owner.Role = app.RoleOwner
 	open := func(ctx context.Context, tx bun.Tx) (opened OpenedWebsite, err error) {
 		owner := owner // the transaction may run again
-		if err := refuseAdministrator(ctx, tx, "owner.email", owner.Email); err != nil {
+		if err := rejectAdministrator(ctx, tx, "owner.email", owner.Email); err != nil {
 			return opened, err
 		}
 		if opened.ID, owner.StoreIDs, err = createWebsite(ctx, tx, now, website, []NewStore{store}); err != nil {
@@ -186,7 +186,7 @@ func (db *DB) changeWebsite(
 				return err
 			}
 		}
-		if err := takeClientIDs(ctx, tx, now, by, id, change.Social); err != nil {
+		if err := reassignClientIDs(ctx, tx, now, by, id, change.Social); err != nil {
 			return err
 		}
 		if err := replaceClientIDs(ctx, tx, now, by, id, change.Social); err != nil {

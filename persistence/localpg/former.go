@@ -27,8 +27,8 @@ const (
 )
 
 // await calls try until it succeeds. When try fails, it returns the time, counted from the first call, for which await
-// repeats it; after that time await returns the error of try. If ctx ends, the error wraps the cause. A wait longer than
-// a second writes one line to notice.
+// repeats it; after that time await returns the error of try. If ctx ends, the error wraps the cause. A wait longer
+// than a second writes one line to notice.
 func await(ctx context.Context, notice io.Writer, try func() (most time.Duration, err error)) error {
 	began := time.Now()
 	poll := time.NewTicker(pollTime)
@@ -70,8 +70,8 @@ func (h *home) checkFormer() (most time.Duration, err error) {
 	return endingTime, fmt.Errorf("PostgreSQL's data directory %s is %w by process %d", h.data(), errInUse, pid)
 }
 
-// postmaster returns the process id of the last server of the cluster. It is 0 if there was no server, or it has stopped
-// regularly.
+// postmaster returns the process id of the last server of the cluster. It is 0 if there was no server, or it has
+// stopped regularly.
 func (h *home) postmaster() int {
 	text, err := os.ReadFile(h.pidFile())
 	if err != nil {

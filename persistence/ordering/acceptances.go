@@ -76,7 +76,7 @@ func (db *DB) TickAcceptance(
 		if order.Status != app.OrderReceived {
 			_, err := tx.Tx.ExecContext(ctx, "DELETE FROM acceptances WHERE store_id = $1 AND order_id = $2", store, id)
 			if err == nil {
-				tick.State, err = answerOf(ctx, tx, order)
+				tick.State, err = endedAcceptance(ctx, tx, order)
 			}
 			return err
 		}
@@ -86,9 +86,9 @@ func (db *DB) TickAcceptance(
 	return tick, err
 }
 
-// answerOf returns the state of the acceptance of an order that has left RECEIVED. A repeated tick finds the
+// endedAcceptance returns the state of the acceptance of an order that has left RECEIVED. A repeated tick finds the
 // cancellation by an earlier one.
-func answerOf(ctx context.Context, tx bun.Tx, order app.Order) (app.AcceptanceState, error) {
+func endedAcceptance(ctx context.Context, tx bun.Tx, order app.Order) (app.AcceptanceState, error) {
 	var cancelled bool
 	err := tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM order_history WHERE store_id = $1 AND order_id = $2
 		AND from_status = $3 AND to_status = $4 AND actor_realm = $5 AND actor_id = $6)`, order.StoreID, order.ID,
@@ -171,7 +171,7 @@ func (db *DB) cancelUnaccepted(
 	if err != nil {
 		return err
 	}
-	if err := writeMoved(ctx, tx, now, moved, items, app.SystemActor); err != nil {
+	if err := saveMoved(ctx, tx, now, moved, items, app.SystemActor); err != nil {
 		return err
 	}
 	return db.queue.EnqueueOrderMails(ctx, tx, now, order.StoreID, app.MailOrderCancelled, order.ID)

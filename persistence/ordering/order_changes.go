@@ -68,7 +68,7 @@ func (db *DB) ChangeOrderStatus(
 				return err
 			}
 		}
-		return writeMoved(ctx, tx, now, moved, items, change.By)
+		return saveMoved(ctx, tx, now, moved, items, change.By)
 	})
 	return moved, err
 }
@@ -95,12 +95,12 @@ func postpone(ctx context.Context, tx bun.Tx, now time.Time, before, moved app.O
 	return notifyOrder(ctx, moved)
 }
 
-// writeMoved writes a locked order with a new status, its consequences and its events.
-func writeMoved(
+// saveMoved writes a locked order with a new status, its consequences and its events.
+func saveMoved(
 	ctx context.Context, tx bun.Tx, now time.Time, moved app.Order, items []itemRow, by app.Actor,
 ) error {
 	if moved.Status == app.OrderCancelled {
-		if err := undoOrder(ctx, tx, moved, items); err != nil {
+		if err := returnItems(ctx, tx, moved, items); err != nil {
 			return err
 		}
 		if err := auditCancellation(ctx, tx, now, moved, by); err != nil {
@@ -153,9 +153,9 @@ func lockOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID
 	return found[0], items, nil
 }
 
-// undoOrder returns the items of a cancelled order to stock and decrements its customer's number of
+// returnItems returns the items of a cancelled order to stock and decrements its customer's number of
 // orders.
-func undoOrder(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow) error {
+func returnItems(ctx context.Context, tx bun.Tx, order app.Order, items []itemRow) error {
 	if err := returnStock(ctx, tx, order.UpdatedAt.Time, order.StoreID, items); err != nil {
 		return err
 	}

@@ -58,12 +58,12 @@ func canOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Customer
 	err := tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
 		WHERE store_id = $1 AND id = $2 AND erased_at IS NULL)`, store, id).Scan(&known)
 	if err == nil && !known {
-		err = notACustomer()
+		err = errNotACustomer()
 	}
 	return err
 }
 
-func notACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
+func errNotACustomer() error { return app.Invalid("customerId", "is not a customer of this store") }
 
 func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) (app.OrderCustomer, error) {
 	var c app.OrderCustomer
@@ -72,7 +72,7 @@ func knownCustomer(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Cus
 		RETURNING id, trim(first_name || ' ' || last_name), email, phone`, store, id).
 		Scan(&c.ID, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
-		return c, notACustomer()
+		return c, errNotACustomer()
 	}
 	return c, err
 }

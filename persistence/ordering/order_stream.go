@@ -35,14 +35,14 @@ func notify(ctx context.Context, n app.OrderNotice) error {
 }
 
 // ListenOrders listens to the changes of the orders of all stores. It calls began once it receives notifications, then
-// heard for each change. It returns when the connection breaks or ctx is done. A notice arrives shortly after its
+// changed for each change. It returns when the connection breaks or ctx is done. A notice arrives shortly after its
 // commit, possibly after the notice of a later version. A notice is lost if the process dies immediately after its
 // commit; [DB.ChangedOrders] finds the missed changes.
-func (db *DB) ListenOrders(ctx context.Context, began func(), heard func(app.OrderNotice)) error {
+func (db *DB) ListenOrders(ctx context.Context, began func(), changed func(app.OrderNotice)) error {
 	return db.pg.Listen(ctx, pg.RoleApp, delivery.OrdersChannel, began, func(payload string) {
 		var notice app.OrderNotice
 		if json.Unmarshal([]byte(payload), &notice) == nil { // every login role of the database can notify
-			heard(notice)
+			changed(notice)
 		}
 	})
 }

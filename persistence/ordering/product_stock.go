@@ -40,12 +40,12 @@ func (db *DB) ChangeStock(
 		if err != nil {
 			return app.Product{}, err
 		}
-		return after, emitTurned(ctx, tx, now, before, after)
+		return after, emitIfOrderableChanged(ctx, tx, now, before, after)
 	})
 }
 
-// emitTurned emits product.updated if a change of stock has made the product orderable, or has ended that.
-func emitTurned(ctx context.Context, tx bun.Tx, now time.Time, before, after app.Product) error {
+// emitIfOrderableChanged emits product.updated if a change of stock makes a product orderable, or no longer orderable.
+func emitIfOrderableChanged(ctx context.Context, tx bun.Tx, now time.Time, before, after app.Product) error {
 	if before.Orderable == after.Orderable {
 		return nil
 	}
@@ -111,11 +111,11 @@ func addStock(
 	before, after := row.product(now), row.product(now)
 	before.StockQuantity = new(*left - quantity)
 	before.Orderable = before.OrderableAt(now)
-	return left, emitTurned(ctx, tx, now, before, after)
+	return left, emitIfOrderableChanged(ctx, tx, now, before, after)
 }
 
-// awaitSale enqueues the job that reports the end of a product's soldOutUntil.
-func awaitSale(ctx context.Context, tx bun.Tx, now time.Time, p app.Product) error {
+// enqueueSoldOut enqueues the job that reports the end of a product's soldOutUntil.
+func enqueueSoldOut(ctx context.Context, tx bun.Tx, now time.Time, p app.Product) error {
 	if p.SoldOutUntil == nil {
 		return nil
 	}

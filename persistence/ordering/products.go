@@ -192,7 +192,7 @@ func (db *DB) CreateProduct(
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Product{}, skuTaken(err, p.SKU)
 		}
-		if err := awaitSale(ctx, tx, now, p); err != nil {
+		if err := enqueueSoldOut(ctx, tx, now, p); err != nil {
 			return app.Product{}, err
 		}
 		return row.product(now), delivery.Emit(ctx, tx, now, store, app.EventProductCreated, row.product(now))
@@ -236,7 +236,7 @@ func (db *DB) ChangeProduct(
 			}
 		}
 		if slices.Contains(fields, "soldOutUntil") {
-			if err := awaitSale(ctx, tx, now, changed); err != nil {
+			if err := enqueueSoldOut(ctx, tx, now, changed); err != nil {
 				return err
 			}
 		}

@@ -119,7 +119,7 @@ func reservingCustomer(
 		FROM customers WHERE store_id = ? AND id = ? AND erased_at IS NULL FOR SHARE`, store, in.CustomerID).
 		Scan(ctx, &c.Name, &c.Email, &c.Phone)
 	if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
-		return c, notACustomer()
+		return c, errNotACustomer()
 	}
 	return c, err
 }

@@ -133,8 +133,8 @@ func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	mine := sha256.Sum256(o.Body)
-	if subtle.ConstantTimeCompare(hash, mine[:]) == 0 {
+	requested := sha256.Sum256(o.Body)
+	if subtle.ConstantTimeCompare(hash, requested[:]) == 0 {
 		return nil, app.Errorf(app.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request body")
 	}
 	return stored, nil

@@ -8,8 +8,8 @@ import (
 )
 
 // Listen listens to a channel on a separate connection with the given role. It calls began once it receives
-// notifications, then heard with the payload of each one. It returns when the connection breaks or ctx is done.
-func (db *DB) Listen(ctx context.Context, role, channel string, began func(), heard func(payload string)) error {
+// notifications, then received with the payload of each one. It returns when the connection breaks or ctx is done.
+func (db *DB) Listen(ctx context.Context, role, channel string, began func(), received func(payload string)) error {
 	config, err := pgx.ParseConfig(db.url)
 	if err != nil {
 		return err
@@ -29,6 +29,6 @@ func (db *DB) Listen(ctx context.Context, role, channel string, began func(), he
 		if err != nil {
 			return err
 		}
-		heard(notification.Payload)
+		received(notification.Payload)
 	}
 }

@@ -61,7 +61,8 @@ const planning = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan =
 const maxIdle = time.Minute
 
 // as makes connections run with a role and with settings. The role is a startup parameter too: a pooler refuses it
-// unless its administrator permits it (docs/production.md#pgbouncer). If the pooler then ignores it, the statement applies.
+// unless its administrator permits it (docs/production.md#pgbouncer). If the pooler then ignores it, the statement
+// applies.
 func as(role string, c *pgx.ConnConfig, settings string) {
 	c.RuntimeParams["role"] = role
 	c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
