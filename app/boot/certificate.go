@@ -15,7 +15,8 @@ import (
 // reloadEvery is the time between two checks whether the files of the certificate have changed.
 const reloadEvery = 30 * time.Second
 
-// certificate is the API's certificate. It follows its files, so that a renewed certificate needs no restart.
+// certificate is the API's certificate. It is read again when its files change, so that a renewed
+// certificate needs no restart.
 type certificate struct {
 	certFile, keyFile string
 	current           atomic.Pointer[keyPair]

@@ -64,11 +64,10 @@ func listen(
 	return nil
 }
 
-// drain returns a handler that closes each connection after its next response once ctx is done. For
-// COMANDA_DRAIN_DELAY, the API then still accepts connections, while /readyz makes load balancers choose other
-// processes: a listener that closes resets the connections that it has not accepted yet, and a server that stops
-// closes the idle ones, on which a request may be on its way. Clients do not repeat such a request if it is the
-// first one of its connection.
+// drain returns a handler that closes each connection after its next response once ctx is done. The API then accepts
+// connections for COMANDA_DRAIN_DELAY, while /readyz makes load balancers choose other processes. Without the delay,
+// requests would be lost: closing a listener resets connections that are not yet accepted, stopping a server closes
+// idle connections to which a request may be on its way, and clients do not repeat the first request of a connection.
 func drain(ctx context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ctx.Err() != nil {

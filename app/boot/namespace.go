@@ -18,9 +18,9 @@ const (
 	namespaceTimeout = 10 * time.Second
 )
 
-// keepNamespace restores what the worker needs in Temporal's namespace, once a minute until ctx is done: the search
-// attributes and the retention workflow. Both are missing if Temporal's databases are replaced while the worker runs,
-// and no delivery could start.
+// keepNamespace restores the search attributes and the retention workflow in Temporal's namespace, once a minute until
+// ctx is done. They are missing if Temporal's databases are replaced while the worker runs. Without the search
+// attributes, no delivery can start.
 func keepNamespace(
 	ctx context.Context, config Config, temporal client.Client, deliveries *workflows.Client, bursts bool,
 	log zerolog.Logger,

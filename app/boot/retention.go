@@ -16,8 +16,8 @@ const (
 	retentionAgain = time.Minute // after an error
 )
 
-// followRetention returns a function that returns how long Temporal retains closed workflows, or 0 if that is not yet
-// known. The value is read in the background, because the API must work without Temporal.
+// followRetention returns a function that returns Temporal's retention of closed workflows, 0 while it is unknown. The
+// value is read in the background, because the API must work without Temporal.
 func followRetention(
 	ctx context.Context, group *errgroup.Group, config Config, client *workflows.Client,
 ) func() time.Duration {

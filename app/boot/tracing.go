@@ -25,8 +25,8 @@ type tracing struct {
 	grpc bool // otherwise over HTTP
 }
 
-// loadTracing reads those standard variables of OpenTelemetry that its exporter ignores. Tracing is on if an endpoint or
-// the exporter is set.
+// loadTracing reads those standard variables of OpenTelemetry that its exporter ignores. Tracing is on if an endpoint
+// or the exporter is set.
 func loadTracing(environ map[string]string) (tracing, error) {
 	exporter := environ["OTEL_TRACES_EXPORTER"]
 	if exporter != "" && exporter != "otlp" && exporter != "none" {

@@ -41,7 +41,8 @@ const endQueued = `WITH inactive AS MATERIALIZED (
 	UPDATE deliveries d SET status = 'dead_letter', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
 	RETURNING d.event_id, d.event_type`
 
-// endReplaysToInactive enqueues the job that ends the queued deliveries of each of these subscriptions that is inactive.
+// endReplaysToInactive enqueues the job that ends the queued deliveries of each of these subscriptions that is
+// inactive.
 func endReplaysToInactive(ctx context.Context, tx bun.Tx, now time.Time, subscriptions []app.SubscriptionID) error {
 	_, err := tx.NewRaw(`INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
 		SELECT 'job_' || uuidv7_hex(?0, row_number() OVER ()), s.store_id, ?1, s.id, ?0, ?0 FROM subscriptions s

@@ -121,7 +121,8 @@ func TestLostDeactivation(t *testing.T) {
 	}
 }
 
-// A claim that ends before its attempt, because its subscription was deactivated or deleted, is not a start of the plan.
+// A claim that ends before its attempt, because its subscription was deactivated or deleted, is not a start of the
+// plan.
 func TestClaimWithoutAttemptIsNotCounted(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

@@ -23,8 +23,8 @@ func (r *replayRow) missedTypes(ctx context.Context, tx bun.Tx) ([]app.EventType
 	return types, err
 }
 
-// positions returns the positions of the events of a bulk replay: from least on, and below most. Events that were
-// dispatched after its creation are not included.
+// positions returns the positions of the events of a bulk replay: from least (inclusive) to most (exclusive). Events
+// that were dispatched after its creation are not included.
 func (r *replayRow) positions() (least, most int64) {
 	most = app.FirstPosition(r.CreatedAt.Add(time.Millisecond))
 	return app.FirstPosition(r.CreatedFrom), min(most, app.FirstPosition(r.CreatedTo))

@@ -66,8 +66,8 @@ func (e *clientIDsTaken) Error() string { return e.refusal.Error() }
 // Unwrap returns the error for the caller.
 func (e *clientIDsTaken) Unwrap() error { return e.refusal }
 
-// auditTakenClientIDs records in the platform's trail that a website wanted client ids of other websites. The details
-// are the owners of the client ids, so a store's trail must not contain them.
+// auditTakenClientIDs records in the platform's trail that a website requested client ids of other websites. The
+// details are the owners of the client ids, so a store's trail must not contain them.
 func auditTakenClientIDs(
 	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, website app.WebsiteID, taken map[app.Provider][]string,
 ) error {

@@ -27,7 +27,7 @@ type Refreshed struct {
 	CreatedAt      time.Time // of the session
 }
 
-// Refresh presents a refresh token with a counter and carries out the decision of app.DecideRefresh.
+// Refresh presents a refresh token with a counter and applies the decision of app.DecideRefresh.
 // It commits the decision even if the caller then refuses the request: reuse of a token ends all of
 // the user's sessions and is recorded in the audit trails.
 func (db *DB) Refresh(
@@ -324,7 +324,8 @@ func (db *DB) EndOneCustomerSession(
 	})
 }
 
-// endOne ends a session of an owner, whose row is locked. It returns NOT_FOUND if there is none to end.
+// endOne ends a session of an owner, whose row is locked. It returns NOT_FOUND if the owner
+// has no such session or it has ended.
 func (t sessionTable) endOne(
 	ctx context.Context, tx bun.Tx, now time.Time, owner string, session app.SessionID,
 ) error {

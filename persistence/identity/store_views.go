@@ -51,7 +51,7 @@ func insertView(ctx context.Context, tx bun.Tx, store app.StoreID, view app.Stor
 		view.ID, store, view.Code, view.Locale, view.Currency, view.IsDefault).Exec(ctx))
 }
 
-// unsetDefault makes no view of a store the default, so that another one can become it.
+// unsetDefault removes the default from the views of a store, so that another view can become the default.
 func unsetDefault(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 	_, err := tx.NewRaw(`UPDATE store_views SET is_default = false WHERE store_id = ? AND is_default`, store).Exec(ctx)
 	return err
@@ -184,7 +184,7 @@ func (db *DB) DeleteView(
 			return app.Errorf(app.CodeConflict,
 				"the default view cannot be deleted; make another view the default first")
 		}
-		// Waits for sessions that are entering the view, and keeps others out.
+		// Waits for transactions that move a session to this view, and blocks further ones.
 		err = tx.NewRaw(`SELECT id FROM store_views WHERE store_id = ? AND id = ? FOR UPDATE`, store, id).
 			Scan(ctx, &view.ID)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -97,7 +97,7 @@ func (db *DB) AddStore(
 }
 
 // lockOwner returns the live store of a caller and locks the caller, who stays an OWNER of it until the transaction
-// ends. It returns TOKEN_REVOKED and INSUFFICIENT_ROLE if the caller no longer is.
+// ends. It returns TOKEN_REVOKED and INSUFFICIENT_ROLE if the caller is no longer an OWNER.
 func lockOwner(ctx context.Context, tx bun.Tx, caller app.Principal) (app.StoreID, error) {
 	if err := shareSession(ctx, tx, caller); err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func addStore(
 	ctx context.Context, tx bun.Tx, now time.Time, website app.WebsiteID, by app.Actor, in NewStore,
 ) (app.StoreID, error) {
 	var id app.WebsiteID
-	// The lock makes concurrent requests count each other's stores.
+	// With this lock, concurrent requests count each other's stores.
 	err := tx.NewRaw(`SELECT id FROM websites WHERE id = ? FOR NO KEY UPDATE`, website).Scan(ctx, &id)
 	if err != nil {
 		return "", err

@@ -13,11 +13,11 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// awaitAcceptance makes a new order of an API key wait for its acceptance, from now or from the time when it is due. An
-// order as soon as possible needs no workflow if the store has no deadlines. An order for later does, because the
-// settings at the time when it is due apply.
+// awaitAcceptance starts the wait for the acceptance of a new order of an API key: now, or at the due time of an order
+// for later. An order without a requested time needs no workflow if the store has no deadlines. An order for later
+// needs one, because the settings at its due time apply.
 //
-// Deadlines are measured with the database's clock alone: the clocks of the API and of the workers can differ.
+// Only the database's clock measures deadlines, because the clocks of the API and of the workers can differ.
 func awaitAcceptance(
 	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, by app.Actor, rules app.Acceptance,
 ) error {

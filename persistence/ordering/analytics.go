@@ -46,7 +46,7 @@ func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
 // soldRow is the total of one currency on one business day, or in one interval of that day.
 type soldRow struct {
 	Day              time.Time
-	At               *time.Time // null if only days are asked for
+	At               *time.Time // null if only days are requested
 	Currency         app.Currency
 	Orders           int64
 	CancelledOrders  int64

@@ -14,7 +14,7 @@ import (
 )
 
 // erasures replace or delete the personal data of customer $2 of store $1 (docs/behaviour.md#erasure). Amounts, counts
-// and the ids of payment providers stay, because the books need them. $3 is the time.
+// and the ids of payment providers stay, because accounting needs them. $3 is the time.
 var erasures = []string{
 	`DELETE FROM addresses WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
 	`DELETE FROM customer_identities WHERE store_id = $1 AND customer_id = $2 AND $3::timestamptz IS NOT NULL`,
@@ -57,7 +57,7 @@ var erasures = []string{
 	`UPDATE customers SET email = '', first_name = '', last_name = '', phone = '', password_hash = '',
 			email_proven = false, external_id = '', metadata = '{}', erased_at = $3
 		WHERE store_id = $1 AND id = $2`,
-	// At the end, events of transactions that changed these rows are committed.
+	// Last, because the events of transactions that changed the rows above are then committed.
 	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
 		AND subject IN (SELECT $2 UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
 			UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,

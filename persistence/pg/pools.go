@@ -60,7 +60,7 @@ const planning = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan =
 // sessions of PostgreSQL, or those of a pooler, from others.
 const maxIdle = time.Minute
 
-// as makes connections run with a role and with settings. The role is a startup parameter too: a pooler refuses it
+// as sets the role and the settings of connections. The role is a startup parameter too: a pooler refuses it
 // unless its administrator permits it (docs/production.md#pgbouncer). If the pooler then ignores it, the statement
 // applies.
 func as(role string, c *pgx.ConnConfig, settings string) {
