@@ -113,9 +113,9 @@ func terminate(ctx context.Context, db *persistencetest.Database, backend int64)
 		return err
 	}
 	defer owner.Close(ctx)
-	var gone bool
-	err = owner.QueryRow(ctx, "SELECT pg_terminate_backend($1, 10000)", backend).Scan(&gone)
-	if err == nil && !gone {
+	var ended bool
+	err = owner.QueryRow(ctx, "SELECT pg_terminate_backend($1, 10000)", backend).Scan(&ended)
+	if err == nil && !ended {
 		err = errors.New("the connection did not end within 10 s")
 	}
 	return err

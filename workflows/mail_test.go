@@ -17,9 +17,9 @@ import (
 // mailScript runs a mail with given outcomes of the activity, and records its behaviour.
 type mailScript struct {
 	*testsuite.TestWorkflowEnvironment
-	at       []time.Duration // times of the executions since the start
-	patience time.Duration   // ScheduleToCloseTimeout of the activity
-	gaveUp   string
+	at      []time.Duration // times of the executions since the start
+	timeout time.Duration   // ScheduleToCloseTimeout of the activity
+	gaveUp  string
 }
 
 func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cancelAfter time.Duration) *mailScript {
@@ -28,7 +28,7 @@ func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cance
 	s := &mailScript{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
 	s.SetStartTime(start)
 	s.RegisterActivityWithOptions(func(ctx context.Context, in activities.MailInput) (activities.MailResult, error) {
-		s.patience = activity.GetInfo(ctx).ScheduleToCloseTimeout
+		s.timeout = activity.GetInfo(ctx).ScheduleToCloseTimeout
 		s.checkQueue(t, ctx)
 		if in != (activities.MailInput{StoreID: "sto_1", MailID: "mail_1"}) {
 			t.Errorf("input %+v, want mail_1 of sto_1", in)
@@ -110,8 +110,8 @@ func TestMailEnds(t *testing.T) {
 func TestMailGivesUpAfterADay(t *testing.T) {
 	t.Parallel()
 	s := runMail(t, func(int) (activities.MailResult, error) { return activities.MailResult{}, errGreylist }, 0)
-	if s.GetWorkflowError() == nil || s.gaveUp != "given up after a day" || s.patience != 24*time.Hour {
-		t.Errorf("error %v, given up %q, timeout %v, want an error and 24h", s.GetWorkflowError(), s.gaveUp, s.patience)
+	if s.GetWorkflowError() == nil || s.gaveUp != "given up after a day" || s.timeout != 24*time.Hour {
+		t.Errorf("error %v, given up %q, timeout %v, want an error and 24h", s.GetWorkflowError(), s.gaveUp, s.timeout)
 	}
 	for i := 1; i < len(s.at); i++ {
 		if pause := s.at[i] - s.at[i-1]; pause > time.Hour+time.Second {

@@ -39,23 +39,23 @@ func watchdogRun(
 	return env
 }
 
-// answer is one attempt within a year.
-type answer struct {
+// response is one attempt within a year.
+type response struct {
 	at time.Time
 	ok bool
 }
 
 // receiver simulates the database's view of one receiver.
 type receiver struct {
-	answers []answer
-	watch   app.Watch
-	active  bool
+	responses []response
+	watch     app.Watch
+	active    bool
 }
 
 // tick simulates the tick of the database.
 func (r *receiver) tick(now time.Time) (app.Watched, error) {
 	var failures []time.Time
-	for _, a := range r.answers {
+	for _, a := range r.responses {
 		switch {
 		case a.at.After(now):
 		case a.ok:
@@ -89,35 +89,35 @@ func (r *receiver) tick(now time.Time) (app.Watched, error) {
 }
 
 // year returns a year of attempts to a receiver that alternates between working and failing for days.
-func year(random *rand.Rand) (answers []answer) {
+func year(random *rand.Rand) (responses []response) {
 	for at, ok := start, true; at.Before(start.AddDate(1, 0, 0)); {
 		if random.Float64() < map[bool]float64{true: .05, false: .18}[ok] {
 			ok = !ok
 		}
-		answers = append(answers, answer{at, ok})
+		responses = append(responses, response{at, ok})
 		pause := time.Duration(random.ExpFloat64() * float64(10*time.Hour))
 		at = at.Add(pause).Truncate(time.Millisecond).Add(time.Millisecond)
 	}
-	return answers
+	return responses
 }
 
 // expected returns, independently of the watchdog, the time at which a receiver is deactivated: the end of the seventh
 // day with a failure in a streak, where days are counted from the start of the streak. It is zero if that never
 // happens.
-func expected(answers []answer) time.Time {
-	for i := 0; i < len(answers); i++ {
-		if answers[i].ok {
+func expected(responses []response) time.Time {
+	for i := 0; i < len(responses); i++ {
+		if responses[i].ok {
 			continue
 		}
-		begin, days := answers[i].at, map[time.Duration]bool{}
+		begin, days := responses[i].at, map[time.Duration]bool{}
 		last := begin.AddDate(10, 0, 0)
-		end := slices.IndexFunc(answers[i:], func(a answer) bool { return a.ok })
+		end := slices.IndexFunc(responses[i:], func(a response) bool { return a.ok })
 		if end >= 0 {
-			last = answers[i+end].at
+			last = responses[i+end].at
 		} else {
-			end = len(answers) - i
+			end = len(responses) - i
 		}
-		for _, a := range answers[i : i+end] {
+		for _, a := range responses[i : i+end] {
 			days[a.at.Sub(begin)/(24*time.Hour)] = true
 			if len(days) == 7 {
 				if over := begin.Add((a.at.Sub(begin)/(24*time.Hour) + 1) * 24 * time.Hour); over.Before(last) {
@@ -137,14 +137,14 @@ func TestWatchdogOverAYear(t *testing.T) {
 	t.Parallel()
 	deactivated := 0
 	for seed := range uint64(40) {
-		r := &receiver{answers: year(rand.New(rand.NewPCG(seed, 1))), active: true}
-		want, got := expected(r.answers), time.Time{}
+		r := &receiver{responses: year(rand.New(rand.NewPCG(seed, 1))), active: true}
+		want, got := expected(r.responses), time.Time{}
 		for free := start; r.active; { // a watchdog starts with the first failure after the previous one ended
-			i := slices.IndexFunc(r.answers, func(a answer) bool { return !a.ok && a.at.After(free) })
+			i := slices.IndexFunc(r.responses, func(a response) bool { return !a.ok && a.at.After(free) })
 			if i < 0 {
 				break
 			}
-			env := watchdogRun(t, r.answers[i].at, func(now time.Time) (app.Watched, error) {
+			env := watchdogRun(t, r.responses[i].at, func(now time.Time) (app.Watched, error) {
 				// a receiver without attempts is watched forever
 				if free = now; now.After(start.AddDate(1, 0, 7)) {
 					return app.Watched{Ended: app.WatchDeleted}, nil

@@ -201,9 +201,9 @@ func TestWebhookMailRecipients(t *testing.T) {
 	_, err := db.ChangeRole(t.Context(), noon, caller, app.Actor{}, users[app.RoleAdmin], app.RoleStaff)
 	must(t, err)
 	must(t, db.RemoveMember(t.Context(), noon, caller, app.Actor{}, users[app.RoleOwner]))
-	left, gone := to(ids)
-	if diff := cmp.Diff([]string{"owner@one.example"}, left); diff != "" || len(gone) != 2 {
-		t.Errorf("recipients, with the obsolete mails %v, want 2 (-want +got):\n%s", gone, diff)
+	left, obsolete := to(ids)
+	if diff := cmp.Diff([]string{"owner@one.example"}, left); diff != "" || len(obsolete) != 2 {
+		t.Errorf("recipients, with the obsolete mails %v, want 2 (-want +got):\n%s", obsolete, diff)
 	}
 
 	early, late := enqueue(app.MailWebhookDeactivated), enqueue(app.MailWebhookWarning)

@@ -80,7 +80,7 @@ func TestAwait(t *testing.T) {
 		t.Errorf("await: got error %v after %d calls, want none after 3", err, calls)
 	}
 	if err := await(t.Context(), nil, func() (time.Duration, error) { return 0, busy }); !errors.Is(err, busy) {
-		t.Errorf("await without patience: got error %v, want %v", err, busy)
+		t.Errorf("await without a wait: got error %v, want %v", err, busy)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var notice strings.Builder

@@ -124,16 +124,16 @@ func TestDeletionsMatchTheMigrations(t *testing.T) {
 			must(t, err)
 		}
 		after := columns()
-		gone := slices.DeleteFunc(before, func(column string) bool { return slices.Contains(after, column) })
-		for i, column := range gone {
+		deleted := slices.DeleteFunc(before, func(column string) bool { return slices.Contains(after, column) })
+		for i, column := range deleted {
 			table, column, _ := strings.Cut(column, ".")
-			gone[i] = table + ": column " + column
+			deleted[i] = table + ": column " + column
 			if !slices.ContainsFunc(after, func(left string) bool { return strings.HasPrefix(left, table+".") }) {
-				gone[i] = table + ": table"
+				deleted[i] = table + ": table"
 			}
 		}
-		slices.Sort(gone)
-		if diff := cmp.Diff(slices.Compact(gone), pg.DeletionsOf(string(text)), cmpopts.EquateEmpty()); diff != "" {
+		slices.Sort(deleted)
+		if diff := cmp.Diff(slices.Compact(deleted), pg.DeletionsOf(string(text)), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("deletions of %s (-effect +list):\n%s", name, diff)
 		}
 	}
