@@ -193,7 +193,8 @@ func TestTooManyFailures(t *testing.T) {
 	t.Parallel()
 	b := newBackground(1)
 	hold := make(chan struct{})
-	if !b.run(func(context.Context) { <-hold }) || b.run(func(context.Context) { t.Error("a second function runs, want one") }) {
+	second := func(context.Context) { t.Error("a second function runs, want one") }
+	if !b.run(func(context.Context) { <-hold }) || b.run(second) {
 		t.Error("places: got none or more than one, want one")
 	}
 	close(hold)

@@ -72,7 +72,9 @@ type workflowsByEvent struct {
 	err     error
 }
 
-func (w *workflowsByEvent) DeliveryWorkflowState(_ context.Context, e app.EventID, _ app.SubscriptionID) (WorkflowState, error) {
+func (w *workflowsByEvent) DeliveryWorkflowState(
+	_ context.Context, e app.EventID, _ app.SubscriptionID,
+) (WorkflowState, error) {
 	w.Lock()
 	defer w.Unlock()
 	w.lookups++

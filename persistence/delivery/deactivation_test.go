@@ -13,7 +13,8 @@ import (
 // setActive activates or deactivates a subscription of the first store.
 func (r restaurant) setActive(t *testing.T, db *persistencetest.Database, id app.SubscriptionID, active bool) {
 	t.Helper()
-	_, err := db.ChangeSubscription(t.Context(), noon, r.Stores[0], owner, id, app.SubscriptionChange{IsActive: &active}, 0)
+	change := app.SubscriptionChange{IsActive: &active}
+	_, err := db.ChangeSubscription(t.Context(), noon, r.Stores[0], owner, id, change, 0)
 	must(t, err)
 }
 

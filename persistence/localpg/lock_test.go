@@ -41,7 +41,8 @@ func TestTakeLockExcludesOthers(t *testing.T) {
 
 func TestTakeLockRequiresDirectory(t *testing.T) {
 	t.Parallel()
-	if _, err := TakeLock(t.Context(), filepath.Join(t.TempDir(), "missing"), io.Discard); !errors.Is(err, os.ErrNotExist) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	if _, err := TakeLock(t.Context(), missing, io.Discard); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("TakeLock in a missing directory: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
