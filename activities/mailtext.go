@@ -68,7 +68,7 @@ func textOf(baseURL string, claimed app.Mail) mailText {
 	if claimed.Order != nil {
 		return unacceptedOrder(baseURL, claimed.Kind, *claimed.Order)
 	}
-	return webhookTrouble(baseURL, claimed.Kind, *claimed.Webhook)
+	return webhookWarning(baseURL, claimed.Kind, *claimed.Webhook)
 }
 
 func invitation(baseURL string, in app.InvitationMail) mailText {
@@ -141,7 +141,7 @@ func emailNotice(in app.EmailNotice) mailText {
 	}
 }
 
-func webhookTrouble(baseURL string, kind app.MailKind, in app.WebhookMail) mailText {
+func webhookWarning(baseURL string, kind app.MailKind, in app.WebhookMail) mailText {
 	store, host := quoted(in.Store), "its receiver"
 	if u, err := url.Parse(in.URL); err == nil && u.Host != "" {
 		host = oneLine(u.Host)

@@ -104,7 +104,7 @@ You receive this mail as an OWNER or ADMIN of "Mitte".
 			ID: "mail_1", Kind: kind, Name: "Ada",
 			Webhook: &app.WebhookMail{
 				ID: "whk_1", URL: "https://hooks.example.com:8443/a-secret-path?key=secret", Store: "Mitte",
-				WebhookTrouble: app.WebhookTrouble{Day: 3, Of: 7, Failures: 17},
+				FailureStreak: app.FailureStreak{Day: 3, Of: 7, Failures: 17},
 			},
 		})
 		if diff := cmp.Diff(want, subject+"\n"+text); diff != "" || err != nil {

@@ -72,15 +72,15 @@ func TestReminderIsSentOnce(t *testing.T) {
 	confirmed.Status, confirmed.Version = app.OrderConfirmed, 2
 	late := reminder
 	late.ID = "ord_2"
-	answered := confirmed
-	answered.ID = "ord_2"
+	second := confirmed
+	second.ID = "ord_2"
 	for _, n := range []app.OrderNotice{
-		received, reminder, received, reminder, confirmed, reminder, answered, late, received,
+		received, reminder, received, reminder, confirmed, reminder, second, late, received,
 	} {
 		feed.changed(n)
 	}
 	var want, got []string
-	for _, n := range []app.OrderNotice{received, reminder, confirmed, answered} {
+	for _, n := range []app.OrderNotice{received, reminder, confirmed, second} {
 		want = append(want, orderText(n))
 	}
 	for m, ok := feed.next(r); ok; m, ok = feed.next(r) {

@@ -46,10 +46,10 @@ func TestAddresses(t *testing.T) {
 		return all
 	}
 	events := 0
-	// told requires one further customer.updated event with these addresses, or none.
-	told := func(more int) {
+	// emitted requires one further customer.updated event with these addresses, or none.
+	emitted := func(more int) {
 		t.Helper()
-		all := w.told("own", app.EventCustomerUpdated)
+		all := w.eventData("own", app.EventCustomerUpdated)
 		if events += more; len(all) != events {
 			t.Fatalf("got %d events, want %d", len(all), events)
 		}
@@ -67,7 +67,7 @@ func TestAddresses(t *testing.T) {
 		t.Helper()
 		w.now = w.now.Add(time.Second)
 		w.do("POST", path+"/addresses", ada.AccessToken, altered(addressBody(), change)).ok(201, into)
-		told(1)
+		emitted(1)
 	}
 	add(&first, object{"line2": "Hinterhof", "region": "BE", "notes": "2× klingeln 🔔", "isDefault": false})
 	want := app.Address{
@@ -97,7 +97,7 @@ func TestAddresses(t *testing.T) {
 	w.do("PATCH", path+"/addresses/"+string(id), ada.AccessToken,
 		object{"label": null, "postalCode": null, "line2": null, "isDefault": false, "city": "Rome",
 			"country": "IT"}, ifMatch(1)).ok(200, &second)
-	told(1)
+	emitted(1)
 	want = app.Address{
 		ID: second.ID, Version: 2, CreatedAt: second.CreatedAt, UpdatedAt: app.At(w.now),
 		DeliveryAddress: app.DeliveryAddress{Line1: "Torstraße 1", City: "Rome", Country: "IT"},
@@ -106,21 +106,21 @@ func TestAddresses(t *testing.T) {
 		t.Error("changed address (-want +got):", diff)
 	}
 	w.do("PATCH", one(second), ada.AccessToken, object{"city": "Rome"}).ok(200, &second)
-	told(0)
+	emitted(0)
 	w.do("PATCH", one(second), ada.AccessToken, object{"city": "Pisa"}, ifMatch(1)).refused(app.CodeVersionMismatch)
 	w.do("DELETE", one(second), ada.AccessToken, nil, ifMatch(1)).refused(app.CodeVersionMismatch)
 	w.do("PATCH", one(third), ada.AccessToken, object{"isDefault": false}).
 		refused(app.CodeValidationFailed, "isDefault")
-	told(0)
+	emitted(0)
 	w.now = w.now.Add(time.Second)
 	w.do("PATCH", one(second), ada.AccessToken, object{"isDefault": true}).ok(200, &second)
-	told(1)
+	emitted(1)
 	if all := addresses(); !all[1].IsDefault || all[1].Version != 3 {
 		t.Errorf("got %+v, want version 3 of the second as the default", all)
 	}
 	w.now = w.now.Add(time.Second)
 	w.do("DELETE", one(second), ada.AccessToken, nil, ifMatch(3)).ok(204, nil)
-	told(1)
+	emitted(1)
 	if all := addresses(); len(all) != 2 || !all[1].IsDefault || all[1].ID != first.ID {
 		t.Errorf("after deleting the default: got %+v, want the first as the default", all)
 	}
@@ -128,7 +128,7 @@ func TestAddresses(t *testing.T) {
 	for _, a := range []app.Address{third, first} {
 		w.now = w.now.Add(time.Second)
 		w.do("DELETE", one(a), ada.AccessToken, nil).ok(204, nil)
-		told(1)
+		emitted(1)
 	}
 	if all := addresses(); len(all) != 0 {
 		t.Errorf("got %+v, want no addresses", all)
@@ -172,16 +172,16 @@ func TestConcurrentAddresses(t *testing.T) {
 	for range before {
 		w.addAddress(w.stores["own"].id, ada.Customer.ID)
 	}
-	answers := make(chan *answer, perOwnChange.quotas[0].most)
-	for i := range cap(answers) {
+	responses := make(chan *response, perOwnChange.quotas[0].most)
+	for i := range cap(responses) {
 		go func() {
-			answers <- w.do("POST", path, ada.AccessToken,
+			responses <- w.do("POST", path, ada.AccessToken,
 				altered(addressBody(), object{"isDefault": i%2 == 0, "label": fmt.Sprint(i)}))
 		}()
 	}
 	added := before
-	for range cap(answers) {
-		if a := <-answers; a.Code == 201 {
+	for range cap(responses) {
+		if a := <-responses; a.Code == 201 {
 			added++
 		} else {
 			a.refused(app.CodeLimitReached)

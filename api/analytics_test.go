@@ -42,7 +42,7 @@ func TestAnalytics(t *testing.T) {
 	w.must(err)
 	order(time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC), nil) // in April
 
-	get := func(path, query string, into any) *answer {
+	get := func(path, query string, into any) *response {
 		t.Helper()
 		return w.do("GET", "/analytics/"+path+"?"+query, w.key("own", app.ScopeReadAnalytics), nil).ok(200, into)
 	}

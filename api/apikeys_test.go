@@ -14,7 +14,7 @@ import (
 )
 
 // createKey makes a key as a client does.
-func (w *world) createKey(token string, change object) (apiKeyOut, *answer) {
+func (w *world) createKey(token string, change object) (apiKeyOut, *response) {
 	w.Helper()
 	var created apiKeyOut
 	a := w.do("POST", "/api-keys", token, altered(apiKeyBody(), change)).ok(201, &created)
@@ -361,17 +361,17 @@ func TestTheSandbox(t *testing.T) {
 func TestConcurrentFirstTestKeys(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	answers := make(chan *answer, 12)
+	responses := make(chan *response, 12)
 	var wait sync.WaitGroup
-	for range cap(answers) {
+	for range cap(responses) {
 		wait.Go(func() {
-			answers <- w.do("POST", "/api-keys", w.tokens["OWNER"], altered(apiKeyBody(), object{"mode": "test"}))
+			responses <- w.do("POST", "/api-keys", w.tokens["OWNER"], altered(apiKeyBody(), object{"mode": "test"}))
 		})
 	}
 	wait.Wait()
-	close(answers)
+	close(responses)
 	sandboxes, keys := map[app.StoreID]bool{}, map[string]bool{}
-	for a := range answers {
+	for a := range responses {
 		var created apiKeyOut
 		a.ok(201, &created)
 		sandboxes[created.StoreID], keys[created.Key] = true, true

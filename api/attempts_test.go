@@ -31,7 +31,7 @@ func TestAttemptDetail(t *testing.T) {
 	id := string(w.attemptOf(own))
 	var detail app.AttemptDetail
 	w.do("GET", path+id, w.tokens["OWNER"], nil).ok(200, &detail)
-	sent, answer := string(outgoing.Body), "kitchen on fire"
+	sent, body := string(outgoing.Body), "kitchen on fire"
 	next := app.At(noon.Add(61 * time.Second))
 	want := app.AttemptDetail{
 		Attempt: app.Attempt{
@@ -43,8 +43,8 @@ func TestAttemptDetail(t *testing.T) {
 			Method: "POST", URL: "https://hooks.example.com/", Headers: map[string][]string{"User-Agent": {"us"}},
 			Body: &sent,
 		},
-		Response: &app.ReceivedAnswer{
-			StatusCode: 503, Headers: map[string][]string{"Retry-After": {"5", "6"}}, Body: &answer,
+		Response: &app.ReceivedResponse{
+			StatusCode: 503, Headers: map[string][]string{"Retry-After": {"5", "6"}}, Body: &body,
 			Encoding: app.BodyText,
 		},
 	}

@@ -18,7 +18,7 @@ func TestLoginsAreLoggedWithTheirAccount(t *testing.T) {
 	customer := w.text("SELECT id FROM customers WHERE email = 'guest@example.com'")
 	user, store := string(w.users["ada"].ID), w.stores["own"].id
 	for name, test := range map[string]struct {
-		a    *answer
+		a    *response
 		want string
 	}{
 		"login": {w.do("POST", "/auth/login", "", credentials("ada@example.com", password)), `"userId":"` + user},

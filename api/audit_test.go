@@ -43,7 +43,7 @@ func (w *world) trail(where string, args ...any) (lines []line) {
 	return lines
 }
 
-// state returns hashes of the tables that deeds change.
+// state returns hashes of the tables that actions change.
 func (w *world) state() string {
 	w.Helper()
 	w.server.Close()
@@ -58,9 +58,9 @@ func (w *world) state() string {
 	return strings.Join(parts, "\n")
 }
 
-// Each deed writes exactly its entries, with actor, target, address and request id. If an entry cannot be written, the
-// deed has no effect.
-func TestDeedsAreAudited(t *testing.T) {
+// Each action writes exactly its entries, with actor, target, address and request id. If an entry cannot be written,
+// the action has no effect.
+func TestActionsAreAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	role := app.PlatformAdmin
@@ -79,8 +79,8 @@ func TestDeedsAreAudited(t *testing.T) {
 		_, err := schema.ExecContext(t.Context(), "ALTER TABLE audit "+how+"; ALTER TABLE platform_audit "+how)
 		w.must(err)
 	}
-	told := map[app.AuditAction]bool{}
-	for name, prepare := range w.deeds() {
+	recorded := map[app.AuditAction]bool{}
+	for name, prepare := range w.actions() {
 		d := prepare()
 		before := w.state()
 		if d.status < 400 || strings.Contains(name, "reuse") {
@@ -102,7 +102,7 @@ func TestDeedsAreAudited(t *testing.T) {
 		want := d.lines(a)
 		for i := range want {
 			want[i].address, want[i].request = somewhere, a.Header().Get("X-Request-Id")
-			told[want[i].action] = true
+			recorded[want[i].action] = true
 		}
 		got := w.trail("request_id = $1", a.Header().Get("X-Request-Id"))
 		byStore := func(a, b line) int { return strings.Compare(a.store+string(a.action), b.store+string(b.action)) }
@@ -112,8 +112,8 @@ func TestDeedsAreAudited(t *testing.T) {
 			t.Errorf("%s: entries (-want +got):\n%s", name, diff)
 		}
 	}
-	if len(told) < 15 {
-		t.Errorf("actions of the entries: got %d, want at least 15", len(told))
+	if len(recorded) < 15 {
+		t.Errorf("actions of the entries: got %d, want at least 15", len(recorded))
 	}
 	whole := w.text("SELECT string_agg(a::text, ' ') FROM audit a")
 	for _, secret := range []string{password, goodPassword, "swordfish", webhookSecret, "svc_live_sk_", "secret/path",
@@ -124,8 +124,8 @@ func TestDeedsAreAudited(t *testing.T) {
 	}
 }
 
-// A refused deed writes no entry, except a failed login.
-func TestRefusedDeedsAreNotAudited(t *testing.T) {
+// A refused action writes no entry, except a failed login.
+func TestRefusedActionsAreNotAudited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own, owner, loner := w.stores["own"], w.tokens["OWNER"], w.tokens["LONER"]
@@ -163,7 +163,7 @@ func TestRefusedDeedsAreNotAudited(t *testing.T) {
 	w.do("PATCH", "/platform/websites/web_none", w.tokens["PLATFORM"], object{"plan": "GROW"}).refused(app.CodeNotFound)
 	w.do("POST", "/auth/refresh", "", nil, withCookie("ses_none.0.x")).refused(app.CodeTokenInvalid)
 	if after := w.trail("true"); len(after) != before {
-		t.Errorf("entries after refused deeds: got %d, want %d", len(after), before)
+		t.Errorf("entries after refused actions: got %d, want %d", len(after), before)
 	}
 }
 

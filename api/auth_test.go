@@ -106,14 +106,14 @@ func TestLoginChoosesTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.withPassword("ada", nil, "own", "sibling")
-	login := func(store string) *answer {
+	login := func(store string) *response {
 		body := credentials("ada@example.com", password)
 		if store != "" {
 			body["storeId"] = w.stores[store].id
 		}
 		return w.do("POST", "/auth/login", "", body)
 	}
-	at := func(a *answer) string {
+	at := func(a *response) string {
 		t.Helper()
 		var data loginOut
 		a.ok(200, &data)
@@ -246,7 +246,7 @@ func TestRehash(t *testing.T) {
 func TestHashingIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newPasswords()
-	p.maxWait = patience
+	p.maxWait = testTimeout
 	p.use(quickHashing)
 	var running, most atomic.Int64
 	started, release := make(chan struct{}, 100), make(chan struct{})

@@ -21,7 +21,7 @@ func TestBacklogMetrics(t *testing.T) {
 	start := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	clock, reads := start, 0
 	event, due := start.Add(-90*time.Second), start.Add(-30*time.Minute)
-	answer, failure := app.Backlog{OldestEvent: &event, OldestDue: &due, Queued: 5, Pending: 4, Retrying: 3,
+	backlog, failure := app.Backlog{OldestEvent: &event, OldestDue: &due, Queued: 5, Pending: 4, Retrying: 3,
 		DeadLetters: 2, Jobs: 1}, error(nil)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(api.NewBacklog(func(ctx context.Context, now time.Time) (app.Backlog, error) {
@@ -29,7 +29,7 @@ func TestBacklogMetrics(t *testing.T) {
 			t.Errorf("got a read at %v, with a deadline: %v, want one at %v with a deadline", now, limited, clock)
 		}
 		reads++
-		return answer, failure
+		return backlog, failure
 	}, func() time.Time { return clock }))
 	admin := api.Admin(func(context.Context) error { return nil }, registry)
 	scrape := func() string {
@@ -71,7 +71,7 @@ queue_age_seconds{queue="events"} ` + events
 	}
 	clock, failure = start.Add(10*time.Second), errors.New("down")
 	expect("with the database down", "backlog_readable 0", 2)
-	clock, failure, answer = start.Add(15*time.Second), nil, app.Backlog{}
+	clock, failure, backlog = start.Add(15*time.Second), nil, app.Backlog{}
 	expect("asked again too soon", "backlog_readable 0", 2)
 	clock = start.Add(20 * time.Second)
 	if got := scrape(); !strings.Contains(got, "readable 1") ||

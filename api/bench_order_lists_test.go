@@ -131,11 +131,11 @@ func BenchmarkOrdersDepth(b *testing.B) {
 		timePosition(app.At(noon.Add(time.Duration(last-orders)*apart)), benchID("ord", last)))
 	page := func(query string, newest int) func() {
 		get := requester(b, server, workers, "GET", "/orders"+query, token, "")
-		var answer struct{ Data []app.Order }
-		must(json.Unmarshal([]byte(get()), &answer))
-		if len(answer.Data) != 20 || answer.Data[0].Number != fmt.Sprint(newest) {
-			b.Fatalf("%s: got %d orders, first %+v, want 20, first number %d", query, len(answer.Data),
-				answer.Data[:min(1, len(answer.Data))], newest)
+		var page struct{ Data []app.Order }
+		must(json.Unmarshal([]byte(get()), &page))
+		if len(page.Data) != 20 || page.Data[0].Number != fmt.Sprint(newest) {
+			b.Fatalf("%s: got %d orders, first %+v, want 20, first number %d", query, len(page.Data),
+				page.Data[:min(1, len(page.Data))], newest)
 		}
 		return forget(get)
 	}

@@ -106,7 +106,7 @@ func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, 
 }
 
 // requester returns what sends a request to a handler behind TLS, over as many connections
-// as there are workers, and returns the body of the answer, which must be a success.
+// as there are workers, and returns the body of the response, which must be a success.
 func requester(b *testing.B, handler http.Handler, workers int, method, path, token, body string) func() string {
 	server := httptest.NewTLSServer(handler)
 	b.Cleanup(server.Close)
@@ -119,13 +119,13 @@ func requester(b *testing.B, handler http.Handler, workers int, method, path, to
 		r.Header.Set("Authorization", "Bearer "+token)
 		response, err := client.Do(r)
 		must(err)
-		answer, err := io.ReadAll(response.Body)
+		body, err := io.ReadAll(response.Body)
 		must(err)
 		response.Body.Close()
 		if response.StatusCode/100 != 2 {
-			b.Errorf("got %s, want a status of success: %s", response.Status, answer)
+			b.Errorf("got %s, want a status of success: %s", response.Status, body)
 		}
-		return string(answer)
+		return string(body)
 	}
 }
 

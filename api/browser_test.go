@@ -30,13 +30,13 @@ func (w *world) browse(name, store string) *browser {
 func withCookie(token string) func(*http.Request) { return header("Cookie", userCookie+"="+token) }
 
 // present sends a refresh token to POST /auth/refresh.
-func (b *browser) present(token string) *answer {
+func (b *browser) present(token string) *response {
 	b.w.Helper()
 	return b.w.doOn(b.server, "POST", "/auth/refresh", "", nil, withCookie(token))
 }
 
 // refresh replaces both tokens by their successors.
-func (b *browser) refresh() *answer {
+func (b *browser) refresh() *response {
 	b.w.Helper()
 	var data refreshOut
 	a := b.present(b.cookie).ok(200, &data)
@@ -44,7 +44,7 @@ func (b *browser) refresh() *answer {
 	return a
 }
 
-func (b *browser) me() *answer {
+func (b *browser) me() *response {
 	b.w.Helper()
 	return b.w.doOn(b.server, "GET", "/auth/me", b.access, nil)
 }
@@ -57,7 +57,7 @@ func (b *browser) dead() {
 }
 
 // newCookie returns the refresh token that a response sets, and checks the attributes of its cookie.
-func (a *answer) newCookie() string {
+func (a *response) newCookie() string {
 	a.t.Helper()
 	cookies := a.Header().Values("Set-Cookie")
 	if len(cookies) != 1 {
@@ -70,7 +70,7 @@ func (a *answer) newCookie() string {
 	return value
 }
 
-func (a *answer) cleared() {
+func (a *response) cleared() {
 	a.t.Helper()
 	const want = "refreshToken=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict"
 	if got := a.Header().Values("Set-Cookie"); len(got) != 1 || got[0] != want {

@@ -130,7 +130,7 @@ func TestEveryCredentialIsLimited(t *testing.T) {
 		}
 		for _, q := range rt.Limit.quotas {
 			if q.name == "" || (q.most > 0) == (q.factor > 0) ||
-				q.window != rt.Limit.quotas[0].window || spoken[q.window] == "" {
+				q.window != rt.Limit.quotas[0].window || inWords[q.window] == "" {
 				t.Errorf("%s %s: quota %+v, want a number and the window of the other quotas", rt.Method, rt.Path, q)
 			}
 		}

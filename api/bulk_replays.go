@@ -70,7 +70,7 @@ type replayWebhookIn struct {
 
 func (in replayWebhookIn) check() []app.Detail {
 	faults := checkSpan(in.From, in.To)
-	if in.Status == app.ReplayMissed && in.Reason != "" {
+	if in.Status == app.ReplayedMissed && in.Reason != "" {
 		faults = append(faults, app.Detail{Path: "reason", Message: "is not allowed for missed"})
 	}
 	return faults

@@ -21,7 +21,7 @@ func TestBulkReplay(t *testing.T) {
 	path := "/webhooks/" + string(own.webhook.ID)
 	hour := app.At(noon.Add(-time.Hour))
 	want := app.BulkReplay{
-		SubscriptionID: own.webhook.ID, DeliveryStatus: app.ReplayDeadLetters, From: hour, To: app.At(w.now),
+		SubscriptionID: own.webhook.ID, DeliveryStatus: app.ReplayedDeadLetters, From: hour, To: app.At(w.now),
 		Status: app.ReplayDryRun, Matched: 1, CreatedAt: app.At(w.now),
 	}
 	var got app.BulkReplay
@@ -230,7 +230,7 @@ func TestBulkReplayOfMissedEvents(t *testing.T) {
 		w.do("POST", webhook, w.tokens["OWNER"], body).ok(202, &created)
 		w.do("GET", "/replays/"+string(created.ID), w.tokens["OWNER"], nil).ok(200, &shown)
 		for what, got := range map[string]app.BulkReplay{"dry run": counted, "created": created, "shown": shown} {
-			if got.Matched != want || got.DeliveryStatus != app.ReplayMissed {
+			if got.Matched != want || got.DeliveryStatus != app.ReplayedMissed {
 				t.Errorf("POST %s, %s: got %+v, want %d missed events", webhook, what, got, want)
 			}
 		}

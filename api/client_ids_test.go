@@ -27,7 +27,7 @@ func TestClientIDs(t *testing.T) {
 	want := ownWebsiteOut{ID: own, Name: "one.test", Domain: "one.test", Social: app.ClientIDs{
 		Google: []string{}, Apple: []string{}, Facebook: []string{},
 	}}
-	check := func(a *answer) {
+	check := func(a *response) {
 		t.Helper()
 		var got ownWebsiteOut
 		a.ok(200, &got)
@@ -144,7 +144,7 @@ func TestIDTokenOfAnotherWebsite(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
 	w.clientIDs("foreign", "theirs")
-	login := func(store string, audience any) *answer {
+	login := func(store string, audience any) *response {
 		token := w.provider.sign("one", w.claims(object{"aud": audience})).Reveal()
 		return w.loginWith(object{"storeId": w.stores[store].id, "provider": "google", "token": token})
 	}
@@ -172,7 +172,7 @@ func TestUsedIDToken(t *testing.T) {
 	w.must(err)
 	w.provider.set(func() { w.provider.keys["ec"] = key })
 	w.clientIDs("own", "web")
-	login := func(store string, token string) *answer {
+	login := func(store string, token string) *response {
 		return w.loginWith(object{"storeId": w.stores[store].id, "provider": "google", "token": token})
 	}
 	token := w.provider.sign("ec", w.claims(nil)).Reveal()

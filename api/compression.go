@@ -25,7 +25,7 @@ const (
 //
 // GET requests have their credential in the Authorization header, which no other site can set, and show no secrets.
 func (rt *route) compressed() bool {
-	_, stream := rt.Handler.answer.(eventStream)
+	_, stream := rt.Handler.response.(eventStream)
 	return rt.Method == http.MethodGet && rt.byAccessToken() && rt.Cookie == "" && !stream
 }
 

@@ -26,10 +26,10 @@ func TestCompressedRoutes(t *testing.T) {
 		if strings.HasSuffix(rt.Path, "/stream") {
 			t.Errorf("%s %s is compressed, want streams to be plain", rt.Method, rt.Path)
 		}
-		if rt.Handler.answer == nil {
+		if rt.Handler.response == nil {
 			continue
 		}
-		body, err := encode(rt.Handler.answer)
+		body, err := encode(rt.Handler.response)
 		if err != nil {
 			t.Fatal(err)
 		}

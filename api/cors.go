@@ -15,7 +15,7 @@ import (
 // Headers that pages of allowed origins may send and read, in addition to those that every page may.
 const (
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match"
-	corsAnswerHeaders  = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Location, Allow, WWW-Authenticate"
+	corsExposedHeaders = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Location, Allow, WWW-Authenticate"
 	corsMaxAge         = "600" // seconds for which a browser caches the response to a preflight
 )
 
@@ -50,16 +50,16 @@ func newCORS(origins []string, table []route, protection *http.CrossOriginProtec
 
 // allow sets the headers that let a page of a configured origin read the response, and reports whether the
 // request comes from such a page.
-func (c cors) allow(answer http.Header, r *http.Request) bool {
+func (c cors) allow(header http.Header, r *http.Request) bool {
 	if len(c.origins) == 0 {
 		return false
 	}
-	answer.Set("Vary", "Origin")
+	header.Set("Vary", "Origin")
 	origin := originOf(r)
 	if !slices.Contains(c.origins, origin) {
 		return false
 	}
-	share(answer, origin)
+	share(header, origin)
 	return true
 }
 
@@ -73,16 +73,16 @@ func originOf(r *http.Request) string {
 }
 
 // share sets the headers that let the pages of an origin read the response. unshare removes them.
-func share(answer http.Header, origin string) {
-	answer.Set("Access-Control-Allow-Origin", origin)
-	answer.Set("Access-Control-Allow-Credentials", "true")
-	answer.Set("Access-Control-Expose-Headers", corsAnswerHeaders)
+func share(header http.Header, origin string) {
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Allow-Credentials", "true")
+	header.Set("Access-Control-Expose-Headers", corsExposedHeaders)
 }
 
-func unshare(answer http.Header) {
-	answer.Del("Access-Control-Allow-Origin")
-	answer.Del("Access-Control-Allow-Credentials")
-	answer.Del("Access-Control-Expose-Headers")
+func unshare(header http.Header) {
+	header.Del("Access-Control-Allow-Origin")
+	header.Del("Access-Control-Allow-Credentials")
+	header.Del("Access-Control-Expose-Headers")
 }
 
 // isPreflight reports whether a request is a CORS preflight.

@@ -36,7 +36,7 @@ func TestPreflight(t *testing.T) {
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		r.Header.Set("Access-Control-Request-Headers", "authorization,idempotency-key")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		a := &answer{ResponseRecorder: httptest.NewRecorder(), t: t, what: "OPTIONS " + path}
+		a := &response{ResponseRecorder: httptest.NewRecorder(), t: t, what: "OPTIONS " + path}
 		server.ServeHTTP(a, r)
 		checkHeaders(a)
 		if a.Code != 204 || a.Body.Len() != 0 {
@@ -85,13 +85,13 @@ func TestPreflight(t *testing.T) {
 }
 
 // Pages of an allowed origin can log in and can read each response, including errors.
-func TestCORSAnswers(t *testing.T) {
+func TestCORSHeaders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server := w.withCORS()
 	browser := []func(*http.Request){header("Origin", storefront), header("Sec-Fetch-Site", "cross-site")}
 	login := credentials("nobody@example.com", "x")
-	for name, a := range map[string]*answer{
+	for name, a := range map[string]*response{
 		"success": w.doOn(server, "GET", "/auth/me", w.tokens["OWNER"], nil, browser...).ok(200, nil),
 		"login": w.doOn(server, "POST", "/auth/login", "", login, browser...).
 			refused(app.CodeInvalidCredentials),

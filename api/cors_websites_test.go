@@ -22,7 +22,7 @@ func pageOf(origin string) func(*http.Request) {
 }
 
 // readable checks whether pages of an origin can read the response.
-func (a *answer) readable(origin string, want bool) *answer {
+func (a *response) readable(origin string, want bool) *response {
 	a.t.Helper()
 	h := a.Header()
 	got := h.Get("Access-Control-Allow-Origin") == origin && h.Get("Access-Control-Allow-Credentials") == "true" &&
@@ -34,7 +34,7 @@ func (a *answer) readable(origin string, want bool) *answer {
 	return a
 }
 
-func preflightOf(w *world, server http.Handler, method, path string, change ...func(*http.Request)) *answer {
+func preflightOf(w *world, server http.Handler, method, path string, change ...func(*http.Request)) *response {
 	w.Helper()
 	return w.doOn(server, "OPTIONS", strings.Replace(path, "{id}", "x", 1), "", nil,
 		append([]func(*http.Request){header("Access-Control-Request-Method", method)}, change...)...)

@@ -62,7 +62,7 @@ func (w *world) events(store app.StoreID, t app.EventType) (bodies []string) {
 }
 
 // checkCustomerLogin checks the cookie and the claims of a response, and returns the refresh token.
-func (w *world) checkCustomerLogin(a *answer, store app.StoreID, data loginCustomerOut) string {
+func (w *world) checkCustomerLogin(a *response, store app.StoreID, data loginCustomerOut) string {
 	w.Helper()
 	cookie, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
 	if attributes != " Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Strict" ||
@@ -136,7 +136,7 @@ func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 	w.do("POST", "/orders", w.tokens["STAFF"], guest).ok(201, nil)
 	var runs atomic.Int64
 	w.server.passwords.runs = func() { runs.Add(1) }
-	login := func(store app.StoreID, email, password string) *answer {
+	login := func(store app.StoreID, email, password string) *response {
 		before := runs.Load()
 		a := w.do("POST", "/customer-auth/login", "", object{"storeId": store, "email": email, "password": password})
 		if n := runs.Load() - before; n != 1 {
@@ -145,7 +145,7 @@ func TestRefusedCustomerLoginsLookTheSame(t *testing.T) {
 		return a
 	}
 	seen := map[string]string{}
-	for name, a := range map[string]*answer{
+	for name, a := range map[string]*response{
 		"unknown address":     login(own, "nobody@example.com", password),
 		"unknown store":       login("sto_none", "ada@example.com", password),
 		"another store":       login(w.stores["sibling"].id, "ada@example.com", password),

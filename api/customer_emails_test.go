@@ -37,13 +37,13 @@ func newEmailWorld(t *testing.T) *emailWorld {
 }
 
 // request requests a change of Carol's email.
-func (w *emailWorld) request(change object) *answer {
+func (w *emailWorld) request(change object) *response {
 	w.Helper()
 	body := altered(object{"email": newEmail, "password": password}, change)
 	return w.doOn(w.server, "POST", "/customer-auth/email", w.token, body)
 }
 
-func (w *emailWorld) confirmEmail(token string) *answer {
+func (w *emailWorld) confirmEmail(token string) *response {
 	w.Helper()
 	return w.do("POST", "/customer-auth/email/confirm", "", object{"token": token})
 }
@@ -80,7 +80,7 @@ func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 	w := newEmailWorld(t)
 	reset := w.carol.asked(w.server)
-	before := len(w.told("own", app.EventCustomerUpdated))
+	before := len(w.eventData("own", app.EventCustomerUpdated))
 	w.request(nil).ok(http.StatusAccepted, nil)
 	mails := w.mails()
 	change, notice := mails[app.MailCustomerEmailChange], mails[app.MailCustomerEmailNotice]
@@ -119,7 +119,7 @@ func TestChangeEmail(t *testing.T) {
 	if proven := w.text("SELECT email_proven::text FROM customers WHERE id = $1", w.id); proven != "true" {
 		t.Errorf("proven: got %s, want true", proven)
 	}
-	events := w.told("own", app.EventCustomerUpdated)
+	events := w.eventData("own", app.EventCustomerUpdated)
 	var event app.CustomerUpdated
 	w.read(events[len(events)-1], &event)
 	event.Customer = event.Own()
@@ -290,8 +290,8 @@ func TestEmailChangesAtOnce(t *testing.T) {
 			requests = append(requests, r)
 		}
 		statuses := map[int]int{}
-		for _, answer := range w.atOnce(requests...) {
-			statuses[answer.Code]++
+		for _, response := range w.atOnce(requests...) {
+			statuses[response.Code]++
 		}
 		return statuses
 	}

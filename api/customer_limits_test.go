@@ -16,10 +16,10 @@ func TestOwnChangesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.addCustomer("own", "ada@example.com"), w.addCustomer("own", "bob@example.com")
 	path := "/customers/" + string(ada.Customer.ID)
-	change := func(path, token string, i int) *answer {
+	change := func(path, token string, i int) *response {
 		return w.do("PATCH", path, token, object{"firstName": fmt.Sprintf("Ada %d", i)})
 	}
-	before := len(w.told("own", app.EventCustomerUpdated))
+	before := len(w.eventData("own", app.EventCustomerUpdated))
 	var home app.Address
 	w.do("POST", path+"/addresses", ada.AccessToken, addressBody()).ok(201, &home)
 	address := path + "/addresses/" + string(home.ID)
@@ -40,7 +40,7 @@ func TestOwnChangesAreLimited(t *testing.T) {
 		change(path, ada.AccessToken, i+100).refused(app.CodeRateLimited)
 		w.do("POST", path+"/addresses", ada.AccessToken, addressBody()).refused(app.CodeRateLimited)
 	}
-	if got := len(w.told("own", app.EventCustomerUpdated)) - before; got != 31 { // one of them by the manager
+	if got := len(w.eventData("own", app.EventCustomerUpdated)) - before; got != 31 { // one of them by the manager
 		t.Errorf("got %d events, want 31", got)
 	}
 	if wait := change(path, ada.AccessToken, 99).retryAfter(); wait > time.Hour || wait < 59*time.Minute {
@@ -59,7 +59,7 @@ func TestRegistrationsAreLimited(t *testing.T) {
 	w := newWorld(t)
 	server := w.serverOn(w.db.DB, func(c *Config) { c.RateLimit, c.RateWindow = 1, time.Hour })
 	n := 0
-	register := func(store, address string, change object) *answer {
+	register := func(store, address string, change object) *response {
 		n++
 		email := object{"email": fmt.Sprintf("customer%d@example.com", n)}
 		return w.doOn(server, "POST", "/customer-auth/register", "",
@@ -102,14 +102,14 @@ func TestSocialRegistrationsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
 	w.server.limiter.most = 1
-	login := func(subject int, store string, address string) *answer {
+	login := func(subject int, store string, address string) *response {
 		token := w.provider.sign("one", w.claims(object{
 			"sub": fmt.Sprint(subject), "email": fmt.Sprintf("customer%d@gmail.com", subject),
 		}))
 		return w.doOn(w.server, "POST", "/customer-auth/social", "",
 			object{"storeId": w.stores[store].id, "provider": "google", "token": token.Reveal()}, from(address))
 	}
-	register := func(address string) *answer {
+	register := func(address string) *response {
 		return w.doOn(w.server, "POST", "/customer-auth/register", "", registration(w.stores["own"].id), from(address))
 	}
 	at := func(i int) string { return fmt.Sprintf("203.0.113.%d", i) }

@@ -129,7 +129,7 @@ func TestClaimedAccountStartsAgain(t *testing.T) {
 	w.do("POST", path+"/addresses", eve.AccessToken, addressBody()).ok(201, nil)
 	hash := quickHash(w.T, password)
 	w.exec("UPDATE customers SET password_hash = $1 WHERE id = $2", hash, eve.Customer.ID)
-	before := len(w.told("own", app.EventCustomerUpdated))
+	before := len(w.eventData("own", app.EventCustomerUpdated))
 
 	w.now = w.now.Add(time.Second) // so that its event is the last one
 	w.login(app.ProviderApple, signed(object{"email": "ADA@example.com", "sub": "victim", "family_name": nil})).
@@ -145,7 +145,7 @@ func TestClaimedAccountStartsAgain(t *testing.T) {
 	if len(addresses) != 0 {
 		t.Errorf("got addresses %+v, want none", addresses)
 	}
-	events := w.told("own", app.EventCustomerUpdated)
+	events := w.eventData("own", app.EventCustomerUpdated)
 	var event app.CustomerUpdated
 	w.read(events[len(events)-1], &event)
 	event.Customer = event.Own() // without metadata, as the customer sees it
@@ -177,18 +177,20 @@ func TestRequestsDuringAClaim(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
 	unproven := object{"email": "ada@example.com", "email_verified": false}
-	for name, request := range map[string]func(path, token string) *answer{
-		"profile": func(path, token string) *answer { return w.do("PATCH", path, token, object{"phone": "+4915199999999"}) },
-		"new address": func(path, token string) *answer {
+	for name, request := range map[string]func(path, token string) *response{
+		"profile": func(path, token string) *response {
+			return w.do("PATCH", path, token, object{"phone": "+4915199999999"})
+		},
+		"new address": func(path, token string) *response {
 			return w.do("POST", path+"/addresses", token, addressBody())
 		},
-		"changed address": func(path, token string) *answer {
+		"changed address": func(path, token string) *response {
 			return w.do("PATCH", path+"/addresses/adr_"+path[len("/customers/"):], token, object{"label": "Eve"})
 		},
-		"deleted address": func(path, token string) *answer {
+		"deleted address": func(path, token string) *response {
 			return w.do("DELETE", path+"/addresses/adr_"+path[len("/customers/"):], token, nil)
 		},
-		"erasure": func(path, token string) *answer { return w.do("DELETE", path, token, object{}) },
+		"erasure": func(path, token string) *response { return w.do("DELETE", path, token, object{}) },
 	} {
 		w.run(name, func(*testing.T) {
 			var eve loginCustomerOut
@@ -199,7 +201,7 @@ func TestRequestsDuringAClaim(t *testing.T) {
 					updated_at)
 				SELECT 'adr_' || id, store_id, id, 'Ada', '{}', true, 1, created_at, created_at
 				FROM customers WHERE id = $1`, id)
-			w.meanwhile(func() *answer { return request("/customers/"+id, eve.AccessToken) }, `
+			w.duringTransaction(func() *response { return request("/customers/"+id, eve.AccessToken) }, `
 				WITH claimed AS (UPDATE customers SET email_proven = true WHERE id = $1 RETURNING id)
 				UPDATE customer_sessions SET ended_at = now(), end_reason = 'claim'
 				WHERE customer_id = (SELECT id FROM claimed)`, id).refused(app.CodeTokenRevoked)

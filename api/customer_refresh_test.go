@@ -9,7 +9,7 @@ import (
 )
 
 // customerCookie returns the refresh token in the cookie of a response.
-func (a *answer) customerCookie() string {
+func (a *response) customerCookie() string {
 	a.t.Helper()
 	value, attributes, _ := strings.Cut(a.Header().Get("Set-Cookie"), ";")
 	name, token, _ := strings.Cut(value, "=")
@@ -25,7 +25,7 @@ func (w *world) customerLogin(email string) string {
 		altered(registration(w.stores["own"].id), object{"email": email})).ok(201, nil).customerCookie()
 }
 
-func (w *world) customerRefresh(cookie string) *answer {
+func (w *world) customerRefresh(cookie string) *response {
 	w.Helper()
 	return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", customerCookie+"="+cookie))
 }
@@ -54,15 +54,15 @@ func TestCustomerRefreshRefusals(t *testing.T) {
 	w := newWorld(t)
 	cookie := w.customerLogin("ada@example.com")
 	tenant := w.server.tokens.mintRefresh(app.RealmTenant, "ses_1", 0)
-	for name, present := range map[string]func() *answer{
-		"none":       func() *answer { return w.do("POST", "/customer-auth/refresh", "", nil) },
-		"a tenant's": func() *answer { return w.customerRefresh(tenant) },
-		"twice":      func() *answer { return w.customerRefresh(cookie + "; " + customerCookie + "=" + cookie) },
-		"altered":    func() *answer { return w.customerRefresh(cookie[:len(cookie)-1] + "_") },
-		"as a tenant's": func() *answer {
+	for name, present := range map[string]func() *response{
+		"none":       func() *response { return w.do("POST", "/customer-auth/refresh", "", nil) },
+		"a tenant's": func() *response { return w.customerRefresh(tenant) },
+		"twice":      func() *response { return w.customerRefresh(cookie + "; " + customerCookie + "=" + cookie) },
+		"altered":    func() *response { return w.customerRefresh(cookie[:len(cookie)-1] + "_") },
+		"as a tenant's": func() *response {
 			return w.do("POST", "/auth/refresh", "", nil, header("Cookie", userCookie+"="+cookie))
 		},
-		"under its name": func() *answer {
+		"under its name": func() *response {
 			return w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", userCookie+"="+cookie))
 		},
 	} {

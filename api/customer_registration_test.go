@@ -73,7 +73,7 @@ func TestConcurrentRegistrations(t *testing.T) {
 	own := w.stores["own"].id
 	before := len(w.events(own, app.EventCustomerCreated))
 	var mu sync.Mutex
-	answers := map[app.Code]int{}
+	responses := map[app.Code]int{}
 	var wait sync.WaitGroup
 	for i := range 50 {
 		wait.Go(func() {
@@ -81,11 +81,11 @@ func TestConcurrentRegistrations(t *testing.T) {
 			a := w.do("POST", "/customer-auth/register", "", altered(registration(own), object{"email": email}))
 			mu.Lock()
 			defer mu.Unlock()
-			answers[a.body.Error.Code]++
+			responses[a.body.Error.Code]++
 		})
 	}
 	wait.Wait()
-	if diff := cmp.Diff(map[app.Code]int{"": 1, app.CodeEmailTaken: 49}, answers); diff != "" {
+	if diff := cmp.Diff(map[app.Code]int{"": 1, app.CodeEmailTaken: 49}, responses); diff != "" {
 		t.Errorf("error codes (-want +got):\n%s", diff)
 	}
 	if n := len(w.events(own, app.EventCustomerCreated)) - before; n != 1 {
@@ -138,7 +138,7 @@ func TestBadRegistrations(t *testing.T) {
 		email := fmt.Sprintf("%d@example.com", i)
 		w.do("POST", "/customer-auth/register", "",
 			altered(registration(own), object{"password": good, "email": email})).ok(201, nil)
-		login := func(password string) *answer {
+		login := func(password string) *response {
 			return w.do("POST", "/customer-auth/login", "",
 				object{"storeId": own, "email": email, "password": password})
 		}

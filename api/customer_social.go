@@ -82,36 +82,36 @@ func (p *provider) verify(
 		token.Nonce != nonce {
 		return app.SocialIdentity{}, errBadIDToken
 	}
-	var told struct {
+	var claims struct {
 		Email        string `json:"email"`
 		Verified     any    `json:"email_verified"`
 		HostedDomain string `json:"hd"`
 		GivenName    string `json:"given_name"`
 		FamilyName   string `json:"family_name"`
 	}
-	if err := token.Claims(&told); err != nil {
+	if err := token.Claims(&claims); err != nil {
 		return app.SocialIdentity{}, errBadIDToken
 	}
-	verified := told.Verified == true || told.Verified == "true"
-	who := app.SocialIdentity{
-		Provider: p.name, Subject: token.Subject, Email: told.Email,
-		Proven:    p.name.Vouches(told.Email, verified, told.HostedDomain),
-		FirstName: profileName(told.GivenName), LastName: profileName(told.FamilyName),
+	verified := claims.Verified == true || claims.Verified == "true"
+	person := app.SocialIdentity{
+		Provider: p.name, Subject: token.Subject, Email: claims.Email,
+		Proven:    p.name.ProvesEmail(claims.Email, verified, claims.HostedDomain),
+		FirstName: profileName(claims.GivenName), LastName: profileName(claims.FamilyName),
 		Token: app.IDToken{Hash: sha256.Sum256(keys.payload), ExpiresAt: token.Expiry},
 	}
-	badEmail := who.Email != "" && newValidator().Var(who.Email, "email,max=254") != nil
-	if badEmail || strings.ContainsRune(who.Subject, 0) {
+	badEmail := person.Email != "" && newValidator().Var(person.Email, "customeremail") != nil
+	if badEmail || strings.ContainsRune(person.Subject, 0) {
 		return app.SocialIdentity{}, errBadIDToken
 	}
-	return who, nil
+	return person, nil
 }
 
 // profileName returns the name that a provider gives, "" if registration would refuse it.
-func profileName(told string) string {
-	if newValidator().Var(told, "notblank,max=100") != nil || strings.ContainsRune(told, 0) {
+func profileName(claim string) string {
+	if newValidator().Var(claim, "notblank,personname") != nil || strings.ContainsRune(claim, 0) {
 		return ""
 	}
-	return told
+	return claim
 }
 
 // keySet is a provider's keys for one verification. It keeps the signed claims, and the failure to fetch keys, which
@@ -125,8 +125,8 @@ type keySet struct {
 // VerifySignature returns the payload of a token with a valid signature.
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.keys.current().VerifySignature(ctx, jwt)
-	if away, ok := errors.AsType[*keysAway](err); ok {
-		k.failed = away
+	if unavailable, ok := errors.AsType[*keysUnavailable](err); ok {
+		k.failed = unavailable
 	} else if ctx.Err() != nil {
 		k.failed = ctx.Err()
 	}
@@ -160,12 +160,12 @@ func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (lo
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	who, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	person, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
 	register := func(ctx context.Context) error { return s.limitQuotas(ctx, c, in.StoreID) }
-	session, err := s.db.StartSocialSession(ctx, c.now, in.StoreID, c.actor(), who, s.tokens.refreshTTL, register)
+	session, err := s.db.StartSocialSession(ctx, c.now, in.StoreID, c.actor(), person, s.tokens.refreshTTL, register)
 	if refused, ok := errors.AsType[*identity.LoginRefused](err); ok {
 		s.customerLoginFailed(c, in.StoreID, refused.Customer, refused.Fault)
 		err = refused.Unwrap() // the response names no customer
@@ -197,11 +197,11 @@ func (s *Server) linkProvider(ctx context.Context, c *call, in linkProviderIn) (
 	if err != nil {
 		return app.Customer{}, err
 	}
-	who, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	person, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
 	if err != nil {
 		return app.Customer{}, err
 	}
-	err = s.db.LinkIdentity(ctx, c.now, c.principal, c.actor(), login, who)
+	err = s.db.LinkIdentity(ctx, c.now, c.principal, c.actor(), login, person)
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		return app.Customer{}, errBadIDToken // the same response for a used token
 	}

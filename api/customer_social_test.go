@@ -29,13 +29,13 @@ import (
 // noIDToken has the form of an ID token, with empty claims.
 const noIDToken = "eyJhbGciOiJSUzI1NiJ9.e30.AA"
 
-// fakeProvider signs ID tokens and serves its keys, or responds with answer if it is set.
+// fakeProvider signs ID tokens and serves its keys, or responds with handler if it is set.
 type fakeProvider struct {
 	*httptest.Server
-	mu     sync.Mutex
-	keys   map[string]crypto.Signer // by kid
-	asked  int
-	answer http.HandlerFunc // nil = the keys
+	mu      sync.Mutex
+	keys    map[string]crypto.Signer // by kid
+	asked   int
+	handler http.HandlerFunc // nil = the keys
 }
 
 const providerIssuer = "https://accounts.test"
@@ -48,12 +48,12 @@ func newFakeProvider(t *testing.T) *fakeProvider {
 	f.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		f.asked++
-		answer := f.answer
+		handler := f.handler
 		f.mu.Unlock()
-		if answer == nil {
-			answer = f.showKeys
+		if handler == nil {
+			handler = f.showKeys
 		}
-		answer(w, r)
+		handler(w, r)
 	}))
 	t.Cleanup(f.Close)
 	return f
@@ -136,12 +136,12 @@ func (w *socialWorld) claims(change object) map[string]any {
 	}, change)
 }
 
-func (w *socialWorld) login(provider app.Provider, token app.Secret) *answer {
+func (w *socialWorld) login(provider app.Provider, token app.Secret) *response {
 	w.Helper()
 	return w.loginWith(object{"provider": provider, "token": token.Reveal()})
 }
 
-func (w *socialWorld) loginWith(body object) *answer {
+func (w *socialWorld) loginWith(body object) *response {
 	w.Helper()
 	return w.doOn(w.server, "POST", "/customer-auth/social", "", altered(object{"storeId": w.stores["own"].id}, body))
 }

@@ -47,23 +47,23 @@ func TestCustomerPatch(t *testing.T) {
 			c.want(&want)
 			want.Version, want.UpdatedAt = version+1, app.At(w.now)
 		}
-		before := len(w.told("own", app.EventCustomerUpdated))
+		before := len(w.eventData("own", app.EventCustomerUpdated))
 		var got, read app.Customer
 		w.do("PATCH", path, c.token, c.patch, ifMatch(version)).ok(200, &got)
 		w.do("GET", path, ada.AccessToken, nil).ok(200, &read)
 		if diff := cmp.Diff(want, got.Own()) + cmp.Diff(want, read); diff != "" {
 			t.Errorf("%v (-want +got): %s", c.patch, diff)
 		}
-		told := w.told("own", app.EventCustomerUpdated)[before:]
-		if c.changed == "" && len(told) > 0 || c.changed != "" && len(told) != 1 {
-			t.Fatalf("%v: got %d events, want one if anything changed (%q)", c.patch, len(told), c.changed)
+		emitted := w.eventData("own", app.EventCustomerUpdated)[before:]
+		if c.changed == "" && len(emitted) > 0 || c.changed != "" && len(emitted) != 1 {
+			t.Fatalf("%v: got %d events, want one if anything changed (%q)", c.patch, len(emitted), c.changed)
 		}
 		if c.changed != "" {
 			var event app.CustomerUpdated
-			w.read(told[0], &event)
-			told := want
-			told.Metadata = map[string]string{}
-			if diff := cmp.Diff(app.CustomerUpdated{Customer: told, UpdatedFields: strings.Fields(c.changed)},
+			w.read(emitted[0], &event)
+			customer := want
+			customer.Metadata = map[string]string{}
+			if diff := cmp.Diff(app.CustomerUpdated{Customer: customer, UpdatedFields: strings.Fields(c.changed)},
 				event); diff != "" {
 				t.Errorf("%v: customer.updated (-want +got): %s", c.patch, diff)
 			}

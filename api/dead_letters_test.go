@@ -54,16 +54,16 @@ func TestOperatorLinks(t *testing.T) {
 	if d.WorkflowURL != "" || d.WorkflowID != id {
 		t.Errorf("got the workflow %q and the URL %q, want %q and no URL", d.WorkflowID, d.WorkflowURL, id)
 	}
-	told := w.serverOn(w.db.DB, func(c *Config) {
+	configured := w.serverOn(w.db.DB, func(c *Config) {
 		c.WorkflowURL, c.WatchdogDays = "https://temporal.example/namespaces/default/workflows/", 7
 	})
-	w.doOn(told, "GET", path, w.tokens["OWNER"], nil).ok(200, &d)
+	w.doOn(configured, "GET", path, w.tokens["OWNER"], nil).ok(200, &d)
 	want := "https://temporal.example/namespaces/default/workflows/delivery%2F" + string(d.EventID) + "%2F" +
 		string(own.webhook.ID)
 	if diff := cmp.Diff(want, d.WorkflowURL); diff != "" {
 		t.Error("workflowUrl (-want +got):", diff)
 	}
-	meta := w.doOn(told, "GET", "/webhooks", w.tokens["OWNER"], nil).ok(200, nil).body.Meta
+	meta := w.doOn(configured, "GET", "/webhooks", w.tokens["OWNER"], nil).ok(200, nil).body.Meta
 	if meta["total"] != 1.0 || meta["watchdogDays"] != 7.0 || meta["requestId"] == nil {
 		t.Errorf("meta: got %v, want total 1 and watchdogDays 7", meta)
 	}

@@ -19,13 +19,13 @@ func TestDisableCustomer(t *testing.T) {
 	manager := w.tokens["MANAGER"]
 	var ada loginCustomerOut
 	w.do("POST", "/customer-auth/register", "", registration(w.stores["own"].id)).ok(201, &ada)
-	login := func(change object) *answer {
+	login := func(change object) *response {
 		return w.do("POST", "/customer-auth/login", "", altered(w.customerCredentials("own"), change))
 	}
 	cookie := login(nil).ok(200, nil).customerCookie()
 	w.link(ada.AccessToken, w.newToken("ada", nil), nil).ok(200, nil)
 	path := "/customers/" + string(ada.Customer.ID)
-	before := len(w.told("own", app.EventCustomerUpdated))
+	before := len(w.eventData("own", app.EventCustomerUpdated))
 	want := ada.Customer
 	want.Metadata = map[string]string{}
 	change := func(token string, body object) {
@@ -61,7 +61,7 @@ func TestDisableCustomer(t *testing.T) {
 	w.customerRefresh(cookie).refused(app.CodeTokenRevoked)
 	login(nil).ok(200, nil)
 	w.loginWith(object{"provider": "google", "token": w.newToken("ada", nil)}).ok(200, nil)
-	if n := len(w.told("own", app.EventCustomerUpdated)) - before; n != 0 {
+	if n := len(w.eventData("own", app.EventCustomerUpdated)) - before; n != 0 {
 		t.Errorf("got %d events, want none: the profile did not change", n)
 	}
 	manages, id := string(w.users["MANAGER"].ID), string(ada.Customer.ID)
@@ -107,7 +107,7 @@ func TestWhoDisablesCustomers(t *testing.T) {
 	// Together with a change of the profile, there is one event and one new version.
 	var changed customerOut
 	w.do("PATCH", path, w.tokens["MANAGER"], object{"disabled": true, "firstName": "Eve"}).ok(200, &changed)
-	events := w.told("own", app.EventCustomerUpdated)
+	events := w.eventData("own", app.EventCustomerUpdated)
 	if changed.Version != 2 || len(events) != 1 || strings.Contains(string(events[0]), "isabled") {
 		t.Errorf("got version %d and events %s, want 2 and one without the state", changed.Version, events)
 	}

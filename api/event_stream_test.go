@@ -29,7 +29,7 @@ func (s *stream) event() sentEvent {
 func newStreamWorld(t *testing.T) *world {
 	t.Helper()
 	w := newEmptyWorld(t, persistencetest.New(t))
-	w.furnish()
+	w.addRows()
 	return w
 }
 

@@ -296,7 +296,7 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		object{"transactionId": "pi_2", "status": "FAILED", "errorCode": "card_declined", "cardLast4": nil})
 	table := object{"customer": object{"name": "Ada"}, "partySize": 1, "startAt": "2026-03-20T19:30:00+01:00"}
 	type types = []app.EventType
-	told := map[app.EventType]bool{}
+	emitted := map[app.EventType]bool{}
 	for _, s := range []struct {
 		route string
 		of    string // the name of the object whose id replaces {id}
@@ -369,7 +369,7 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		for id, kind := range w.outbox() {
 			if _, old := before[id]; !old {
 				kinds = append(kinds, kind)
-				told[kind] = true
+				emitted[kind] = true
 			}
 		}
 		slices.Sort(kinds)
@@ -378,7 +378,7 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		}
 	}
 	want := append(slices.Clone(app.EventTypes[:]), app.EventTestPing)
-	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(told))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(emitted))); diff != "" {
 		t.Errorf("emitted types (-want +got): %s", diff)
 	}
 }

@@ -23,7 +23,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	db := filled.New(t, func(db *persistencetest.Database) {
 		w := newEmptyWorld(t, db)
-		w.furnish()
+		w.addRows()
 		filled.stores, filled.users, filled.tokens = w.stores, w.users, w.tokens
 	})
 	w := newEmptyWorld(t, db)

@@ -53,7 +53,7 @@ type endpoint struct {
 	bodyless  bool                 // the body can be absent
 	resource  persistence.Resource // the table of the row that {id} identifies; "" = none
 	withStore []int                // the index of the field of in that must name the token's store; nil = none
-	answer    any                  // an empty response body, for the OpenAPI document
+	response  any                  // an empty response body, for the OpenAPI document
 	codes     []app.Code           // errors of the business rules, for the OpenAPI document
 	rows      bool                 // the body is an array of rows in JSON or CSV, see readRows
 	repeats   bool                 // an object that existed before is returned with status 200
@@ -91,8 +91,8 @@ func (e endpoint) orWithoutBody() endpoint {
 }
 
 // documented sets the response body for the OpenAPI document, if the Go type of the real one contains encoded JSON.
-func (e endpoint) documented(answer any) endpoint {
-	e.answer = answer
+func (e endpoint) documented(response any) endpoint {
+	e.response = response
 	return e
 }
 
@@ -115,7 +115,7 @@ func handle[In, Out any](
 		}
 	}
 	var none Out
-	e.answer = envelop(none)
+	e.response = envelop(none)
 	e.run = func(s *Server, ctx context.Context, c *call) (any, error) {
 		var in In
 		if err := c.bind(&in); err != nil {
@@ -158,20 +158,20 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		s.allowWebsite(x, r)
 	}
 	c := &call{route: rt, request: r, exchange: x, now: x.start}
-	answer, err := s.answer(r.Context(), c)
+	response, err := s.response(r.Context(), c)
 	if err != nil {
 		s.refuse(x, r, err)
 		return
 	}
-	if answer == nil {
+	if response == nil {
 		x.WriteHeader(rt.Status)
 		return
 	}
-	if stream, ok := answer.(eventStream); ok {
+	if stream, ok := response.(eventStream); ok {
 		stream(x)
 		return
 	}
-	body, err := encode(answer)
+	body, err := encode(response)
 	if err != nil {
 		s.refuse(x, r, err)
 		return
@@ -183,17 +183,18 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	send(x, status, body)
 }
 
-func (s *Server) answer(ctx context.Context, c *call) (any, error) {
+// response returns the body of the response to a call; nil = none.
+func (s *Server) response(ctx context.Context, c *call) (any, error) {
 	for _, step := range steps {
 		if err := step(s, ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := c.route.Handler.run(s, ctx, c)
+	response, err := c.route.Handler.run(s, ctx, c)
 	if resource := c.route.Handler.resource; resource != "" && app.CodeOf(err) == app.CodeNotFound {
 		return nil, s.db.Elsewhere(ctx, resource, c.id(), c.principal)
 	}
-	return answer, err
+	return response, err
 }
 
 // id returns the {id} of the path, "" if it is not a valid id.

@@ -124,15 +124,15 @@ func TestConcurrentIdempotencyKeys(t *testing.T) {
 		"/orders/" + string(w.stores["own"].order.ID) + "/payments": paymentBody(),
 		"/payments/" + string(payment.ID) + "/refunds":              refundBody(400),
 	} {
-		answers := make(chan *answer, 10)
-		for range cap(answers) {
+		responses := make(chan *response, 10)
+		for range cap(responses) {
 			go func() {
-				answers <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
+				responses <- w.do("POST", path, w.tokens["OWNER"], maps.Clone(body), header("Idempotency-Key", "k1"))
 			}()
 		}
 		made := ""
-		for range cap(answers) {
-			switch a := <-answers; {
+		for range cap(responses) {
+			switch a := <-responses; {
 			case a.Code != 201:
 				a.refused(app.CodeIdempotencyKeyInUse)
 			case made == "":

@@ -46,8 +46,8 @@ func TestGuessingAtAnInvitation(t *testing.T) {
 	}
 }
 
-// However many guesses run concurrently, ten get an answer. A slow machine may refuse a request with UNAVAILABLE before
-// it checks the password. Such a request is no guess and is repeated.
+// However many guesses run concurrently, ten get a response. A slow machine may refuse a request with UNAVAILABLE
+// before it checks the password. Such a request is no guess and is repeated.
 func TestGuessingConcurrently(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -82,7 +82,7 @@ func TestAcceptInviteCountsForTheEmail(t *testing.T) {
 	w.withPassword("known", nil, "foreign")
 	server := w.serverOn(w.db.DB, func(c *Config) { c.RateLimit = 1 }) // 10 for the account
 	client := 0
-	try := func(path string, body any) *answer {
+	try := func(path string, body any) *response {
 		client++
 		return w.doOn(server, "POST", path, "", body, func(r *http.Request) {
 			r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1", client)
@@ -108,7 +108,7 @@ func TestInvitationsPerHour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own, sibling := w.stores["own"].id, w.stores["sibling"].id
-	invite := func(token string, i int, stores ...app.StoreID) *answer {
+	invite := func(token string, i int, stores ...app.StoreID) *response {
 		return w.do("POST", "/users", token,
 			altered(grace("STAFF", stores...), object{"email": fmt.Sprintf("%d@example.com", i)}))
 	}
@@ -119,7 +119,7 @@ func TestInvitationsPerHour(t *testing.T) {
 	}
 	// Refused requests do not count.
 	invite(w.tokens["LONER"], 1, sibling).refused(app.CodeStoreMismatch)
-	byPlatform := func(i int) *answer {
+	byPlatform := func(i int) *response {
 		return w.do("POST", "/platform/websites/"+string(w.stores["own"].website)+"/invite-owner", w.tokens["PLATFORM"],
 			object{"email": fmt.Sprintf("%d@example.com", i), "name": "Ada", "storeId": own})
 	}

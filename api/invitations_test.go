@@ -95,7 +95,7 @@ func TestInvitationLinkIgnoresTheHost(t *testing.T) {
 
 // A user who is disabled while the request is running gets the same response as a disabled user, and the invitation
 // stays.
-func TestInvitedUserIsDisabledMeanwhile(t *testing.T) {
+func TestInvitedUserIsDisabledConcurrently(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.withPassword("grace", nil, "foreign")
@@ -105,11 +105,11 @@ func TestInvitedUserIsDisabledMeanwhile(t *testing.T) {
 	token := w.invited(grace("ADMIN"))
 	s := w.serverOn(w.db.DB, func(*Config) {})
 	s.passwords.runs = func() { disable(true) } // after the check of the user, before that of the password
-	meanwhile := w.doOn(s, "POST", "/auth/accept-invite", "", accept(token, password)).
+	during := w.doOn(s, "POST", "/auth/accept-invite", "", accept(token, password)).
 		refused(app.CodeInvalidCredentials)
 	disabled := w.do("POST", "/auth/accept-invite", "", accept(token, password)).refused(app.CodeInvalidCredentials)
-	if meanwhile.same() != disabled.same() {
-		t.Errorf("disabled meanwhile: got %s, want %s", meanwhile.Body, disabled.Body)
+	if during.same() != disabled.same() {
+		t.Errorf("disabled meanwhile: got %s, want %s", during.Body, disabled.Body)
 	}
 	disable(false)
 	w.do("POST", "/auth/accept-invite", "", accept(token, password)).ok(200, nil)

@@ -46,7 +46,7 @@ func TestQuotasOfRoutes(t *testing.T) {
 		if streams := rt.Limit.streams; streams != 0 && streams != 50 {
 			t.Errorf("%s: got %d open streams per store, want 50", rt.Path, streams)
 		}
-		if _, stream := rt.Handler.answer.(eventStream); stream != (rt.Limit.streams > 0) {
+		if _, stream := rt.Handler.response.(eventStream); stream != (rt.Limit.streams > 0) {
 			t.Errorf("%s: got a limit of %d streams, want one for streams only", rt.Path, rt.Limit.streams)
 		}
 	}

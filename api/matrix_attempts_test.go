@@ -10,7 +10,7 @@ import (
 )
 
 // attempt sends a valid request to a route. {id} is the id of a row of the store.
-func (w *world) attempt(rt route, store, token string) *answer {
+func (w *world) attempt(rt route, store, token string) *response {
 	w.Helper()
 	s := w.stores[store]
 	ids := map[string]string{
@@ -230,7 +230,7 @@ var withoutEffect = map[string]app.Code{
 }
 
 // withoutEffect checks the response of an operation that every caller may attempt.
-func (a *answer) withoutEffect(rt route) {
+func (a *response) withoutEffect(rt route) {
 	a.t.Helper()
 	if code, refused := withoutEffect[rt.Method+" "+rt.Path]; refused {
 		a.refused(code)

@@ -99,7 +99,7 @@ func TestNamedStore(t *testing.T) {
 		for store, want := range map[string]app.Code{"own": "", "sibling": app.CodeStoreMismatch,
 			"foreign": app.CodeStoreMismatch} {
 			id := w.stores[store].id
-			a := (*answer)(nil)
+			a := (*response)(nil)
 			switch {
 			case rt.Method == "GET":
 				a = w.do(rt.Method,

@@ -158,7 +158,7 @@ func TestRolesOfRoutes(t *testing.T) {
 	if len(permitted) != len(routes()) {
 		t.Errorf("routes: got %d, want %d as in permitted", len(routes()), len(permitted))
 	}
-	strangers := map[string]string{
+	others := map[string]string{
 		"no credential": "", "an API key": "svc_live_sk_" + strings.Repeat("0f", 16), "a customer": w.customerToken(),
 	}
 	for i, rt := range routes() {
@@ -167,7 +167,7 @@ func TestRolesOfRoutes(t *testing.T) {
 			t.Errorf("%s %s: got no entry in permitted, want one", rt.Method, rt.Path)
 			continue
 		}
-		for name, token := range strangers {
+		for name, token := range others {
 			a := w.attempt(rt, "own", token)
 			a.what += " by " + name
 			if who == "everybody" {

@@ -86,7 +86,7 @@ func described(rt route) openapi.Operation {
 	o := openapi.Operation{
 		ID: rt.Handler.id, Method: rt.Method, Path: rt.Path, Status: rt.Status,
 		In: rt.Handler.in, CSV: rt.Handler.rows,
-		Out: rt.Handler.answer, Existing: rt.Handler.repeats, Failures: []int{400, 403, 500, 503},
+		Out: rt.Handler.response, Existing: rt.Handler.repeats, Failures: []int{400, 403, 500, 503},
 	}
 	text := "No credential is required."
 	switch {
@@ -129,7 +129,7 @@ func limitsOf(rt route) string {
 	var texts []string
 	for _, q := range rt.Limit.quotas {
 		most := cmp.Or(q.most, q.factor*newLimiter(Config{}).most)
-		texts = append(texts, fmt.Sprintf("%d %s in any %v per %s", most, q.name, spoken[q.window], q.per))
+		texts = append(texts, fmt.Sprintf("%d %s in any %v per %s", most, q.name, inWords[q.window], q.per))
 	}
 	if rt.Limit.streams > 0 {
 		texts = append(texts, fmt.Sprintf("%d open streams per store", rt.Limit.streams))
@@ -140,8 +140,8 @@ func limitsOf(rt route) string {
 	return "At most " + strings.Join(texts, " and ") + "."
 }
 
-// spoken describes the windows of quotas in words.
-var spoken = map[time.Duration]string{time.Minute: "minute", time.Hour: "hour"}
+// inWords are the windows of quotas.
+var inWords = map[time.Duration]string{time.Minute: "minute", time.Hour: "hour"}
 
 // cookieOf returns the refresh cookie that an operation sets or, at the end of a session, clears.
 func cookieOf(rt route) string {

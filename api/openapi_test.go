@@ -76,9 +76,9 @@ func schemaAt(t *testing.T, pointer string) *jsonschema.Schema {
 	return schemas.known[pointer]
 }
 
-// checkAnswer checks a response against the document. The error of a known operation must be one of its documented
+// checkResponse checks a response against the document. The error of a known operation must be one of its documented
 // codes.
-func checkAnswer(t *testing.T, method, path string, a *answer) {
+func checkResponse(t *testing.T, method, path string, a *response) {
 	t.Helper()
 	schema := schemaAt(t, "/components/schemas/Failure")
 	rt, code := routeOf(method, path), a.body.Error.Code
@@ -155,7 +155,7 @@ func TestDocumentationPages(t *testing.T) {
 		"/docs/swagger-ui-bundle.js": "SwaggerUIBundle", "/docs/swagger-ui.css": ".swagger-ui",
 		"/docs/favicon-32x32.png": "PNG",
 	} {
-		a := &answer{ResponseRecorder: get(server, path), t: t, what: path}
+		a := &response{ResponseRecorder: get(server, path), t: t, what: path}
 		checkHeaders(a)
 		if a.Code != 200 || !strings.Contains(a.Body.String(), want) {
 			t.Errorf("%s: got status %d, want 200 and a body with %s: %s", path, a.Code, want, cut(a.Body.String(), 200))

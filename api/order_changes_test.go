@@ -131,7 +131,7 @@ func TestOrderFromPlacingToItsEnd(t *testing.T) {
 		t.Errorf("completed order (-want +got): %s; got the transitions %v, want none", diff, order.AllowedTransitions)
 	}
 
-	updates := w.told("own", app.EventOrderStatusUpdated)
+	updates := w.eventData("own", app.EventOrderStatusUpdated)
 	if len(updates) != 3 {
 		t.Fatalf("got %d events order.status_updated, want 3", len(updates))
 	}
@@ -141,11 +141,11 @@ func TestOrderFromPlacingToItsEnd(t *testing.T) {
 		update); diff != "" || *update.PreviousStatus != app.OrderOutForDelivery {
 		t.Error("order.status_updated (-want +got):", diff)
 	}
-	completed := w.told("own", app.EventOrderCompleted)
+	completed := w.eventData("own", app.EventOrderCompleted)
 	var whole app.Order
 	w.read(completed[0], &whole)
 	if diff := cmp.Diff(order.Order, whole); diff != "" || len(completed) != 1 ||
-		len(w.told("own", app.EventOrderCancelled)) != 0 {
+		len(w.eventData("own", app.EventOrderCancelled)) != 0 {
 		t.Errorf("got %d events order.completed, want 1 and no order.cancelled (-want +got): %s", len(completed), diff)
 	}
 
@@ -217,12 +217,12 @@ func TestCancelAnOrder(t *testing.T) {
 	if stock, orders := state(); stock != 5 || orders != 1 {
 		t.Errorf("after cancelling: got stock %d and %d orders, want 5 and 1", stock, orders)
 	}
-	told := w.told("own", app.EventOrderCancelled)
+	emitted := w.eventData("own", app.EventOrderCancelled)
 	var event app.Order
-	w.read(told[0], &event)
-	if diff := cmp.Diff(order.Order, event); diff != "" || len(told) != 1 ||
-		len(w.told("own", app.EventOrderStatusUpdated)) != 1 {
-		t.Errorf("got %d events order.cancelled, want 1 (-want +got): %s", len(told), diff)
+	w.read(emitted[0], &event)
+	if diff := cmp.Diff(order.Order, event); diff != "" || len(emitted) != 1 ||
+		len(w.eventData("own", app.EventOrderStatusUpdated)) != 1 {
+		t.Errorf("got %d events order.cancelled, want 1 (-want +got): %s", len(emitted), diff)
 	}
 	var history []app.OrderChange
 	w.do("GET", path+"/history", customer.AccessToken, nil).ok(200, &history)
@@ -284,8 +284,8 @@ func TestBadStatusChanges(t *testing.T) {
 	w.do("PATCH", "/orders/ord_none/status", w.tokens["STAFF"], statusBody("CANCELLED")).
 		refused(app.CodeInsufficientRole)
 	w.do("PATCH", "/orders/ord_none/status", w.tokens["STAFF"], statusBody("CONFIRMED")).refused(app.CodeNotFound)
-	if told := w.told("own", app.EventOrderStatusUpdated); len(told) != 0 {
-		t.Errorf("got %d events order.status_updated, want 0", len(told))
+	if emitted := w.eventData("own", app.EventOrderStatusUpdated); len(emitted) != 0 {
+		t.Errorf("got %d events order.status_updated, want 0", len(emitted))
 	}
 }
 

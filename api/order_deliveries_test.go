@@ -182,12 +182,12 @@ func TestOrderNoticesAreFew(t *testing.T) {
 	w := newWorld(t)
 	w.pos()
 	own := w.stores["own"]
-	heard := make(chan app.OrderNotice, 100)
+	notices := make(chan app.OrderNotice, 100)
 	listens := make(chan struct{})
 	go func() {
 		_ = w.db.ListenOrders(t.Context(), func() { close(listens) }, func(n app.OrderNotice) {
 			if n.Deliveries {
-				heard <- n
+				notices <- n
 			}
 		})
 	}()
@@ -201,12 +201,12 @@ func TestOrderNoticesAreFew(t *testing.T) {
 		StoreID: own.id, ID: own.order.ID, Number: own.order.Number, Status: app.OrderReceived, Version: 21,
 		Deliveries: true,
 	}
-	if got := <-heard; got != want {
+	if got := <-notices; got != want {
 		t.Errorf("first notification: got %+v, want %+v", got, want)
 	}
 	another := w.orderOf("own", w.addCustomer("own", "ada@example.com").Customer.ID)
 	persistencetest.Claim(t, w.db)
-	if got := <-heard; got.ID != another.ID {
+	if got := <-notices; got.ID != another.ID {
 		t.Errorf("second notification: got %+v, want one of the order %s", got, another.ID)
 	}
 }

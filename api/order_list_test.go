@@ -24,8 +24,8 @@ func (w *world) numbers(path, token string) string {
 	return strings.Join(list, " ")
 }
 
-// shelf adds the orders 2 to 9 to the store own, a minute apart. Order 1 exists already.
-func (w *world) shelf() (customer loginCustomerOut) {
+// addOrders adds the orders 2 to 9 to the store own, a minute apart. Order 1 exists already.
+func (w *world) addOrders() (customer loginCustomerOut) {
 	w.Helper()
 	customer = w.addCustomer("own", "grace@example.com")
 	person := func(name, email, phone string) object {
@@ -70,7 +70,7 @@ func (w *world) shelf() (customer loginCustomerOut) {
 func TestOrderFilters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	customer := w.shelf()
+	customer := w.addOrders()
 	const all = "9 8 7 6 5 4 3 2 1"
 	for query, want := range map[string]string{
 		"": all, "status=CANCELLED": "5 4", "status=CONFIRMED&status=READY": "3 1", "status=COMPLETED": "",
@@ -123,7 +123,7 @@ func TestOrderFilters(t *testing.T) {
 func TestOrdersInPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.shelf()
+	w.addOrders()
 	w.now = noon.Add(time.Minute)
 	for range 3 { // in the same millisecond as number 2
 		w.place(nil)
@@ -155,7 +155,7 @@ func TestOrdersInPages(t *testing.T) {
 func TestCustomersListTheirOwnOrders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	grace := w.shelf()
+	grace := w.addOrders()
 	other := w.addCustomer("own", "ada@example.com")
 	for query, want := range map[string]string{
 		"": "9 5", "status=CANCELLED": "5", "q=ada": "9 5", "orderId=2": "", "q=2": "",

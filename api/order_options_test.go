@@ -62,7 +62,7 @@ func TestOrderWithOptions(t *testing.T) {
 	found := map[string][]app.OrderItem{"quote": quote.Items, "placed": placed.Items, "GET": shown.Items}
 	rates := map[string][]app.Tax{"quote": quote.Taxes, "placed": placed.Taxes, "GET": shown.Taxes}
 	for _, event := range []app.EventType{app.EventOrderCreated, app.EventOrderStatusUpdated, app.EventOrderCompleted} {
-		for _, data := range w.told("own", event) {
+		for _, data := range w.eventData("own", event) {
 			var order app.Order
 			if w.read(data, &order); order.ID == placed.ID {
 				found[string(event)], rates[string(event)] = order.Items, order.Taxes

@@ -21,7 +21,7 @@ func TestRacingStatusChanges(t *testing.T) {
 		for i := range cap(codes) {
 			wait.Go(func() {
 				body, version := body(i)
-				var a *answer
+				var a *response
 				if version > 0 {
 					a = w.do("PATCH", path+"/status", w.tokens["OWNER"], body, ifMatch(version))
 				} else {
@@ -43,25 +43,25 @@ func TestRacingStatusChanges(t *testing.T) {
 		return statusBody([]app.OrderStatus{"CONFIRMED", "PREPARING", "READY", "COMPLETED", "CANCELLED"}[i%5]), 1
 	})
 	if diff := cmp.Diff(map[int]int{200: 1, 409: 19}, got); diff != "" ||
-		len(w.told("own", app.EventOrderStatusUpdated)) != 1 {
+		len(w.eventData("own", app.EventOrderStatusUpdated)) != 1 {
 		t.Errorf("with If-Match, statuses (-want +got): %s; got %d events, want 1", diff,
-			len(w.told("own", app.EventOrderStatusUpdated)))
+			len(w.eventData("own", app.EventOrderStatusUpdated)))
 	}
 	_, path = w.place(nil)
 	got = race(path, func(int) (object, int64) { return statusBody("CANCELLED"), 0 })
-	if diff := cmp.Diff(map[int]int{200: 20}, got); diff != "" || len(w.told("own", app.EventOrderCancelled)) > 2 ||
-		len(w.told("own", app.EventOrderStatusUpdated)) != 2 {
+	if diff := cmp.Diff(map[int]int{200: 20}, got); diff != "" || len(w.eventData("own", app.EventOrderCancelled)) > 2 ||
+		len(w.eventData("own", app.EventOrderStatusUpdated)) != 2 {
 		t.Errorf("the same change, statuses (-want +got): %s; got %d events, want 2", diff,
-			len(w.told("own", app.EventOrderStatusUpdated)))
+			len(w.eventData("own", app.EventOrderStatusUpdated)))
 	}
 	// Exactly one of the two final statuses is reached.
 	_, path = w.place(nil)
 	got = race(path,
 		func(i int) (object, int64) { return statusBody([]app.OrderStatus{"COMPLETED", "CANCELLED"}[i%2]), 0 })
 	if diff := cmp.Diff(map[int]int{200: 10, 409: 10}, got); diff != "" ||
-		len(w.told("own", app.EventOrderStatusUpdated)) != 3 {
+		len(w.eventData("own", app.EventOrderStatusUpdated)) != 3 {
 		t.Errorf("COMPLETED or CANCELLED, statuses (-want +got): %s; got %d events, want 3", diff,
-			len(w.told("own", app.EventOrderStatusUpdated)))
+			len(w.eventData("own", app.EventOrderStatusUpdated)))
 	}
 }
 

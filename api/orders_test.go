@@ -137,7 +137,7 @@ func TestIdempotencyOverHTTP(t *testing.T) {
 		w.do("POST", path, w.tokens["OWNER"], invalid, key).refused(app.CodeValidationFailed, "x")
 		// Another caller's key, another key and no key create new orders.
 		ids := map[string]bool{}
-		for _, a := range []*answer{
+		for _, a := range []*response{
 			first, w.do("POST", path, w.tokens["ADMIN"], body, key),
 			w.do("POST", path, w.tokens["OWNER"], body, header("Idempotency-Key", "k2")),
 			w.do("POST", path, w.tokens["OWNER"], body),
@@ -168,15 +168,15 @@ func TestRacingRequestsWithOneKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	body := w.orderBody("own")
-	answers := make(chan *answer, 12)
+	responses := make(chan *response, 12)
 	var wait sync.WaitGroup
-	for range cap(answers) {
-		wait.Go(func() { answers <- w.do("POST", "/orders", w.tokens["OWNER"], body, header("Idempotency-Key", "k")) })
+	for range cap(responses) {
+		wait.Go(func() { responses <- w.do("POST", "/orders", w.tokens["OWNER"], body, header("Idempotency-Key", "k")) })
 	}
 	wait.Wait()
-	close(answers)
+	close(responses)
 	ids := map[string]bool{}
-	for a := range answers {
+	for a := range responses {
 		if a.Code == 409 {
 			if a.refused(app.CodeIdempotencyKeyInUse).Header().Get("Retry-After") != "1" {
 				t.Errorf("got the headers %v, want Retry-After 1", a.Header())
@@ -197,7 +197,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const swordfish = "swordfish swordfish swordfish swordfish"
-	answers := []*answer{
+	responses := []*response{
 		w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), object{"secret": swordfish})).ok(201, nil),
 		w.do("POST", "/webhooks", w.tokens["OWNER"],
 			altered(webhookBody(), object{"secret": swordfish, "url": "http://x"})).refused(app.CodeValidationFailed),
@@ -214,7 +214,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		w.do("GET", "/products", "swordfish", nil).refused(app.CodeTokenInvalid),
 		w.do("GET", "/webhooks", w.tokens["OWNER"], nil).ok(200, nil),
 	}
-	for _, a := range answers {
+	for _, a := range responses {
 		if strings.Contains(a.Body.String(), "swordfish") || strings.Contains(a.Body.String(), `"secret":`) {
 			t.Errorf("%s: the response contains a secret: %s", a.what, a.Body)
 		}

@@ -20,7 +20,7 @@ func TestGuessesOfOTPsAreLimited(t *testing.T) {
 	accounts := w.otpAccounts()
 	other := accounts["platform administrator"].enroll()
 	u := accounts["user"].enroll()
-	guess := func(i int, code string) *answer {
+	guess := func(i int, code string) *response {
 		t.Helper()
 		return w.do("POST", "/auth/login", "", altered(u.login, object{"otp": code}),
 			from(fmt.Sprintf("203.0.113.%d", i)))

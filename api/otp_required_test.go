@@ -14,7 +14,7 @@ func TestRequireOTP(t *testing.T) {
 	own := w.stores["own"].id
 	owner, admin, platform := w.tokens["OWNER"], w.tokens["ADMIN"], w.tokens["PLATFORM"]
 	key := w.key("own", app.ScopeReadProducts)
-	require := func(token string, on bool) *answer {
+	require := func(token string, on bool) *response {
 		return w.do("PATCH", "/settings", token, object{"requireOtp": on})
 	}
 	has := func(name string, on bool) {

@@ -74,7 +74,7 @@ func (a account) enroll() otpUser {
 }
 
 // tryCode logs in with the password and a one-time password.
-func (u otpUser) tryCode(code string) *answer {
+func (u otpUser) tryCode(code string) *response {
 	u.w.Helper()
 	return u.w.do("POST", "/auth/login", "", altered(u.login, object{"otp": code}))
 }
@@ -107,7 +107,7 @@ func TestSetUpOTP(t *testing.T) {
 	for name, a := range w.otpAccounts() {
 		t.Run(name, func(t *testing.T) {
 			u := otpUser{account: a, token: a.logIn(password)}
-			confirm := func(code string) *answer {
+			confirm := func(code string) *response {
 				return w.do("POST", "/auth/otp/confirm", u.token, object{"code": code})
 			}
 			confirm("123456").refused(app.CodeConflict) // nothing is pending
@@ -303,7 +303,7 @@ func TestAcceptInvitationWithOTP(t *testing.T) {
 	u := account{w, "/auth", credentials("moved@example.com", password)}.enroll()
 	body := altered(grace("STAFF", w.stores["own"].id), object{"email": "moved@example.com"})
 	token := w.invited(body)
-	try := func(password, code string) *answer {
+	try := func(password, code string) *response {
 		t.Helper()
 		return w.do("POST", "/auth/accept-invite", "", altered(accept(token, password), object{"otp": code}))
 	}

@@ -68,11 +68,11 @@ func TestResetMailsAreLimited(t *testing.T) {
 		if slices.Contains(tokens, "") {
 			t.Errorf("mails to the %s: got %q, want five", name, tokens)
 		}
-		answer := a.ask(s).ok(202, nil)
+		response := a.ask(s).ok(202, nil)
 		s.resets.wait()
-		if token := w.mailed(s); token != "" || answer.same() != first {
+		if token := w.mailed(s); token != "" || response.same() != first {
 			t.Errorf("sixth request of the %s: got a mail %t and %s, want none and %s", name, token != "",
-				answer.same(), first)
+				response.same(), first)
 		}
 		w.later(time.Hour)
 		w.now = w.now.Add(time.Millisecond)

@@ -12,7 +12,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-func (a account) ask(s *Server, change ...func(*http.Request)) *answer {
+func (a account) ask(s *Server, change ...func(*http.Request)) *response {
 	a.w.Helper()
 	body := altered(a.login, object{"password": nil})
 	return a.w.doOn(s, "POST", a.paths+"/password-reset", "", body, change...)
@@ -26,7 +26,7 @@ func (a account) asked(s *Server) string {
 	return a.w.mailed(s)
 }
 
-func (a account) confirm(token, password string) *answer {
+func (a account) confirm(token, password string) *response {
 	a.w.Helper()
 	return a.w.do("POST", a.paths+"/password-reset/confirm", "", object{"token": token, "password": password})
 }
@@ -51,8 +51,8 @@ func TestPasswordReset(t *testing.T) {
 		a.confirm(token, "short").refused(app.CodeValidationFailed, "password")
 		a.confirm(token, "Comanda2026").refused(app.CodeValidationFailed, "password")
 		a.confirm(token, a.login["email"].(string)).refused(app.CodeValidationFailed, "password")
-		answer := a.confirm(token, otherPassword).ok(200, nil)
-		if cookies := answer.Header().Values("Set-Cookie"); cookies != nil {
+		response := a.confirm(token, otherPassword).ok(200, nil)
+		if cookies := response.Header().Values("Set-Cookie"); cookies != nil {
 			t.Errorf("reset by the %s: got cookies %q, want none", name, cookies)
 		}
 		a.confirm(token, password).refused(app.CodeTokenInvalid)
@@ -75,7 +75,7 @@ func TestTokensOfResetsThatAreNotValid(t *testing.T) {
 	if got := want.body.Error.Message; got != message {
 		t.Errorf("message: got %q, want %q", got, message)
 	}
-	for _, a := range []*answer{
+	for _, a := range []*response{
 		user.confirm(theirs, otherPassword), customer.confirm(ours, otherPassword),
 		user.confirm(ours[4:], otherPassword), user.confirm(ours+" ", otherPassword),
 	} {
@@ -125,9 +125,9 @@ func TestEndedResetLinks(t *testing.T) {
 				t.Fatalf("%s: got no mail, want one", name)
 			}
 			end()
-			answer := a.confirm(token, otherPassword)
-			answer.what += " of the " + name + " after " + what
-			answer.refused(app.CodeTokenInvalid)
+			response := a.confirm(token, otherPassword)
+			response.what += " of the " + name + " after " + what
+			response.refused(app.CodeTokenInvalid)
 		}
 		// A failed guess of the current password, a login and an end of sessions do not.
 		w.later(time.Hour)
@@ -152,11 +152,11 @@ func TestTokenOfAResetUsedTwiceAtOnce(t *testing.T) {
 			requests = append(requests, r)
 		}
 		statuses := map[int]int{}
-		for _, answer := range w.atOnce(requests...) {
-			statuses[answer.Code]++
+		for _, response := range w.atOnce(requests...) {
+			statuses[response.Code]++
 		}
 		if statuses[200] != 1 || statuses[401] != 3 {
-			t.Errorf("answers to the %s: got %v, want one 200 and three 401", name, statuses)
+			t.Errorf("responses to the %s: got %v, want one 200 and three 401", name, statuses)
 		}
 	}
 }
@@ -303,18 +303,18 @@ func TestAccountPage(t *testing.T) {
 	} {
 		r := httptest.NewRequest("GET", issuer+path+"?token=swordfish", nil)
 		r.Host = "evil.test"
-		answer := httptest.NewRecorder()
-		w.server.ServeHTTP(answer, r)
-		header := answer.Header()
+		response := httptest.NewRecorder()
+		w.server.ServeHTTP(response, r)
+		header := response.Header()
 		policy := header.Get("Content-Security-Policy")
-		if answer.Code != 200 || !strings.HasPrefix(header.Get("Content-Type"), mediaType) ||
+		if response.Code != 200 || !strings.HasPrefix(header.Get("Content-Type"), mediaType) ||
 			header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
-			t.Errorf("%s: got %d %v, want 200 with %s, no-referrer, no-store and a strict policy", path, answer.Code, header,
+			t.Errorf("%s: got %d %v, want 200 with %s, no-referrer, no-store and a strict policy", path, response.Code, header,
 				mediaType)
 		}
 		for _, foreign := range []string{"evil.test", "swordfish", "http://", "https://"} {
-			if strings.Contains(answer.Body.String(), foreign) {
+			if strings.Contains(response.Body.String(), foreign) {
 				t.Errorf("%s: got %s in the page, want no part of the query and no other server", path, foreign)
 			}
 		}

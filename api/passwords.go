@@ -227,8 +227,9 @@ func (s *Server) changeCustomerPassword(ctx context.Context, c *call, in changeP
 	if err != nil {
 		return messageOut{}, err
 	}
-	who := login.Customer
-	if fault := app.PasswordFault(in.NewPassword, append(words, who.Email, who.FirstName, who.LastName)...); fault != "" {
+	customer := login.Customer
+	words = append(words, customer.Email, customer.FirstName, customer.LastName)
+	if fault := app.PasswordFault(in.NewPassword, words...); fault != "" {
 		return messageOut{}, app.Invalid("newPassword", fault)
 	}
 	if login, err = s.confirmCustomerPassword(ctx, c, in.CurrentPassword); err != nil {

@@ -48,13 +48,13 @@ func (a account) logIn(password string) string {
 	return data.AccessToken
 }
 
-func (a account) tryLogin(password string) *answer {
+func (a account) tryLogin(password string) *response {
 	a.w.Helper()
 	return a.w.do("POST", a.paths+"/login", "", altered(a.login, object{"password": password}))
 }
 
 // alive requests something with an access token.
-func (a account) alive(token string) *answer {
+func (a account) alive(token string) *response {
 	a.w.Helper()
 	path := "/auth/me"
 	if a.paths == "/customer-auth" {
@@ -99,12 +99,12 @@ func TestNewPasswordsAreNotNames(t *testing.T) {
 		token := a.logIn(password)
 		for _, weak := range []string{"ada@example.com", "carol@example.com", "root@example.com", "Sibling1one.test"} {
 			mine := weak == a.login["email"]
-			answer := w.do("POST", a.paths+"/password", token, newPasswordBody("wrong", weak))
-			answer.what += " by the " + name + " to " + weak
+			response := w.do("POST", a.paths+"/password", token, newPasswordBody("wrong", weak))
+			response.what += " by the " + name + " to " + weak
 			if mine {
-				answer.refused(app.CodeValidationFailed, "newPassword")
-			} else if answer.Code == 200 {
-				t.Errorf("%s: got 200, want an error", answer.what)
+				response.refused(app.CodeValidationFailed, "newPassword")
+			} else if response.Code == 200 {
+				t.Errorf("%s: got 200, want an error", response.what)
 			}
 		}
 	}
@@ -122,12 +122,12 @@ func TestGuessesOfTheCurrentPasswordAreLimited(t *testing.T) {
 		s.passwords.runs = func() { hashed.Add(1) }
 		for i := range 12 {
 			token := a.session()
-			answer := w.doOn(s, "POST", a.paths+"/password", token, newPasswordBody("wrong", otherPassword))
-			answer.what += " by the " + name
+			response := w.doOn(s, "POST", a.paths+"/password", token, newPasswordBody("wrong", otherPassword))
+			response.what += " by the " + name
 			if want := app.CodeInvalidCredentials; i < accountFactor {
-				answer.refused(want)
+				response.refused(want)
 			} else {
-				answer.refused(app.CodeRateLimited)
+				response.refused(app.CodeRateLimited)
 			}
 		}
 		if hashed.Load() != accountFactor {
@@ -171,9 +171,9 @@ func TestLoginBegunBeforeAChangeOfThePassword(t *testing.T) {
 				w.do("POST", a.paths+"/password", current, newPasswordBody(password, otherPassword)).ok(200, nil)
 			}
 		}
-		answer := w.doOn(s, "POST", a.paths+"/login", "", a.login)
-		answer.what += " of the " + name
-		answer.refused(app.CodeInvalidCredentials)
+		response := w.doOn(s, "POST", a.paths+"/login", "", a.login)
+		response.what += " of the " + name
+		response.refused(app.CodeInvalidCredentials)
 	}
 }
 

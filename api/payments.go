@@ -29,9 +29,9 @@ type recordPaymentIn struct {
 }
 
 func (in recordPaymentIn) check() []app.Detail {
-	failed, told := in.Status == app.PaymentFailed, strings.TrimSpace(in.ErrorCode) != ""
+	failed, hasCode := in.Status == app.PaymentFailed, strings.TrimSpace(in.ErrorCode) != ""
 	switch {
-	case failed && !told:
+	case failed && !hasCode:
 		return []app.Detail{{Path: "errorCode", Message: "is required for FAILED"}}
 	case !failed && in.ErrorCode != "":
 		return []app.Detail{{Path: "errorCode", Message: "is only allowed for FAILED"}}

@@ -42,13 +42,13 @@ func (w *world) pay(s *shop, amount int64) app.Payment {
 // eventOf returns the data of the newest event of a type, and the number of events of that type.
 func (w *world) eventOf(store string, t app.EventType) (object, int) {
 	w.Helper()
-	told := w.told(store, t)
-	if len(told) == 0 {
+	emitted := w.eventData(store, t)
+	if len(emitted) == 0 {
 		return nil, 0
 	}
 	var data object
-	w.read(told[len(told)-1], &data)
-	return data, len(told)
+	w.read(emitted[len(emitted)-1], &data)
+	return data, len(emitted)
 }
 
 func TestPayAndRefund(t *testing.T) {
@@ -226,7 +226,7 @@ func TestRepeatedPayments(t *testing.T) {
 	w.do("POST", "/payments/"+string(w.pay(s, 500).ID)+"/refunds", w.tokens["OWNER"], refund).ok(201, nil)
 	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 3, app.EventPaymentRefunded: 2,
 		app.EventPaymentFailed: 0} {
-		if n := len(w.told("own", event)); n != want {
+		if n := len(w.eventData("own", event)); n != want {
 			t.Errorf("%s: got %d events, want %d", event, n, want)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// told returns the data of a store's events of some types, oldest first.
-func (w *world) told(store string, types ...app.EventType) (data []json.RawMessage) {
+// eventData returns the data of a store's events of some types, oldest first.
+func (w *world) eventData(store string, types ...app.EventType) (data []json.RawMessage) {
 	w.Helper()
 	rows, err := w.db.System().DB.QueryContext(w.Context(),
 		"SELECT type, body FROM outbox WHERE store_id = $1 ORDER BY id", w.stores[store].id)
@@ -80,14 +80,14 @@ func TestCreateAndShowAProduct(t *testing.T) {
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Error("GET (-want +got):", diff)
 	}
-	told := w.told("own", app.EventProductCreated)
-	at := slices.IndexFunc(told,
+	emitted := w.eventData("own", app.EventProductCreated)
+	at := slices.IndexFunc(emitted,
 		func(data json.RawMessage) bool { return strings.Contains(string(data), string(created.ID)) })
-	if len(told) != 2 || at < 0 {
-		t.Fatalf("product.created: got %s, want two events, one of %s", told, created.ID)
+	if len(emitted) != 2 || at < 0 {
+		t.Fatalf("product.created: got %s, want two events, one of %s", emitted, created.ID)
 	}
 	var event app.Product
-	w.read(told[at], &event)
+	w.read(emitted[at], &event)
 	if diff := cmp.Diff(want, event); diff != "" {
 		t.Error("product.created (-want +got):", diff)
 	}
@@ -200,7 +200,7 @@ func TestMergePatch(t *testing.T) {
 			func(p *app.Product) { p.Currency, p.ImageURL = "CHF", "https://example.com/" },
 		},
 	} {
-		before := len(w.told("own", app.EventProductUpdated))
+		before := len(w.eventData("own", app.EventProductUpdated))
 		w.now = w.now.Add(1e9)
 		want := s.product
 		if c.want != nil {
@@ -213,13 +213,13 @@ func TestMergePatch(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%v (-want +got): %s", c.patch, diff)
 		}
-		told := w.told("own", app.EventProductUpdated)[before:]
-		if c.changed == "" && len(told) > 0 || c.changed != "" && len(told) != 1 {
-			t.Fatalf("%v: got %d events, want one if anything changed (%q)", c.patch, len(told), c.changed)
+		emitted := w.eventData("own", app.EventProductUpdated)[before:]
+		if c.changed == "" && len(emitted) > 0 || c.changed != "" && len(emitted) != 1 {
+			t.Fatalf("%v: got %d events, want one if anything changed (%q)", c.patch, len(emitted), c.changed)
 		}
 		if c.changed != "" {
 			var event app.ProductUpdated
-			w.read(told[0], &event)
+			w.read(emitted[0], &event)
 			if diff := cmp.Diff(app.ProductUpdated{Product: want, ChangedFields: strings.Fields(c.changed)},
 				event); diff != "" {
 				t.Errorf("%v: product.updated (-want +got): %s", c.patch, diff)
@@ -292,7 +292,7 @@ func TestBadProducts(t *testing.T) {
 	}
 	for name, c := range both {
 		w.run(name, func(t *testing.T) {
-			for method, a := range map[string]*answer{
+			for method, a := range map[string]*response{
 				"create": w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), c.change)),
 				"change": w.do("PATCH", path, w.tokens["OWNER"], c.change),
 			} {

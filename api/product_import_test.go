@@ -76,14 +76,15 @@ func TestImportCSV(t *testing.T) {
 		"A;\"Pizza; \"\"large\"\"\r\nsecond line\";flat;950;EUR;70000;TRUE;3;1;POS-A\r\n" +
 		"B;=1+1;;0;EUR;;false;;2;\r\n" +
 		"P1;Calzone;;950;EUR;;true;;0;\r\n"
-	before := len(w.told("own", app.EventProductCreated, app.EventProductUpdated))
+	before := len(w.eventData("own", app.EventProductCreated, app.EventProductUpdated))
 	var dry app.ProductImport
 	w.do("POST", "/products/import?dryRun=true", w.tokens["MANAGER"], text, asCSV).ok(200, &dry)
 	want := []string{"A CREATE", "B CREATE", "P1 UPDATE name"}
 	if diff := cmp.Diff(want, actions(dry)); diff != "" || !dry.DryRun || dry.Created != 2 || dry.Updated != 1 {
 		t.Errorf("dry run: got %+v (-want +got): %s", dry, diff)
 	}
-	if n := len(w.told("own", app.EventProductCreated, app.EventProductUpdated)) - before; len(w.bySKU()) != 1 || n != 0 {
+	n := len(w.eventData("own", app.EventProductCreated, app.EventProductUpdated)) - before
+	if len(w.bySKU()) != 1 || n != 0 {
 		t.Errorf("after a dry run: got %d products and %d events, want 1 and 0", len(w.bySKU()), n)
 	}
 	w.now = w.now.Add(time.Minute)
@@ -117,7 +118,7 @@ func TestImportCSV(t *testing.T) {
 	if diff := cmp.Diff([]string{"A NONE", "B NONE", "P1 NONE"}, actions(again)); diff != "" || again.Unchanged != 3 {
 		t.Errorf("again: got %+v (-want +got): %s", again, diff)
 	}
-	if n := len(w.told("own", app.EventProductCreated, app.EventProductUpdated)) - before; n != 3 {
+	if n := len(w.eventData("own", app.EventProductCreated, app.EventProductUpdated)) - before; n != 3 {
 		t.Errorf("again: got %d events, want 3", n)
 	}
 	// A comma, other columns, and empty cells that clear.
@@ -136,11 +137,11 @@ func TestImportCSV(t *testing.T) {
 // checkImportEvents checks that the events of the import in TestImportCSV are those of single changes.
 func (w *world) checkImportEvents(before int, all map[string]app.Product) {
 	w.Helper()
-	if n := len(w.told("own", app.EventProductCreated, app.EventProductUpdated)) - before; n != 3 {
+	if n := len(w.eventData("own", app.EventProductCreated, app.EventProductUpdated)) - before; n != 3 {
 		w.Errorf("got %d events, want 3", n)
 	}
 	created := map[string]app.Product{}
-	for _, data := range w.told("own", app.EventProductCreated) {
+	for _, data := range w.eventData("own", app.EventProductCreated) {
 		var event app.Product
 		w.read(data, &event)
 		created[event.SKU] = event
@@ -333,8 +334,8 @@ func TestImportWhileAProductAppears(t *testing.T) {
 		object{"sku": "P1", "position": 7},
 		object{"sku": "NEW", "externalId": "POS-9", "name": "Calzone", "priceMinor": 950, "currency": "EUR"},
 	}
-	request := func() *answer { return w.do("POST", "/products/import", w.tokens["MANAGER"], body) }
-	w.meanwhile(request, `UPDATE products SET version = version + 1,
+	request := func() *response { return w.do("POST", "/products/import", w.tokens["MANAGER"], body) }
+	w.duringTransaction(request, `UPDATE products SET version = version + 1,
 			sku = CASE id WHEN $1 THEN 'NEW' ELSE sku END,
 			external_id = CASE id WHEN $1 THEN 'POS-9' ELSE external_id END
 		WHERE store_id = $2`, other.ID, other.StoreID).refused(app.CodeConflict)
@@ -373,9 +374,9 @@ func TestImportManyProducts(t *testing.T) {
 	}
 	var result app.ProductImport
 	w.do("POST", "/products/import", w.tokens["MANAGER"], rows).ok(200, &result)
-	if result.Created != 1000 || len(w.bySKU()) != 1001 || len(w.told("own", app.EventProductCreated)) != 1001 {
+	if result.Created != 1000 || len(w.bySKU()) != 1001 || len(w.eventData("own", app.EventProductCreated)) != 1001 {
 		t.Errorf("got %d created, %d products and %d events, want 1000, 1001 and 1001", result.Created, len(w.bySKU()),
-			len(w.told("own", app.EventProductCreated)))
+			len(w.eventData("own", app.EventProductCreated)))
 	}
 	for i := range rows {
 		if i%2 == 0 {
@@ -384,9 +385,9 @@ func TestImportManyProducts(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Minute)
 	w.do("POST", "/products/import", w.tokens["MANAGER"], rows).ok(200, &result)
-	if result.Updated != 500 || result.Unchanged != 500 || len(w.told("own", app.EventProductUpdated)) != 500 {
+	if result.Updated != 500 || result.Unchanged != 500 || len(w.eventData("own", app.EventProductUpdated)) != 500 {
 		t.Errorf("got %d updated, %d unchanged and %d events, want 500 each", result.Updated, result.Unchanged,
-			len(w.told("own", app.EventProductUpdated)))
+			len(w.eventData("own", app.EventProductUpdated)))
 	}
 	for sku, p := range w.bySKU() {
 		var i int64

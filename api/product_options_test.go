@@ -87,7 +87,7 @@ func TestOptionGroups(t *testing.T) {
 		t.Error("GET (-want +got):", diff)
 	}
 	var event app.Product
-	for _, data := range w.told("own", app.EventProductCreated) { // of one millisecond, in any order
+	for _, data := range w.eventData("own", app.EventProductCreated) { // of one millisecond, in any order
 		if strings.Contains(string(data), string(dish.ID)) {
 			w.read(data, &event)
 		}
@@ -202,8 +202,8 @@ func TestOptionGroupsAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	dish := w.addDish(size(), extras())
 	path := "/products/" + string(dish.ID)
-	before := len(w.told("own", app.EventProductUpdated))
-	updates := func() []json.RawMessage { return w.told("own", app.EventProductUpdated)[before:] }
+	before := len(w.eventData("own", app.EventProductUpdated))
+	updates := func() []json.RawMessage { return w.eventData("own", app.EventProductUpdated)[before:] }
 
 	var same app.Product
 	w.do("PATCH", path, w.tokens["OWNER"], object{"optionGroups": dish.OptionGroups}).ok(200, &same)

@@ -36,7 +36,7 @@ func (w *world) unitsOf(id app.ProductID, quantity int) object {
 // updates returns the events product.updated of a product, by version.
 func (w *world) updates(id app.ProductID) (updates []app.ProductUpdated) {
 	w.Helper()
-	for _, data := range w.told("own", app.EventProductUpdated) {
+	for _, data := range w.eventData("own", app.EventProductUpdated) {
 		var event app.ProductUpdated
 		if w.read(data, &event); event.ID == id {
 			updates = append(updates, event)
@@ -153,8 +153,8 @@ func TestChangeStock(t *testing.T) {
 		if c.changes && got.UpdatedAt != app.At(w.now) {
 			t.Errorf("%v: got updatedAt %s, want %s", c.body, got.UpdatedAt, app.At(w.now))
 		}
-		if told := w.updates(p.ID); len(told) != events {
-			t.Fatalf("%v: got %d events product.updated, want %d", c.body, len(told), events)
+		if emitted := w.updates(p.ID); len(emitted) != events {
+			t.Fatalf("%v: got %d events product.updated, want %d", c.body, len(emitted), events)
 		}
 		if diff := cmp.Diff(got, w.shown(p.ID)); diff != "" {
 			t.Errorf("%v: response (-) and GET (+): %s", c.body, diff)
@@ -266,13 +266,13 @@ func TestStockOfOrders(t *testing.T) {
 	check := func(step string, stock, version int64, events int) {
 		t.Helper()
 		got := w.shown(p.ID)
-		told := w.updates(p.ID)
-		if *got.StockQuantity != stock || got.Version != version || got.UpdatedAt != app.At(w.now) || len(told) != events {
+		emitted := w.updates(p.ID)
+		if *got.StockQuantity != stock || got.Version != version || got.UpdatedAt != app.At(w.now) || len(emitted) != events {
 			t.Fatalf("%s: got stock %d, version %d, updatedAt %s and %d events, want %d, %d, %s and %d", step,
-				*got.StockQuantity, got.Version, got.UpdatedAt, len(told), stock, version, app.At(w.now), events)
+				*got.StockQuantity, got.Version, got.UpdatedAt, len(emitted), stock, version, app.At(w.now), events)
 		}
 		if events > 0 {
-			event := told[events-1]
+			event := emitted[events-1]
 			want := app.ProductUpdated{Product: got, ChangedFields: []string{"stockQuantity", "orderable"}}
 			if event.Version == version {
 				if diff := cmp.Diff(want, event); diff != "" {
@@ -358,9 +358,9 @@ func TestDeletedProductsSince(t *testing.T) {
 			t.Errorf("got %+v, want deletedAt, and not orderable, for %s only", p, deleted.ID)
 		}
 	}
-	if told := w.updates(deleted.ID); *told[0].DeletedAt != app.At(w.now) || told[0].Orderable ||
-		fmt.Sprint(told[0].ChangedFields) != "[deletedAt]" {
-		t.Errorf("product.updated: got %+v, want deletedAt %s", told[0], app.At(w.now))
+	if emitted := w.updates(deleted.ID); *emitted[0].DeletedAt != app.At(w.now) || emitted[0].Orderable ||
+		fmt.Sprint(emitted[0].ChangedFields) != "[deletedAt]" {
+		t.Errorf("product.updated: got %+v, want deletedAt %s", emitted[0], app.At(w.now))
 	}
 	w.do("GET", "/products?includeDeleted=true", w.tokens["STAFF"], nil).
 		refused(app.CodeValidationFailed, "updatedSince")

@@ -25,29 +25,29 @@ func TestProductVersions(t *testing.T) {
 	w.do("DELETE", path, w.tokens["OWNER"], nil, ifMatch(2)).refused(app.CodeVersionMismatch)
 
 	// Of twenty concurrent changes of version 1, one succeeds.
-	answers := make(chan *answer, 20)
+	responses := make(chan *response, 20)
 	var wait sync.WaitGroup
 	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, 8, func() {
-		for i := range cap(answers) {
+		for i := range cap(responses) {
 			wait.Go(func() {
-				answers <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)},
+				responses <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)},
 					ifMatch(1))
 			})
 		}
 	})
 	wait.Wait()
-	close(answers)
+	close(responses)
 	won := 0
-	for a := range answers {
+	for a := range responses {
 		if a.Code == 200 {
 			won++
 		} else {
 			a.refused(app.CodeVersionMismatch)
 		}
 	}
-	if won != 1 || len(w.told("own", app.EventProductUpdated)) != 1 {
+	if won != 1 || len(w.eventData("own", app.EventProductUpdated)) != 1 {
 		t.Errorf("concurrent changes: got %d successes and %d events, want 1 and 1", won,
-			len(w.told("own", app.EventProductUpdated)))
+			len(w.eventData("own", app.EventProductUpdated)))
 	}
 }
 
@@ -76,12 +76,12 @@ func TestDeleteAProduct(t *testing.T) {
 	path := "/products/" + string(s.product.ID)
 	w.do("DELETE", path, w.tokens["MANAGER"], nil).refused(app.CodeInsufficientRole)
 	w.do("DELETE", path, w.key("own", app.ScopeWriteProducts), nil, ifMatch(1)).ok(204, nil)
-	told := w.told("own", app.EventProductUpdated)
+	emitted := w.eventData("own", app.EventProductUpdated)
 	var event app.ProductUpdated
-	w.read(told[0], &event)
-	if len(told) != 1 || event.ID != s.product.ID || event.Version != 2 ||
+	w.read(emitted[0], &event)
+	if len(emitted) != 1 || event.ID != s.product.ID || event.Version != 2 ||
 		cmp.Diff([]string{"deletedAt"}, event.ChangedFields) != "" {
-		t.Errorf("product.updated of the deletion: got %s, want one with version 2 and deletedAt", told)
+		t.Errorf("product.updated of the deletion: got %s, want one with version 2 and deletedAt", emitted)
 	}
 	w.do("DELETE", path, w.tokens["ADMIN"], nil).refused(app.CodeNotFound)
 	w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)

@@ -26,15 +26,15 @@ const (
 	keysLifetime   = time.Hour        // after it, keys that the provider has withdrawn are no longer accepted
 )
 
-// keysAway is the error of a failed fetch of a provider's keys. The client gets UNAVAILABLE; the log has the
+// keysUnavailable is the error of a failed fetch of a provider's keys. The client gets UNAVAILABLE; the log has the
 // cause.
-type keysAway struct{ cause error }
+type keysUnavailable struct{ cause error }
 
 // Error returns the cause.
-func (e *keysAway) Error() string { return "provider keys: " + e.cause.Error() }
+func (e *keysUnavailable) Error() string { return "provider keys: " + e.cause.Error() }
 
 // Unwrap returns the error for the client.
-func (e *keysAway) Unwrap() error { return app.Unavailable(keysRetryAfter) }
+func (e *keysUnavailable) Unwrap() error { return app.Unavailable(keysRetryAfter) }
 
 // providerKeys caches a provider's signing keys. It is the transport of the client that it uses, limits the rate of
 // fetches, and otherwise responds from the cache.
@@ -87,7 +87,7 @@ func (k *providerKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 		k.fetchedAt = now
 	}
 	if k.err != nil {
-		return nil, &keysAway{k.err}
+		return nil, &keysUnavailable{k.err}
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Request: r,

@@ -60,7 +60,7 @@ func TestKeyRotationOfProviders(t *testing.T) {
 // Without the keys of a provider, its tokens are refused with UNAVAILABLE. The keys are fetched again later.
 func TestProviderUnavailable(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]http.HandlerFunc{
+	for name, handler := range map[string]http.HandlerFunc{
 		"a failure": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
 		"a redirect": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/")
@@ -78,7 +78,7 @@ func TestProviderUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFakeProvider(t)
-			f.answer = answer
+			f.handler = handler
 			authorities := x509.NewCertPool()
 			authorities.AddCert(f.Certificate())
 			now := noon
@@ -97,7 +97,7 @@ func TestProviderUnavailable(t *testing.T) {
 			if f.asked != 1 {
 				t.Errorf("fetches within %v: got %d, want 1", keysRetryAfter, f.asked)
 			}
-			f.set(func() { f.answer = nil })
+			f.set(func() { f.handler = nil })
 			now = now.Add(keysRetryAfter)
 			who, err := p.verify(t.Context(), token, "", []string{"web"})
 			// go-oidc shares the result of a fetch for a moment after its end, so the last error can be repeated without
@@ -124,7 +124,7 @@ func TestSlowProvider(t *testing.T) {
 	t.Parallel()
 	w := newSocialWorld(t)
 	release := make(chan struct{})
-	w.provider.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	w.provider.handler = func(http.ResponseWriter, *http.Request) { <-release }
 	defer close(release)
 	p := w.server.providers[app.ProviderGoogle]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

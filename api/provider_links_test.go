@@ -15,7 +15,7 @@ import (
 )
 
 // link links a provider to a customer's account.
-func (w *socialWorld) link(access, token string, change object, more ...func(*http.Request)) *answer {
+func (w *socialWorld) link(access, token string, change object, more ...func(*http.Request)) *response {
 	w.Helper()
 	body := altered(object{"provider": "google", "token": token, "password": password}, change)
 	return w.doOn(w.server, "POST", "/customer-auth/social/link", access, body, more...)
@@ -42,7 +42,7 @@ func TestLinkProvider(t *testing.T) {
 			t.Errorf("got %s, want %q in it", a.Body, want)
 		}
 	}
-	before := len(w.told("own", app.EventCustomerUpdated))
+	before := len(w.eventData("own", app.EventCustomerUpdated))
 	var linked app.Customer
 	w.link(ada.AccessToken, token, nil).ok(200, &linked)
 	if diff := cmp.Diff(ada.Customer, linked); diff != "" {
@@ -57,7 +57,7 @@ func TestLinkProvider(t *testing.T) {
 		t.Errorf("customer of the linked identity: got %s, want %s", in.Customer.ID, ada.Customer.ID)
 	}
 	w.do("POST", "/customer-auth/login", "", w.customerCredentials("own")).ok(200, nil)
-	if n := len(w.told("own", app.EventCustomerUpdated)) - before; n != 0 {
+	if n := len(w.eventData("own", app.EventCustomerUpdated)) - before; n != 0 {
 		t.Errorf("got %d events, want 0", n)
 	}
 
@@ -180,7 +180,7 @@ func TestLinksAreLimited(t *testing.T) {
 	w.do("POST", "/customer-auth/register", "", registration(w.stores["own"].id)).ok(201, &ada)
 	w.exec("UPDATE customers SET password_hash = $1 WHERE id = $2", quickHash(t, "x"), ada.Customer.ID)
 	w.server.limiter.most, w.server.limiter.window = 10, time.Hour
-	guess := func(address int) *answer {
+	guess := func(address int) *response {
 		return w.link(ada.AccessToken, noIDToken, object{"password": "swordfish"},
 			from(fmt.Sprintf("203.0.113.%d", address)))
 	}

@@ -113,14 +113,14 @@ func newLimiter(c Config) limiter {
 }
 
 // budget returns a budget for COMANDA_AUTH_RATE_LIMIT requests, times factor.
-func (l limiter) budget(factor int, whose ...string) identity.Budget {
-	return identity.Budget{Key: l.mac(whose...), Most: factor * l.most}
+func (l limiter) budget(factor int, parts ...string) identity.Budget {
+	return identity.Budget{Key: l.mac(parts...), Most: factor * l.most}
 }
 
 // mac returns the key of a budget. It is a MAC, so that the database does not contain addresses and accounts.
-func (l limiter) mac(whose ...string) []byte {
+func (l limiter) mac(parts ...string) []byte {
 	mac := hmac.New(sha256.New, l.key)
-	mac.Write([]byte(strings.Join(whose, "\x00"))) // a body cannot contain NUL
+	mac.Write([]byte(strings.Join(parts, "\x00"))) // a body cannot contain NUL
 	return mac.Sum(nil)
 }
 
@@ -130,8 +130,8 @@ func (l limiter) address(c *call) identity.Budget {
 }
 
 // exactly returns a budget that does not depend on the configured limit.
-func (l limiter) exactly(most int, whose ...string) identity.Budget {
-	return identity.Budget{Key: l.mac(whose...), Most: most}
+func (l limiter) exactly(most int, parts ...string) identity.Budget {
+	return identity.Budget{Key: l.mac(parts...), Most: most}
 }
 
 // limitCaller counts a request against the budgets of the client address and of the account that it names,
@@ -233,8 +233,8 @@ func (s *Server) limitSession(ctx context.Context, c *call, session app.SessionI
 // limitAccount counts an attempt to guess the password of an account against the account's budget, which the
 // routes share that log in to it. account is the email, in the customer realm the store and the email.
 func (s *Server) limitAccount(ctx context.Context, c *call, account ...string) error {
-	whose := append([]string{"account", c.surface()}, account...)
-	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(accountFactor, whose...))
+	parts := append([]string{"account", c.surface()}, account...)
+	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(accountFactor, parts...))
 }
 
 // surface separates the budgets of customers from those of users.

@@ -38,14 +38,14 @@ func TestSessionsHaveABudget(t *testing.T) {
 		for _, f := range change {
 			f(r)
 		}
-		answer := httptest.NewRecorder()
-		s.ServeHTTP(answer, r)
-		return answer
+		response := httptest.NewRecorder()
+		s.ServeHTTP(response, r)
+		return response
 	}
-	expect := func(answer *httptest.ResponseRecorder, status int) {
+	expect := func(response *httptest.ResponseRecorder, status int) {
 		t.Helper()
-		if answer.Code != status {
-			t.Errorf("got status %d, want %d: %s", answer.Code, status, answer.Body)
+		if response.Code != status {
+			t.Errorf("got status %d, want %d: %s", response.Code, status, response.Body)
 		}
 	}
 	owner := w.claims("OWNER", w.stores["own"].id)
@@ -113,7 +113,7 @@ func TestUnmatchedRefreshTokensCountForTheAddress(t *testing.T) {
 		if name == customerCookie {
 			realm = app.RealmCustomer
 		}
-		refresh := func(cookie string) *answer {
+		refresh := func(cookie string) *response {
 			return w.doOn(s, "POST", path, "", nil, from("203.0.113.7"), header("Cookie", cookie))
 		}
 		unmatched := []string{

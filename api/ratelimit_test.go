@@ -24,7 +24,7 @@ func from(address string) func(*http.Request) {
 }
 
 // try logs in with a wrong password.
-func (w *world) try(s *Server, email, address string, change ...func(*http.Request)) *answer {
+func (w *world) try(s *Server, email, address string, change ...func(*http.Request)) *response {
 	w.Helper()
 	return w.doOn(s, "POST", "/auth/login", "", credentials(email, "wrong"), append(change, from(address))...)
 }
@@ -46,8 +46,8 @@ func (w *world) later(d time.Duration) {
 	w.must(err)
 }
 
-// untilRoom returns the time until the only exhausted budget has room, for a window of an hour.
-func (w *world) untilRoom() time.Duration {
+// untilAllowed returns the time until the only exhausted budget has room, for a window of an hour.
+func (w *world) untilAllowed() time.Duration {
 	w.Helper()
 	var microseconds int64
 	w.must(w.db.System().DB.QueryRowContext(w.Context(), `
@@ -56,7 +56,7 @@ func (w *world) untilRoom() time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-func (a *answer) retryAfter() time.Duration {
+func (a *response) retryAfter() time.Duration {
 	a.t.Helper()
 	seconds, err := strconv.Atoi(a.refused(app.CodeRateLimited).Header().Get("Retry-After"))
 	if err != nil || seconds < 1 {
@@ -102,9 +102,9 @@ func TestRetryAfterIsExact(t *testing.T) {
 		t.Errorf("Retry-After: got %v, want about an hour", wait)
 	}
 	w.later(wait - time.Minute) // the minute is for a slow machine
-	atMost := w.untilRoom()
+	atMost := w.untilAllowed()
 	wait = w.try(s, "ada@example.com", "203.0.113.7").retryAfter()
-	if atLeast := w.untilRoom(); wait < atLeast || wait >= atMost+time.Second {
+	if atLeast := w.untilAllowed(); wait < atLeast || wait >= atMost+time.Second {
 		t.Errorf("Retry-After: got %v, want between %v and %v", wait, atLeast, atMost)
 	}
 	w.later(wait)
@@ -237,7 +237,7 @@ func TestWebhookTestsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	own := w.stores["own"].id
-	test := func(webhook app.SubscriptionID, token string) *answer {
+	test := func(webhook app.SubscriptionID, token string) *response {
 		return w.do("POST", "/webhooks/"+string(webhook)+"/test", token, nil)
 	}
 	first := w.stores["own"].webhook.ID

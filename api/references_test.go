@@ -67,7 +67,7 @@ func TestReferences(t *testing.T) {
 				t.Errorf("filter by another id: got %v, want none", page)
 			}
 			var event referenced
-			for _, data := range w.told("own", c.event) {
+			for _, data := range w.eventData("own", c.event) {
 				if event.ID != first.ID {
 					event = referenced{}
 					w.read(data, &event)
@@ -101,7 +101,7 @@ func (w *world) addReferenced(c referencing, references object) (made referenced
 // refuseTaken checks that a second resource cannot have the externalId of the first.
 func (w *world) refuseTaken(c referencing, first, second referenced) {
 	w.Helper()
-	check := func(a *answer) {
+	check := func(a *response) {
 		w.Helper()
 		if a.refused(app.CodeConflict, "externalId"); !strings.Contains(a.body.Error.Message, first.ID) {
 			w.Errorf("%s: got the message %q, want the id %s", a.what, a.body.Error.Message, first.ID)
@@ -227,8 +227,8 @@ func TestReferencesAreNotForCustomers(t *testing.T) {
 		t.Errorf("%s: got %s, want no references", a.what, a.Body)
 	}
 	var event referenced
-	told := w.told("own", app.EventCustomerUpdated)
-	if w.read(told[len(told)-1], &event); event.ExternalID != "hidden-1" || event.Metadata["hidden"] != "yes" {
+	emitted := w.eventData("own", app.EventCustomerUpdated)
+	if w.read(emitted[len(emitted)-1], &event); event.ExternalID != "hidden-1" || event.Metadata["hidden"] != "yes" {
 		t.Errorf("customer.updated: got %+v, want the references", event)
 	}
 }

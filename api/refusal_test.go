@@ -178,7 +178,7 @@ func TestPanicsAndUnexpectedErrors(t *testing.T) {
 		return s
 	}
 	handler := func(f func(ctx context.Context, c *call) error) *Server { return within(0, f) }
-	get := func(s *Server, change ...func(*http.Request)) *answer {
+	get := func(s *Server, change ...func(*http.Request)) *response {
 		t.Helper()
 		return w.doOn(s, "GET", "/auth/me", w.tokens["OWNER"], nil, change...)
 	}

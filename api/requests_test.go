@@ -35,8 +35,8 @@ func webhookBody() map[string]any {
 	}
 }
 
-// answer is the response to a request of a test.
-type answer struct {
+// response is the response to a request of a test.
+type response struct {
 	*httptest.ResponseRecorder
 	t    *testing.T
 	what string
@@ -50,12 +50,14 @@ type answer struct {
 
 // do sends a request over TLS. body is nil, the bytes or the string of the body, or a value that is encoded as JSON. do
 // checks the response against the OpenAPI document and the rules for all responses.
-func (w *world) do(method, path, token string, body any, change ...func(*http.Request)) *answer {
+func (w *world) do(method, path, token string, body any, change ...func(*http.Request)) *response {
 	w.Helper()
 	return w.doOn(w.server, method, path, token, body, change...)
 }
 
-func (w *world) doOn(server http.Handler, method, path, token string, body any, change ...func(*http.Request)) *answer {
+func (w *world) doOn(
+	server http.Handler, method, path, token string, body any, change ...func(*http.Request),
+) *response {
 	w.Helper()
 	r := httptest.NewRequest(method, issuer+path, reader(w.T, body))
 	if body != nil {
@@ -67,7 +69,7 @@ func (w *world) doOn(server http.Handler, method, path, token string, body any, 
 	for _, f := range change {
 		f(r)
 	}
-	a := &answer{ResponseRecorder: httptest.NewRecorder(), t: w.T, what: method + " " + path}
+	a := &response{ResponseRecorder: httptest.NewRecorder(), t: w.T, what: method + " " + path}
 	server.ServeHTTP(a, r)
 	checkHeaders(a)
 	if a.Code == http.StatusNoContent && a.Body.Len() == 0 {
@@ -86,7 +88,7 @@ func (w *world) doOn(server http.Handler, method, path, token string, body any, 
 		w.Errorf("%s: meta.requestId of a list: got %v, want %q", a.what, a.body.Meta["requestId"],
 			a.Header().Get("X-Request-Id"))
 	}
-	checkAnswer(w.T, method, strings.SplitN(path, "?", 2)[0], a)
+	checkResponse(w.T, method, strings.SplitN(path, "?", 2)[0], a)
 	return a
 }
 
@@ -106,7 +108,7 @@ func reader(t *testing.T, body any) io.Reader {
 	return bytes.NewReader(encoded)
 }
 
-func checkHeaders(a *answer) {
+func checkHeaders(a *response) {
 	a.t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
@@ -125,7 +127,7 @@ func checkHeaders(a *answer) {
 }
 
 // ok checks that the response has a status of success, and decodes its data.
-func (a *answer) ok(status int, data any) *answer {
+func (a *response) ok(status int, data any) *response {
 	a.t.Helper()
 	if a.Code != status {
 		a.t.Fatalf("%s: got the status %d, want %d: %s", a.what, a.Code, status, a.Body)
@@ -139,7 +141,7 @@ func (a *answer) ok(status int, data any) *answer {
 }
 
 // refused checks that the response is an error with a code and, in this order, details with these paths.
-func (a *answer) refused(code app.Code, paths ...string) *answer {
+func (a *response) refused(code app.Code, paths ...string) *response {
 	a.t.Helper()
 	if a.body.Error.Code != code || a.Code != statuses[code] {
 		a.t.Errorf("%s: got %d %s, want %d %s: %s", a.what, a.Code, a.body.Error.Code, statuses[code], code,
@@ -157,7 +159,7 @@ func (a *answer) refused(code app.Code, paths ...string) *answer {
 }
 
 // same returns the body without its request id, which differs in each response.
-func (a *answer) same() string {
+func (a *response) same() string {
 	return strings.ReplaceAll(a.Body.String(), a.Header().Get("X-Request-Id"), "req")
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // changeReservation changes a reservation as STAFF of the own store.
-func (w *world) changeReservation(r reservationOut, body object, options ...func(*http.Request)) *answer {
+func (w *world) changeReservation(r reservationOut, body object, options ...func(*http.Request)) *response {
 	w.Helper()
 	return w.do("PATCH", "/reservations/"+string(r.ID), w.tokens["STAFF"], body, options...)
 }
@@ -57,12 +57,12 @@ func TestChangeReservation(t *testing.T) {
 	}
 	w.changeReservation(made, object{"notes": "x"}, header("If-Match", `"2"`)).refused(app.CodeVersionMismatch)
 	for _, typ := range []app.EventType{app.EventReservationConfirmed, app.EventReservationCancelled} {
-		if told := w.told("own", typ); len(told) != 0 {
-			t.Errorf("%s: got %s, want no event", typ, told)
+		if emitted := w.eventData("own", typ); len(emitted) != 0 {
+			t.Errorf("%s: got %s, want no event", typ, emitted)
 		}
 	}
-	if told := w.told("own", app.EventReservationCreated); len(told) != 2 { // with that of the fixture
-		t.Errorf("reservation.created: got %d events, want 2", len(told))
+	if emitted := w.eventData("own", app.EventReservationCreated); len(emitted) != 2 { // with that of the fixture
+		t.Errorf("reservation.created: got %d events, want 2", len(emitted))
 	}
 }
 
@@ -192,9 +192,9 @@ func TestTableLabels(t *testing.T) {
 	w.do("POST", "/orders", w.tokens["STAFF"], atTable).ok(201, &placed)
 	w.do("GET", "/orders/"+string(placed.ID), w.tokens["STAFF"], nil).ok(200, &shown)
 	var event app.Order
-	for _, told := range w.told("own", app.EventOrderCreated) {
-		if strings.Contains(string(told), string(placed.ID)) {
-			w.read(told, &event)
+	for _, emitted := range w.eventData("own", app.EventOrderCreated) {
+		if strings.Contains(string(emitted), string(placed.ID)) {
+			w.read(emitted, &event)
 		}
 	}
 	for place, order := range map[string]app.Order{"response": placed, "order": shown, "event": event} {

@@ -65,18 +65,18 @@ func TestReserve(t *testing.T) {
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Error("reservation for a reader (-want +got):", diff)
 	}
-	told := w.told("own", app.EventReservationCreated)
-	at := slices.IndexFunc(told,
+	emitted := w.eventData("own", app.EventReservationCreated)
+	at := slices.IndexFunc(emitted,
 		func(data json.RawMessage) bool { return strings.Contains(string(data), string(made.ID)) })
-	if len(told) != 2 || at < 0 {
-		t.Fatalf("reservation.created: got %s, want two events, one of %s", told, made.ID)
+	if len(emitted) != 2 || at < 0 {
+		t.Fatalf("reservation.created: got %s, want two events, one of %s", emitted, made.ID)
 	}
 	var event app.Reservation
-	w.read(told[at], &event)
+	w.read(emitted[at], &event)
 	if diff := cmp.Diff(want.Reservation, event); diff != "" {
 		t.Error("event (-want +got):", diff)
 	}
-	if customers := w.told("own", app.EventCustomerCreated); len(customers) != 1 { // of the order of the fixture
+	if customers := w.eventData("own", app.EventCustomerCreated); len(customers) != 1 { // of the order of the fixture
 		t.Errorf("customer.created: got %s, want only that of the order", customers)
 	}
 
@@ -98,7 +98,7 @@ func TestReserve(t *testing.T) {
 func TestReservationStatus(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	change := func(made reservationOut, body object, options ...string) *answer {
+	change := func(made reservationOut, body object, options ...string) *response {
 		t.Helper()
 		token := w.tokens["STAFF"]
 		if len(options) > 0 {
@@ -130,7 +130,7 @@ func TestReservationStatus(t *testing.T) {
 		t.Error("confirmed (-want +got):", diff)
 	}
 	var event app.Reservation
-	w.read(w.told("own", app.EventReservationConfirmed)[0], &event)
+	w.read(w.eventData("own", app.EventReservationConfirmed)[0], &event)
 	if diff := cmp.Diff(want.Reservation, event); diff != "" {
 		t.Error("event (-want +got):", diff)
 	}
@@ -145,7 +145,7 @@ func TestReservationStatus(t *testing.T) {
 		len(cancelled.AllowedTransitions) != 0 || cancelled.Version != 3 {
 		t.Errorf("cancelled: got %+v, want version 3 with the reason and no transitions", cancelled)
 	}
-	w.read(w.told("own", app.EventReservationCancelled)[0], &event)
+	w.read(w.eventData("own", app.EventReservationCancelled)[0], &event)
 	if diff := cmp.Diff(cancelled.Reservation, event); diff != "" {
 		t.Error("event (-want +got):", diff)
 	}
@@ -176,8 +176,8 @@ func TestReservationStatus(t *testing.T) {
 		change(r, object{"status": "CONFIRMED"}).ok(200, nil)
 		change(r, object{"status": status}).ok(200, nil)
 	}
-	counts := fmt.Sprint(len(w.told("own", app.EventReservationCreated)),
-		len(w.told("own", app.EventReservationConfirmed)), len(w.told("own", app.EventReservationCancelled)))
+	counts := fmt.Sprint(len(w.eventData("own", app.EventReservationCreated)),
+		len(w.eventData("own", app.EventReservationConfirmed)), len(w.eventData("own", app.EventReservationCancelled)))
 	if counts != "5 3 2" {
 		t.Errorf("events: got %s, want 5 3 2", counts)
 	}
@@ -216,7 +216,7 @@ func TestRacingReservationStatus(t *testing.T) {
 		}
 		return counts
 	}
-	if counts := race("CONFIRMED"); counts[200] != 20 || len(w.told("own", app.EventReservationConfirmed)) != 1 {
+	if counts := race("CONFIRMED"); counts[200] != 20 || len(w.eventData("own", app.EventReservationConfirmed)) != 1 {
 		t.Errorf("concurrent confirmations: got the statuses %v, want 20 times 200 and one event", counts)
 	}
 	if counts := race("COMPLETED", "NO_SHOW"); counts[200] != 10 || counts[409] != 10 {
@@ -240,8 +240,8 @@ func TestReservationOnceForAKey(t *testing.T) {
 	}
 	w.do("POST", "/reservations", w.tokens["OWNER"], altered(reservationBody(), object{"partySize": 2}), key).
 		refused(app.CodeIdempotencyKeyReused)
-	if told := w.told("own", app.EventReservationCreated); len(told) != 2 {
-		t.Errorf("reservation.created: got %d events, want 2", len(told))
+	if emitted := w.eventData("own", app.EventReservationCreated); len(emitted) != 2 {
+		t.Errorf("reservation.created: got %d events, want 2", len(emitted))
 	}
 }
 
@@ -328,8 +328,9 @@ func TestBadReservations(t *testing.T) {
 	var left int
 	w.must(w.db.System().DB.QueryRowContext(t.Context(),
 		"SELECT count(*) FROM reservations WHERE store_id = $1 AND version = 1", w.stores["own"].id).Scan(&left))
-	if told := w.told("own", app.EventReservationCreated, app.EventReservationConfirmed); left != 1 || len(told) != 1 {
-		t.Errorf("after refused requests: got %d reservations and %d events, want 1 and 1", left, len(told))
+	emitted := w.eventData("own", app.EventReservationCreated, app.EventReservationConfirmed)
+	if left != 1 || len(emitted) != 1 {
+		t.Errorf("after refused requests: got %d reservations and %d events, want 1 and 1", left, len(emitted))
 	}
 	// The longest valid reservation is accepted.
 	w.reserve(object{

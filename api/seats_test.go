@@ -19,7 +19,7 @@ func TestSeats(t *testing.T) {
 		t.Helper()
 		w.do("PATCH", "/settings", w.tokens["OWNER"], settings).ok(200, nil)
 	}
-	try := func(startAt string, minutes, guests int) *answer {
+	try := func(startAt string, minutes, guests int) *response {
 		t.Helper()
 		return w.do("POST", "/reservations", w.tokens["OWNER"],
 			altered(reservationBody(), object{"startAt": startAt, "durationMinutes": minutes, "partySize": guests}))
@@ -79,21 +79,21 @@ func TestLastSeats(t *testing.T) {
 	w.do("PATCH", "/settings", w.tokens["OWNER"], object{"seats": 15}).ok(200, nil)
 	for round, starts := range [][]string{{"2026-03-20T18:00:00Z"},
 		{"2026-03-21T18:00:00Z", "2026-03-21T18:30:00Z", "2026-03-21T17:30:00Z"}} {
-		answers := make(chan *answer, 20)
+		responses := make(chan *response, 20)
 		var wait sync.WaitGroup
-		for i := range cap(answers) {
+		for i := range cap(responses) {
 			body := altered(reservationBody(),
 				object{"partySize": 2, "durationMinutes": 60, "startAt": starts[i%len(starts)]})
 			wait.Go(func() {
-				answers <- w.do("POST", "/reservations", w.tokens["OWNER"], body,
+				responses <- w.do("POST", "/reservations", w.tokens["OWNER"], body,
 					header("Idempotency-Key", fmt.Sprintf("%d-%d", round, i)))
 			})
 		}
 		wait.Wait()
-		close(answers)
+		close(responses)
 		var seated []app.Seated
 		won := 0
-		for a := range answers {
+		for a := range responses {
 			if a.Code == 201 {
 				var r reservationOut
 				a.ok(201, &r)

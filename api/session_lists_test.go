@@ -76,8 +76,8 @@ func TestSessionListsArePaged(t *testing.T) {
 		token = a.session()
 	}
 	var page []app.LoginSession
-	answer := w.do("GET", "/auth/sessions?limit=2", token, nil).ok(200, &page)
-	next, _ := answer.body.Meta["nextCursor"].(string)
+	response := w.do("GET", "/auth/sessions?limit=2", token, nil).ok(200, &page)
+	next, _ := response.body.Meta["nextCursor"].(string)
 	seen := page
 	w.do("GET", "/auth/sessions?limit=2&cursor="+next, token, nil).ok(200, &page)
 	if seen = append(seen, page...); len(seen) != 3 || seen[1].ID == seen[2].ID {
@@ -97,10 +97,10 @@ func TestSessionsOfOthers(t *testing.T) {
 				continue
 			}
 			theirs := b.session()
-			end := func(session string) *answer {
-				answer := w.do("DELETE", a.paths+"/sessions/"+session, token, nil)
-				answer.what += " by the " + name
-				return answer.refused(app.CodeNotFound)
+			end := func(session string) *response {
+				response := w.do("DELETE", a.paths+"/sessions/"+session, token, nil)
+				response.what += " by the " + name
+				return response.refused(app.CodeNotFound)
 			}
 			if end(sessionNamed(theirs)).same() != end("ses_none").same() {
 				t.Errorf("%s about the session of the %s: got another response than about an unknown one, want the same", name,
@@ -127,15 +127,15 @@ func TestSessionOperationsShareTheBudget(t *testing.T) {
 	s := w.strict()
 	for name, a := range accounts {
 		token := a.session()
-		requests := []func() *answer{
-			func() *answer { return w.doOn(s, "GET", a.paths+"/sessions", token, nil) },
-			func() *answer { return w.doOn(s, "DELETE", a.paths+"/sessions", token, nil) },
-			func() *answer { return w.doOn(s, "DELETE", a.paths+"/sessions/ses_none", token, nil) },
-			func() *answer { return w.doOn(s, "POST", a.paths+"/password", token, object{}) },
-			func() *answer { return w.doOn(s, "POST", a.paths+"/logout", token, object{"x": 1}) },
+		requests := []func() *response{
+			func() *response { return w.doOn(s, "GET", a.paths+"/sessions", token, nil) },
+			func() *response { return w.doOn(s, "DELETE", a.paths+"/sessions", token, nil) },
+			func() *response { return w.doOn(s, "DELETE", a.paths+"/sessions/ses_none", token, nil) },
+			func() *response { return w.doOn(s, "POST", a.paths+"/password", token, object{}) },
+			func() *response { return w.doOn(s, "POST", a.paths+"/logout", token, object{"x": 1}) },
 		}
 		for i := range 10 {
-			if answer := requests[i%len(requests)](); answer.Code == http.StatusTooManyRequests {
+			if response := requests[i%len(requests)](); response.Code == http.StatusTooManyRequests {
 				t.Errorf("request %d of the %s: got 429, want another status", i, name)
 			}
 		}

@@ -17,19 +17,19 @@ var long = flag.Bool("long", false, "run races for many more rounds")
 
 // atOnce sends requests concurrently and returns their responses.
 func (w *world) atOnce(requests ...*http.Request) []*httptest.ResponseRecorder {
-	answers := make([]*httptest.ResponseRecorder, len(requests))
+	responses := make([]*httptest.ResponseRecorder, len(requests))
 	start := make(chan struct{})
 	var wait sync.WaitGroup
 	for i, r := range requests {
-		answers[i] = httptest.NewRecorder()
+		responses[i] = httptest.NewRecorder()
 		wait.Go(func() {
 			<-start
-			w.server.ServeHTTP(answers[i], r)
+			w.server.ServeHTTP(responses[i], r)
 		})
 	}
 	close(start)
 	wait.Wait()
-	return answers
+	return responses
 }
 
 func rounds(few, many int) int {
@@ -77,8 +77,8 @@ func (w *world) successor(h held) held {
 	return h
 }
 
-// answers checks the status of an operation with these tokens. A 401 must be TOKEN_REVOKED.
-func (w *world) answers(h held, operation string, status int) {
+// responses checks the status of an operation with these tokens. A 401 must be TOKEN_REVOKED.
+func (w *world) responses(h held, operation string, status int) {
 	w.Helper()
 	a := w.atOnce(h.post(operation))[0]
 	if a.Code != status || status == 401 && !strings.Contains(a.Body.String(), string(app.CodeTokenRevoked)) {
@@ -120,7 +120,7 @@ func TestParallelRefreshes(t *testing.T) {
 					if good != wantGood || len(successors) != 1 {
 						t.Fatalf("got %d successes with %d successors, want %d with 1", good, len(successors), wantGood)
 					}
-					w.answers(w.successor(h), "refresh", then)
+					w.responses(w.successor(h), "refresh", then)
 				}
 			})
 		}
@@ -138,19 +138,19 @@ func TestRefreshRacesLogout(t *testing.T) {
 			first := map[int]int{}
 			for round := range rounds(40, 2000) {
 				h := begin(w, fmt.Sprintf("%d@example.com", round))
-				answers := w.atOnce(h.post("refresh"), h.post("logout"))
-				if first[answers[0].Code]++; answers[0].Code != 200 && answers[0].Code != 401 ||
-					answers[1].Code != 200 {
-					t.Fatalf("got refresh %d and logout %d, want 200 or 401 and 200", answers[0].Code, answers[1].Code)
+				responses := w.atOnce(h.post("refresh"), h.post("logout"))
+				if first[responses[0].Code]++; responses[0].Code != 200 && responses[0].Code != 401 ||
+					responses[1].Code != 200 {
+					t.Fatalf("got refresh %d and logout %d, want 200 or 401 and 200", responses[0].Code, responses[1].Code)
 				}
-				w.answers(h, "logout", 401)
-				w.answers(h, "refresh", 401)
-				if answers[0].Code == 200 {
-					w.answers(w.successor(h), "refresh", 401)
+				w.responses(h, "logout", 401)
+				w.responses(h, "refresh", 401)
+				if responses[0].Code == 200 {
+					w.responses(w.successor(h), "refresh", 401)
 				}
 			}
-			w.answers(other, "refresh", 200)
-			t.Logf("the refresh's answers: %v", first)
+			w.responses(other, "refresh", 200)
+			t.Logf("the refresh's responses: %v", first)
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestAlarmsDoNotDeadlock(t *testing.T) {
 		var requests []*http.Request
 		for range 8 {
 			stolen := realms[app.RealmTenant](w, "")
-			w.answers(stolen, "refresh", 200)
+			w.responses(stolen, "refresh", 200)
 			h := w.successor(stolen)
 			requests = append(requests, stolen.post("refresh"), h.post("refresh"), h.post("logout"))
 		}

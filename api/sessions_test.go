@@ -64,9 +64,9 @@ func TestAlarmIsCommittedBeforeTheResponse(t *testing.T) {
 			w.users["ADMIN"].ID); alive != "0" {
 			t.Errorf("active sessions at the start of the response: got %s, want 0", alive)
 		}
-		if told := w.text("SELECT count(*) FROM audit WHERE action = 'session.reused' AND target = $1",
-			w.users["ADMIN"].ID); told != "2" {
-			t.Errorf("audit entries at the start of the response: got %s, want 2", told)
+		if emitted := w.text("SELECT count(*) FROM audit WHERE action = 'session.reused' AND target = $1",
+			w.users["ADMIN"].ID); emitted != "2" {
+			t.Errorf("audit entries at the start of the response: got %s, want 2", emitted)
 		}
 	}}, r)
 	if looked != 1 {
@@ -122,7 +122,7 @@ func TestSwitchStore(t *testing.T) {
 	own, sibling := w.stores["own"], w.stores["sibling"]
 	english := w.text("SELECT id FROM store_views WHERE store_id = $1 AND NOT is_default", sibling.id)
 	b := w.browse("MANAGER", "own")
-	to := func(store app.StoreID, view string) *answer {
+	to := func(store app.StoreID, view string) *response {
 		body := map[string]any{"storeId": store}
 		if view != "" {
 			body["storeViewId"] = view

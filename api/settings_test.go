@@ -192,24 +192,24 @@ func TestBadSettings(t *testing.T) {
 func TestRacingSettings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	answers := make(chan *answer, 20)
+	responses := make(chan *response, 20)
 	var wait sync.WaitGroup
-	for i := range cap(answers) {
+	for i := range cap(responses) {
 		wait.Go(func() {
-			answers <- w.do("PATCH", "/settings", w.tokens["OWNER"], object{"seats": 100 + i}, ifMatch(1))
+			responses <- w.do("PATCH", "/settings", w.tokens["OWNER"], object{"seats": 100 + i}, ifMatch(1))
 		})
 	}
 	wait.Wait()
-	close(answers)
+	close(responses)
 	won := 0
-	for a := range answers {
+	for a := range responses {
 		if a.Code == 200 {
 			won++
 			continue
 		}
 		a.refused(app.CodeVersionMismatch)
 	}
-	for i := range cap(answers) {
+	for i := range cap(responses) {
 		wait.Go(func() {
 			fee := json.RawMessage(fmt.Sprintf(`{"deliveryFees":{%q:%d}}`, []string{"CHF", "DKK", "GBP", "NOK"}[i%4],
 				1000+i))

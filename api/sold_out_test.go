@@ -18,7 +18,7 @@ func TestSoldOutUntil(t *testing.T) {
 	p := w.stores["own"].product
 	path := "/products/" + string(p.ID)
 	until := app.At(w.now.Add(10 * time.Minute))
-	patchUntil := func(value any) *answer {
+	patchUntil := func(value any) *response {
 		t.Helper()
 		return w.do("PATCH", path, w.tokens["MANAGER"], object{"soldOutUntil": value})
 	}
@@ -60,16 +60,16 @@ func TestSoldOutUntil(t *testing.T) {
 	}
 	end(w.now, 0)
 	end(w.now, 0)
-	told := w.updates(p.ID)
+	emitted := w.updates(p.ID)
 	var changed []string
-	for _, event := range told {
+	for _, event := range emitted {
 		changed = append(changed, fmt.Sprint(event.Version, event.Orderable, event.SoldOutUntil != nil, event.ChangedFields))
 	}
 	want := []string{"2 false true [orderable soldOutUntil]", "3 true false [orderable soldOutUntil]"}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("product.updated (-want +got): %s", diff)
 	}
-	if diff := cmp.Diff(told[1].Product, w.shown(p.ID)); diff != "" {
+	if diff := cmp.Diff(emitted[1].Product, w.shown(p.ID)); diff != "" {
 		t.Errorf("product.updated (-) and the product (+): %s", diff)
 	}
 
@@ -90,9 +90,9 @@ func TestSoldOutUntil(t *testing.T) {
 	if _, err := w.db.EndSoldOut(t.Context(), w.now.Add(time.Hour), w.stores["own"].id, empty.ID); err != nil {
 		t.Fatal(err)
 	}
-	if told := w.updates(empty.ID); fmt.Sprint(told[1].ChangedFields) != "[soldOutUntil]" || told[1].Orderable {
-		t.Errorf("out of stock: got %v and orderable %t, want [soldOutUntil] and false", told[1].ChangedFields,
-			told[1].Orderable)
+	if emitted := w.updates(empty.ID); fmt.Sprint(emitted[1].ChangedFields) != "[soldOutUntil]" || emitted[1].Orderable {
+		t.Errorf("out of stock: got %v and orderable %t, want [soldOutUntil] and false", emitted[1].ChangedFields,
+			emitted[1].Orderable)
 	}
 	w.do("DELETE", path, w.tokens["OWNER"], nil).ok(204, nil)
 	end(w.now, 0)

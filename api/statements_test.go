@@ -24,7 +24,7 @@ func TestAuthenticationCostsOneStatement(t *testing.T) {
 	w := newWorld(t)
 	wire := newWire(t, w.db)
 	server := w.serverOn(wire.db, func(*Config) {})
-	sent := func(path, credential string) (*answer, []string) {
+	sent := func(path, credential string) (*response, []string) {
 		w.doOn(server, "GET", path, credential, nil) // connects and prepares
 		wire.take()
 		a := w.doOn(server, "GET", path, credential, nil)

@@ -34,15 +34,15 @@ func TestSuspendedWebsiteRefusesCredentials(t *testing.T) {
 	hashes := atomic.Int64{}
 	w.world.server.passwords.runs = func() { hashes.Add(1) }
 
-	register := func(store app.StoreID) *answer {
+	register := func(store app.StoreID) *response {
 		return w.do("POST", "/customer-auth/register", "",
 			altered(registration(store), object{"email": "bob@example.com"}))
 	}
-	login := func(store app.StoreID, password string) *answer {
+	login := func(store app.StoreID, password string) *response {
 		return w.do("POST", "/customer-auth/login", "",
 			object{"storeId": store, "email": "ada@example.com", "password": password})
 	}
-	social := func(store app.StoreID, token string) *answer {
+	social := func(store app.StoreID, token string) *response {
 		return w.loginWith(object{"storeId": store, "provider": "google", "token": token})
 	}
 	rows := func() string {
@@ -52,18 +52,18 @@ func TestSuspendedWebsiteRefusesCredentials(t *testing.T) {
 	}
 	w.suspend(true)
 	before := rows()
-	for name, request := range map[string]func() *answer{
-		"register":         func() *answer { return register(own) },
-		"customer login":   func() *answer { return login(own, password) },
-		"a known identity": func() *answer { return social(own, known) },
-		"a new identity":   func() *answer { return social(own, stranger) },
-		"login": func() *answer {
+	for name, request := range map[string]func() *response{
+		"register":         func() *response { return register(own) },
+		"customer login":   func() *response { return login(own, password) },
+		"a known identity": func() *response { return social(own, known) },
+		"a new identity":   func() *response { return social(own, stranger) },
+		"login": func() *response {
 			return w.do("POST", "/auth/login", "", credentials("user@example.com", password))
 		},
-		"accept-invite": func() *answer {
+		"accept-invite": func() *response {
 			return w.do("POST", "/auth/accept-invite", "", accept(invited.Token, password))
 		},
-		"refresh": func() *answer { return b.present(b.cookie) },
+		"refresh": func() *response { return b.present(b.cookie) },
 	} {
 		w.run(name, func(t *testing.T) {
 			a := request()
@@ -74,15 +74,17 @@ func TestSuspendedWebsiteRefusesCredentials(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		want          app.Code
-		closed, other func() *answer
+		closed, other func() *response
 	}{
 		"a customer's wrong password": {
-			app.CodeInvalidCredentials, func() *answer { return login(own, "swordfish") },
-			func() *answer { return login("sto_none", "swordfish") },
+			app.CodeInvalidCredentials, func() *response { return login(own, "swordfish") },
+			func() *response { return login("sto_none", "swordfish") },
 		},
 		"a user's wrong password": {app.CodeInvalidCredentials,
-			func() *answer { return w.do("POST", "/auth/login", "", credentials("user@example.com", "swordfish")) },
-			func() *answer { return w.do("POST", "/auth/login", "", credentials("nobody@example.com", "swordfish")) }},
+			func() *response { return w.do("POST", "/auth/login", "", credentials("user@example.com", "swordfish")) },
+			func() *response {
+				return w.do("POST", "/auth/login", "", credentials("nobody@example.com", "swordfish"))
+			}},
 	} {
 		w.run(name, func(t *testing.T) {
 			start := hashes.Load()

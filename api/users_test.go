@@ -98,7 +98,7 @@ func TestDisabledOwnerIsNoOwner(t *testing.T) {
 }
 
 // A caller who is demoted, removed, disabled or logged out while the request waits changes nothing.
-func TestCallersThatLoseTheirRoleMeanwhile(t *testing.T) {
+func TestCallersThatLoseTheirRoleConcurrently(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
 		statement string // about the user $1, the store $2 and the session $3
@@ -118,8 +118,8 @@ func TestCallersThatLoseTheirRoleMeanwhile(t *testing.T) {
 			own := w.stores["own"].id
 			staff := "/users/" + string(w.users["STAFF"].ID)
 			key, invitation := string(w.stores["own"].key.ID), string(w.addInvitation(own))
-			newKey := func(mode string) func(string) *answer {
-				return func(token string) *answer {
+			newKey := func(mode string) func(string) *response {
+				return func(token string) *response {
 					return w.do("POST", "/api-keys", token, altered(apiKeyBody(), object{"mode": mode}))
 				}
 			}
@@ -128,19 +128,20 @@ func TestCallersThatLoseTheirRoleMeanwhile(t *testing.T) {
 				|| (SELECT count(*) FROM invitations) || ' invitations, '
 				|| (SELECT count(*) FROM audit WHERE action ~ '^(api_key|invitation|store)[.]') || ' entries'`
 			before := w.text(state)
-			for what, request := range map[string]func(token string) *answer{
-				"role":    func(token string) *answer { return w.do("PATCH", staff, token, object{"role": "OWNER"}) },
-				"removal": func(token string) *answer { return w.do("DELETE", staff, token, nil) },
-				"store":   func(token string) *answer { return w.do("POST", "/stores", token, storeBody()) },
+			for what, request := range map[string]func(token string) *response{
+				"role":    func(token string) *response { return w.do("PATCH", staff, token, object{"role": "OWNER"}) },
+				"removal": func(token string) *response { return w.do("DELETE", staff, token, nil) },
+				"store":   func(token string) *response { return w.do("POST", "/stores", token, storeBody()) },
 				"key":     newKey("live"), "test key": newKey("test"),
-				"revocation": func(token string) *answer { return w.do("POST", "/api-keys/"+key+"/revoke", token, nil) },
-				"withdrawal": func(token string) *answer { return w.do("DELETE", "/invitations/"+invitation, token, nil) },
+				"revocation": func(token string) *response { return w.do("POST", "/api-keys/"+key+"/revoke", token, nil) },
+				"withdrawal": func(token string) *response { return w.do("DELETE", "/invitations/"+invitation, token, nil) },
 			} {
 				caller := what + " " + name
 				w.addUser(caller, "-", nil, map[app.StoreID]app.Role{own: app.RoleOwner})
 				token := w.token(caller, own)
 				session := claimsOf(t, token)["sid"]
-				a := w.meanwhile(func() *answer { return request(token) }, end.statement, w.users[caller].ID, own, session)
+				a := w.duringTransaction(func() *response { return request(token) }, end.statement, w.users[caller].ID, own,
+					session)
 				if a.body.Error.Code != end.code {
 					t.Errorf("%s: got %d %s, want %s", what, a.Code, a.Body, end.code)
 				}

@@ -15,7 +15,7 @@ func TestPatchWebhook(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := "/webhooks/" + string(w.stores["own"].webhook.ID)
-	patch := func(body any) *answer { t.Helper(); return w.do("PATCH", path, w.tokens["ADMIN"], body) }
+	patch := func(body any) *response { t.Helper(); return w.do("PATCH", path, w.tokens["ADMIN"], body) }
 	var before, changed app.Subscription
 	w.do("GET", path, w.tokens["ADMIN"], nil).ok(200, &before)
 	w.now = noon.Add(time.Minute)

@@ -83,10 +83,10 @@ func TestSuspendedWebsite(t *testing.T) {
 		w.do("PATCH", "/platform/websites/"+string(w.stores["own"].website), w.tokens["PLATFORM"],
 			object{"suspended": suspended}).ok(200, nil)
 	}
-	login := func(name string) *answer {
+	login := func(name string) *response {
 		return w.do("POST", "/auth/login", "", credentials(name+"@example.com", "correct horse"))
 	}
-	loginTo := func(store string) *answer {
+	loginTo := func(store string) *response {
 		return w.do("POST", "/auth/login", "", altered(credentials("both@example.com", "correct horse"),
 			object{"storeId": w.stores[store].id}))
 	}

@@ -68,7 +68,7 @@ func newWorldOn(t *testing.T, db *persistencetest.Database) *world {
 	t.Helper()
 	w := newEmptyWorld(t, db)
 	t.Cleanup(w.checkEvents)
-	w.furnish()
+	w.addRows()
 	return w
 }
 
@@ -82,8 +82,8 @@ func newEmptyWorld(t *testing.T, db *persistencetest.Database) *world {
 	return w
 }
 
-// furnish creates the websites, stores and users of the world and fills the stores.
-func (w *world) furnish() {
+// addRows creates the websites, stores and users of the world and fills the stores.
+func (w *world) addRows() {
 	w.Helper()
 	website := func(domain string, stores ...string) {
 		website, ids, err := w.db.CreateWebsite(w.Context(), noon,
@@ -128,9 +128,9 @@ func newStores(names []string) (stores []identity.NewStore) {
 	return stores
 }
 
-// patience is the time that a request, its wait to hash a password, or its work in the background may take in tests. It
-// is longer than in production, so that a slow machine neither responds UNAVAILABLE nor omits an audit entry.
-const patience = 2 * time.Minute
+// testTimeout is the time that a request, its wait to hash a password, or its work in the background may take in tests.
+// It is longer than in production, so that a slow machine neither responds UNAVAILABLE nor omits an audit entry.
+const testTimeout = 2 * time.Minute
 
 // quickHashing are parameters with which a hash takes microseconds. In production it takes a tenth of a second of
 // processor time.
@@ -149,7 +149,7 @@ func quickHash(t *testing.T, password string) string {
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
-		RefreshTTL: 168 * time.Hour, Timeout: patience,
+		RefreshTTL: 168 * time.Hour, Timeout: testTimeout,
 		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000, Tester: &w.tester,
 		Retrier: &w.retrier,
 		Log:     zerolog.New(w.log),
@@ -161,7 +161,7 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	change(&config)
 	server := New(config)
 	server.passwords.use(quickHashing)
-	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = patience, patience, patience
+	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = testTimeout, testTimeout, testTimeout
 	w.Cleanup(server.Close)
 	return server
 }
@@ -244,7 +244,7 @@ func (w *world) fill(s *shop, owner string) {
 	w.must(err)
 	s.key = issued.APIKey
 	s.replay, err = w.db.CreateBulkReplay(w.Context(), noon, s.id, app.Actor{}, app.NewBulkReplay{
-		SubscriptionID: s.webhook.ID, DeliveryStatus: app.ReplayDeadLetters, From: app.At(noon),
+		SubscriptionID: s.webhook.ID, DeliveryStatus: app.ReplayedDeadLetters, From: app.At(noon),
 		To: app.At(noon.Add(time.Hour)),
 	}, nil)
 	w.must(err)

@@ -61,8 +61,8 @@ type MadeAttempt struct {
 // AttemptDetail is an attempt with its request and response.
 type AttemptDetail struct {
 	Attempt
-	Request  SentRequest     `json:"request"`
-	Response *ReceivedAnswer `json:"response,omitempty"` // absent if there was no response
+	Request  SentRequest       `json:"request"`
+	Response *ReceivedResponse `json:"response,omitempty"` // absent if there was no response
 }
 
 // SentRequest is the request of an attempt.
@@ -73,8 +73,8 @@ type SentRequest struct {
 	Body    *string             `json:"body"` // null after it was erased
 }
 
-// ReceivedAnswer is the receiver's response to an attempt.
-type ReceivedAnswer struct {
+// ReceivedResponse is the receiver's response to an attempt.
+type ReceivedResponse struct {
 	StatusCode int                 `json:"statusCode"`
 	Headers    map[string][]string `json:"headers"` // empty after they were erased
 	Body       *string             `json:"body"`    // the first 16 KiB at most; null after it was erased

@@ -22,14 +22,14 @@ var ReplayStatuses = [...]ReplayStatus{ReplayDryRun, ReplayRunning, ReplayComple
 type ReplayedStatus string
 
 const (
-	ReplayDeadLetters ReplayedStatus = "dead_letter"
-	ReplayDelivered   ReplayedStatus = "delivered"
-	ReplayCalledOff   ReplayedStatus = "cancelled"
-	ReplayMissed      ReplayedStatus = "missed" // matching events without a delivery to the webhook
+	ReplayedDeadLetters ReplayedStatus = "dead_letter"
+	ReplayedDelivered   ReplayedStatus = "delivered"
+	ReplayedCancelled   ReplayedStatus = "cancelled"
+	ReplayedMissed      ReplayedStatus = "missed" // matching events without a delivery to the webhook
 )
 
 // ReplayedStatuses lists all statuses that a bulk replay can select.
-var ReplayedStatuses = [...]ReplayedStatus{ReplayDeadLetters, ReplayDelivered, ReplayCalledOff, ReplayMissed}
+var ReplayedStatuses = [...]ReplayedStatus{ReplayedDeadLetters, ReplayedDelivered, ReplayedCancelled, ReplayedMissed}
 
 // BulkReplay replays the deliveries that had ended and matched its filter when it was requested
 // (docs/behaviour.md#dead-letters-and-replays).
@@ -67,8 +67,8 @@ type ReplayOutcomes struct {
 type NewBulkReplay struct {
 	SubscriptionID SubscriptionID
 	EventType      EventType
-	DeliveryStatus ReplayedStatus // ReplayMissed requires a SubscriptionID
-	DeliveryReason string         // equals Delivery.Reason; not with ReplayMissed
+	DeliveryStatus ReplayedStatus // ReplayedMissed requires a SubscriptionID
+	DeliveryReason string         // equals Delivery.Reason; not with ReplayedMissed
 	From, To       Time           // From is before To
 	DryRun         bool
 }

@@ -24,7 +24,7 @@ type SocialIdentity struct {
 	Provider  Provider
 	Subject   string
 	Email     string // "" = not in the token
-	Proven    bool   // the provider vouches that the email belongs to the person, see [Provider.Vouches]
+	Proven    bool   // the provider vouches that the email belongs to the person, see [Provider.ProvesEmail]
 	FirstName string
 	LastName  string
 	Token     IDToken
@@ -36,10 +36,10 @@ type IDToken struct {
 	ExpiresAt time.Time
 }
 
-// Vouches reports whether the provider proves that an email belongs to the person who logs in. The provider must have
-// verified the address. Google must also host the mailbox (gmail.com, or the domain of an organization): it does not
-// notice if an address elsewhere changes hands.
-func (p Provider) Vouches(email string, verified bool, hostedDomain string) bool {
+// ProvesEmail reports whether the provider proves that an email belongs to the person who logs in. The provider must
+// have verified the address. Google must also host the mailbox (gmail.com, or the domain of an organization): it does
+// not notice if another mailbox gets a new owner.
+func (p Provider) ProvesEmail(email string, verified bool, hostedDomain string) bool {
 	if p == ProviderGoogle && hostedDomain == "" && !strings.HasSuffix(strings.ToLower(email), "@gmail.com") {
 		return false
 	}

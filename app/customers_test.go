@@ -6,7 +6,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-func TestVouches(t *testing.T) {
+func TestProvesEmail(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		provider app.Provider
@@ -28,7 +28,7 @@ func TestVouches(t *testing.T) {
 		{app.ProviderFacebook, "ada@example.com", true, "", true},
 		{app.ProviderFacebook, "", true, "", false},
 	} {
-		if got := c.provider.Vouches(c.email, c.verified, c.hosted); got != c.want {
+		if got := c.provider.ProvesEmail(c.email, c.verified, c.hosted); got != c.want {
 			t.Errorf("%s vouches for %s (verified %v, hosted domain %q): %v, want %v",
 				c.provider, c.email, c.verified, c.hosted, got, c.want)
 		}

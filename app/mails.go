@@ -90,11 +90,11 @@ type WebhookMail struct {
 	ID    SubscriptionID
 	URL   string
 	Store string // name of the store
-	WebhookTrouble
+	FailureStreak
 }
 
-// WebhookTrouble describes the current streak of failures of a webhook.
-type WebhookTrouble struct {
+// FailureStreak describes the current streak of failures of a webhook.
+type FailureStreak struct {
 	Day      int `json:"day"`      // number of failed days so far
 	Of       int `json:"of"`       // number of failed days after which the webhook is deactivated
 	Failures int `json:"failures"` // failed attempts in a row

@@ -75,9 +75,9 @@ type Watched struct {
 	NextIn   time.Duration `json:"nextIn,omitempty"` // time until the next tick
 }
 
-// Trouble returns the content of a warning. days is the number of days of the policy.
-func (w Watched) Trouble(days int) WebhookTrouble {
-	return WebhookTrouble{Day: w.Days, Of: days, Failures: int(w.Failures)}
+// Streak returns the content of a warning. days is the number of days of the policy.
+func (w Watched) Streak(days int) FailureStreak {
+	return FailureStreak{Day: w.Days, Of: days, Failures: int(w.Failures)}
 }
 
 // WatchEnd is the reason why a watchdog ended.

@@ -59,7 +59,7 @@ func TestRowLevelSecurity(t *testing.T) {
 	must(t, err)
 	r.Key(t, db, 0, "")
 	_, err = db.CreateBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{},
-		app.NewBulkReplay{DeliveryStatus: app.ReplayDeadLetters}, nil)
+		app.NewBulkReplay{DeliveryStatus: app.ReplayedDeadLetters}, nil)
 	must(t, err)
 	_, err = db.StartSocialSession(t.Context(), noon, r.Stores[0], app.Actor{},
 		app.SocialIdentity{Provider: app.ProviderApple, Subject: "1", Email: "bob@example.com"}, time.Hour,

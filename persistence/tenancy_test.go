@@ -40,7 +40,7 @@ func TestStoresAreIsolated(t *testing.T) {
 	must(t, err)
 	orderOfMine := r.Order(t, db, 0)
 	replay, err := db.CreateBulkReplay(t.Context(), noon, r.Stores[0], app.Actor{}, app.NewBulkReplay{
-		SubscriptionID: subscription.ID, DeliveryStatus: app.ReplayDeadLetters, From: app.At(noon),
+		SubscriptionID: subscription.ID, DeliveryStatus: app.ReplayedDeadLetters, From: app.At(noon),
 		To: app.At(noon.Add(time.Hour)),
 	}, nil)
 	must(t, err)
@@ -103,7 +103,7 @@ func TestStoresAreIsolated(t *testing.T) {
 		},
 		"CreateBulkReplay": func(s app.StoreID) (int, error) {
 			got, err := db.CreateBulkReplay(t.Context(), noon.Add(time.Hour), s, app.Actor{}, app.NewBulkReplay{
-				DeliveryStatus: app.ReplayDeadLetters, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
+				DeliveryStatus: app.ReplayedDeadLetters, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
 				DryRun: true,
 			}, nil)
 			return int(got.Matched), err

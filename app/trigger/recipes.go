@@ -154,7 +154,7 @@ func refunded(ctx context.Context, c *Client, o order) error {
 }
 
 // reserved returns a recipe that creates a reservation for tomorrow and then changes its status, unless it is "".
-func reserved(deed, status string) func(context.Context, *Client, store) (string, error) {
+func reserved(action, status string) func(context.Context, *Client, store) (string, error) {
 	return func(ctx context.Context, c *Client, _ store) (string, error) {
 		var reservation struct{ ID string }
 		err := c.call(ctx, http.MethodPost, "/reservations", object{
@@ -168,6 +168,6 @@ func reserved(deed, status string) func(context.Context, *Client, store) (string
 			}
 			err = c.call(ctx, http.MethodPatch, "/reservations/"+reservation.ID+"/status", change, nil)
 		}
-		return fmt.Sprintf("the reservation %s was %s", reservation.ID, deed), err
+		return fmt.Sprintf("the reservation %s was %s", reservation.ID, action), err
 	}
 }

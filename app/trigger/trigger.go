@@ -114,20 +114,20 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if err != nil {
 		return err
 	}
-	var answer struct {
+	var result struct {
 		Success bool
 		Data    json.RawMessage
 		Error   struct{ Code, Message string }
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
+	if err := json.Unmarshal(text, &result); err != nil {
 		return fmt.Errorf("%s %s: %s, and the body is not JSON; is %s the address of Comanda?", method, path,
 			response.Status, c.API)
 	}
-	if !answer.Success {
-		return fmt.Errorf("%s %s: %s: %s", method, path, answer.Error.Code, answer.Error.Message)
+	if !result.Success {
+		return fmt.Errorf("%s %s: %s: %s", method, path, result.Error.Code, result.Error.Message)
 	}
 	if out == nil {
 		return nil
 	}
-	return json.Unmarshal(answer.Data, out)
+	return json.Unmarshal(result.Data, out)
 }

@@ -102,7 +102,7 @@ func (r attemptDetailRow) detail() app.AttemptDetail {
 	if r.StatusCode == 0 {
 		return d
 	}
-	d.Response = &app.ReceivedAnswer{StatusCode: r.StatusCode, Headers: r.ResponseHeaders, Encoding: app.BodyText}
+	d.Response = &app.ReceivedResponse{StatusCode: r.StatusCode, Headers: r.ResponseHeaders, Encoding: app.BodyText}
 	if r.BodyKept {
 		text := string(r.ResponseBody)
 		if !utf8.ValidString(text) {

@@ -107,7 +107,7 @@ func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.S
 
 // count counts the deliveries that match and, for a dry run, those of them that have no stored body.
 func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
-	if r.DeliveryStatus == app.ReplayMissed {
+	if r.DeliveryStatus == app.ReplayedMissed {
 		return r.countMissed(ctx, tx, dryRun)
 	}
 	count := tx.NewSelect().ColumnExpr("count(*)")
@@ -283,7 +283,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 			return err
 		}
 		moved = true
-		if row.DeliveryStatus == app.ReplayMissed {
+		if row.DeliveryStatus == app.ReplayedMissed {
 			queued, err = missedBatch(ctx, tx, now, &row, limit-waiting)
 			return err
 		}

@@ -23,7 +23,7 @@ func (q *Queue) EnqueueJob(
 
 // EnqueueMail enqueues mails about a webhook in a separate transaction.
 func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind,
-	subject app.SubscriptionID, details app.WebhookTrouble,
+	subject app.SubscriptionID, details app.FailureStreak,
 ) error {
 	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return q.enqueueMail(ctx, tx, now, store, kind, subject, details)

@@ -34,7 +34,7 @@ func (q *Queue) Mails() bool { return q.mails }
 // MailWebhookWarning or MailWebhookDeactivated. tx may have either role. Without a mail server it does
 // nothing.
 func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind,
-	subject app.SubscriptionID, details app.WebhookTrouble,
+	subject app.SubscriptionID, details app.FailureStreak,
 ) error {
 	if !q.mails {
 		return nil
@@ -268,7 +268,7 @@ func (q *Queue) loadEmailNotice(
 // Otherwise the mail becomes obsolete.
 func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mailRow, mail *app.Mail) error {
 	webhook := app.WebhookMail{ID: app.SubscriptionID(row.Subject)}
-	if err := json.Unmarshal(row.Details, &webhook.WebhookTrouble); err != nil {
+	if err := json.Unmarshal(row.Details, &webhook.FailureStreak); err != nil {
 		return err
 	}
 	err := tx.NewRaw(`SELECT u.name, u.email FROM memberships m JOIN users u ON u.id = m.user_id

@@ -163,7 +163,7 @@ func TestWebhookMailRecipients(t *testing.T) {
 		users[role] = id
 	}
 	hook := r.Subscribe(t, db, 0, app.EventOrderCreated)
-	trouble := app.WebhookTrouble{Day: 3, Of: 7, Failures: 17}
+	trouble := app.FailureStreak{Day: 3, Of: 7, Failures: 17}
 	must(t, db.EnqueueMail(t.Context(), noon, r.Stores[0], app.MailWebhookWarning, hook.ID, trouble))
 	if ids := enqueued(t, db); len(ids) != 0 {
 		t.Errorf("mails without a mail server: got %q, want none", ids)
@@ -183,7 +183,7 @@ func TestWebhookMailRecipients(t *testing.T) {
 				continue
 			}
 			addresses = append(addresses, mail.Email)
-			want := &app.WebhookMail{ID: hook.ID, URL: hook.URL, Store: "one.example", WebhookTrouble: trouble}
+			want := &app.WebhookMail{ID: hook.ID, URL: hook.URL, Store: "one.example", FailureStreak: trouble}
 			if diff := cmp.Diff(want, mail.Webhook); diff != "" {
 				t.Errorf("webhook of the mail (-want +got):\n%s", diff)
 			}

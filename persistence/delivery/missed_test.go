@@ -33,7 +33,7 @@ func TestMissedEventsAreReplayed(t *testing.T) {
 	change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", events[1])
 
 	wanted := app.NewBulkReplay{
-		SubscriptionID: s, DeliveryStatus: app.ReplayMissed, From: app.At(noon), To: app.At(noon.Add(10 * time.Second)),
+		SubscriptionID: s, DeliveryStatus: app.ReplayedMissed, From: app.At(noon), To: app.At(noon.Add(10 * time.Second)),
 	}
 	dry := wanted
 	dry.DryRun = true

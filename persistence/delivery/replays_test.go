@@ -27,7 +27,7 @@ func (r restaurant) deadLetters(t *testing.T, db *persistencetest.Database, n in
 
 func allOf(s app.SubscriptionID) app.NewBulkReplay {
 	return app.NewBulkReplay{
-		SubscriptionID: s, DeliveryStatus: app.ReplayDeadLetters, From: app.At(noon.Add(-time.Hour)),
+		SubscriptionID: s, DeliveryStatus: app.ReplayedDeadLetters, From: app.At(noon.Add(-time.Hour)),
 		To: app.At(noon.Add(time.Hour)),
 	}
 }
@@ -133,8 +133,8 @@ func TestBulkReplayFilters(t *testing.T) {
 		want   int64
 	}{
 		"dead letters of one": {func(*app.NewBulkReplay) {}, 2},
-		"delivered of one":    {func(in *app.NewBulkReplay) { in.DeliveryStatus = app.ReplayDelivered }, 1},
-		"cancelled of one":    {func(in *app.NewBulkReplay) { in.DeliveryStatus = app.ReplayCalledOff }, 0},
+		"delivered of one":    {func(in *app.NewBulkReplay) { in.DeliveryStatus = app.ReplayedDelivered }, 1},
+		"cancelled of one":    {func(in *app.NewBulkReplay) { in.DeliveryStatus = app.ReplayedCancelled }, 0},
 		"of the other":        {func(in *app.NewBulkReplay) { in.SubscriptionID = other }, 3},
 		"of the store":        {func(in *app.NewBulkReplay) { in.SubscriptionID = "" }, 5},
 		"of a type":           {func(in *app.NewBulkReplay) { in.EventType = app.EventOrderCreated }, 2},
@@ -192,10 +192,10 @@ func TestBulkReplayByReason(t *testing.T) {
 		reason string
 		want   []app.Claim
 	}{
-		{app.ReplayDeadLetters, "HTTP 503", claims[:3]},
-		{app.ReplayDeadLetters, app.ReasonInactive, claims[3:5]},
-		{app.ReplayDeadLetters, "HTTP 50", nil},
-		{app.ReplayCalledOff, app.ReasonCancelled, claims[5:]},
+		{app.ReplayedDeadLetters, "HTTP 503", claims[:3]},
+		{app.ReplayedDeadLetters, app.ReasonInactive, claims[3:5]},
+		{app.ReplayedDeadLetters, "HTTP 50", nil},
+		{app.ReplayedCancelled, app.ReasonCancelled, claims[5:]},
 	} {
 		in := allOf(s)
 		in.DeliveryStatus, in.DeliveryReason, in.DryRun = test.status, test.reason, true

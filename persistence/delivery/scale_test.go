@@ -189,7 +189,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		return len(groups), err
 	}, 2, ofTime)
 	replay := app.NewBulkReplay{
-		SubscriptionID: second, DeliveryStatus: app.ReplayDelivered, From: early, To: late, DryRun: true,
+		SubscriptionID: second, DeliveryStatus: app.ReplayedDelivered, From: early, To: late, DryRun: true,
 	}
 	delivered := counted(fmt.Sprintf(`deliveries WHERE status = 'delivered' AND subscription_id = '%s'
 		AND created_at >= '%s' AND created_at < '%s'`, second, early.Format(time.RFC3339), late.Format(time.RFC3339)))
@@ -197,7 +197,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		counted, err := db.CreateBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil)
 		return int(counted.Matched), err
 	}, delivered, ofTime)
-	replay.DryRun, replay.DeliveryStatus, replay.To = false, app.ReplayDeadLetters, app.At(middle)
+	replay.DryRun, replay.DeliveryStatus, replay.To = false, app.ReplayedDeadLetters, app.At(middle)
 	created, err := db.CreateBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil)
 	must(t, err)
 	checkReads("a step of a bulk replay", func() (int, error) {

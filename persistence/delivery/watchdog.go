@@ -87,7 +87,7 @@ func (q *Queue) TickWatchdog(ctx context.Context, now time.Time, store app.Store
 			return q.deactivate(ctx, tx, now, store, id, watched, policy.Days)
 		case tick.Warn:
 			watched.Warned = true
-			err = q.enqueueMail(ctx, tx, now, store, app.MailWebhookWarning, id, watched.Trouble(policy.Days))
+			err = q.enqueueMail(ctx, tx, now, store, app.MailWebhookWarning, id, watched.Streak(policy.Days))
 		}
 		watched.NextIn = tick.Next.Sub(now)
 		return err
@@ -140,5 +140,5 @@ func (q *Queue) deactivate(ctx context.Context, tx bun.Tx, now time.Time, store 
 	if err != nil {
 		return err
 	}
-	return q.enqueueMail(ctx, tx, now, store, app.MailWebhookDeactivated, id, watched.Trouble(days))
+	return q.enqueueMail(ctx, tx, now, store, app.MailWebhookDeactivated, id, watched.Streak(days))
 }

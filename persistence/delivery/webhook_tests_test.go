@@ -67,7 +67,7 @@ func TestWebhookTestsAreNotCounted(t *testing.T) {
 	want := app.AttemptDetail{
 		Attempt: attempts[0],
 		Request: app.SentRequest{Method: "POST", URL: s.URL, Headers: map[string][]string{"X": {"y"}}, Body: &sent},
-		Response: &app.ReceivedAnswer{
+		Response: &app.ReceivedResponse{
 			StatusCode: 200, Headers: map[string][]string{"A": {"bc", `\u0000`}}, Body: &body, Encoding: app.BodyBase64,
 		},
 	}

@@ -73,8 +73,8 @@ func (s *service) client(config Config) (*Client, *[]time.Duration) {
 	return c, &waits
 }
 
-// answer responds with the data of a success.
-func answer(status int, data string) http.HandlerFunc {
+// respond responds with the data of a success.
+func respond(status int, data string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
@@ -124,7 +124,7 @@ func ping(c *Client) error {
 
 func TestRepetitions(t *testing.T) {
 	t.Parallel()
-	ok := answer(200, `{}`)
+	ok := respond(200, `{}`)
 	busy := refuse(429, "RATE_LIMITED", "Retry-After", "7")
 	away := refuse(503, "UNAVAILABLE", "Retry-After", "2")
 	const first, second = 750 * time.Millisecond, 1500 * time.Millisecond
@@ -209,7 +209,7 @@ func TestRepetitionWithoutConnection(t *testing.T) {
 
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	ok := answer(200, `{}`)
+	ok := respond(200, `{}`)
 	s := newService(t, ok, ok, ok, ok)
 	c, _ := s.client(Config{APIKey: "svc_test_sk_1"})
 	for _, call := range []func(*Client) error{place, place, quote} {
@@ -269,7 +269,7 @@ func TestError(t *testing.T) {
 func TestNewerService(t *testing.T) {
 	t.Parallel()
 	s := newService(t,
-		answer(200, `{"id":"ord_1","status":"ON_THE_MOON","rocket":{"stages":3},"items":[{"gravity":1.62}],
+		respond(200, `{"id":"ord_1","status":"ON_THE_MOON","rocket":{"stages":3},"items":[{"gravity":1.62}],
 			"totalMinor":950}`),
 		func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"success":true,"data":[{"id":"ord_1","source":"ROBOT"}],"signature":"x",
@@ -336,7 +336,7 @@ func TestPages(t *testing.T) {
 
 func TestIds(t *testing.T) {
 	t.Parallel()
-	s := newService(t, answer(200, `{}`), answer(200, `{}`))
+	s := newService(t, respond(200, `{}`), respond(200, `{}`))
 	c, _ := s.client(Config{})
 	for _, id := range []string{"", ".", ".."} {
 		if _, err := c.GetOrder(t.Context(), id); err == nil {

@@ -51,14 +51,14 @@ func (s *realm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.issue(w, r)
 	case "/auth/logout":
-		answer(200, `{"message":"bye"}`)(w, r)
+		respond(200, `{"message":"bye"}`)(w, r)
 	default:
 		switch r.Header.Get("Authorization") {
 		case "":
 			refuse(401, "TOKEN_INVALID")(w, r)
 		case fmt.Sprintf("Bearer access %d", s.n):
 			if !s.expired {
-				answer(200, `{"id":"ord_1"}`)(w, r)
+				respond(200, `{"id":"ord_1"}`)(w, r)
 				return
 			}
 			fallthrough
@@ -73,7 +73,7 @@ func (s *realm) issue(w http.ResponseWriter, r *http.Request) {
 		Name: "refreshToken", Value: fmt.Sprint(s.n), Path: "/", MaxAge: 60, HttpOnly: true, Secure: true,
 		SameSite: http.SameSiteStrictMode,
 	})
-	answer(200, fmt.Sprintf(`{"accessToken":"access %d"}`, s.n))(w, r)
+	respond(200, fmt.Sprintf(`{"accessToken":"access %d"}`, s.n))(w, r)
 }
 
 func (s *realm) expire() {

@@ -168,8 +168,8 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // A stream that ends with its access token continues with a new one.
 func TestStreamRefreshesItsToken(t *testing.T) {
 	t.Parallel()
-	s := newService(t, answer(200, `{"accessToken":"first"}`), refuse(401, "TOKEN_EXPIRED"),
-		answer(200, `{"accessToken":"second"}`))
+	s := newService(t, respond(200, `{"accessToken":"first"}`), refuse(401, "TOKEN_EXPIRED"),
+		respond(200, `{"accessToken":"second"}`))
 	s.responses = append(s.responses, s.stream("", sent(1)))
 	c, waits := s.client(Config{})
 	if _, err := c.Login(t.Context(), LoginRequest{}); err != nil {

@@ -1,15 +1,15 @@
 package api
 
-// meanwhile sends a request after a transaction has run a statement. The transaction is committed once the request
-// waits for one of its locks, or has ended.
-func (w *world) meanwhile(request func() *answer, statement string, args ...any) *answer {
+// duringTransaction sends a request after a transaction has run a statement. The transaction is committed once the
+// request waits for one of its locks, or has ended.
+func (w *world) duringTransaction(request func() *response, statement string, args ...any) *response {
 	w.Helper()
 	tx, err := w.db.System().DB.BeginTx(w.Context(), nil)
 	w.must(err)
 	defer tx.Rollback()
 	_, err = tx.ExecContext(w.Context(), statement, args...)
 	w.must(err)
-	ended := make(chan *answer, 1)
+	ended := make(chan *response, 1)
 	go func() { ended <- request() }()
 	for waiting := 0; waiting == 0 && len(ended) == 0; {
 		w.must(tx.QueryRowContext(w.Context(),

@@ -21,21 +21,22 @@ type line struct {
 	address, request string
 }
 
-// deed is an action that writes entries to the audit trail. Its constructor has made all requests except the last one.
-type deed struct {
-	act    func() *answer
+// auditCase is an action that writes entries to the audit trail. Its constructor has made all requests except the
+// last one.
+type auditCase struct {
+	act    func() *response
 	status int
-	lines  func(a *answer) []line // the expected entries, without address and request id
+	lines  func(a *response) []line // the expected entries, without address and request id
 }
 
 // here sends a request from an address that the entries must contain.
-func (w *world) here(method, path, token string, body any, change ...func(*http.Request)) *answer {
+func (w *world) here(method, path, token string, body any, change ...func(*http.Request)) *response {
 	w.Helper()
 	return w.do(method, path, token, body, append(change, from(somewhere))...)
 }
 
 // dataID returns the id in the data of a response.
-func (a *answer) dataID() string {
+func (a *response) dataID() string {
 	a.t.Helper()
 	var data struct{ ID string }
 	if err := json.Unmarshal(a.body.Data, &data); err != nil {
@@ -45,7 +46,7 @@ func (a *answer) dataID() string {
 }
 
 // sessionOf returns the session that a login started.
-func (w *world) sessionOf(a *answer) string {
+func (w *world) sessionOf(a *response) string {
 	w.Helper()
 	var data loginOut
 	a.ok(200, &data)
@@ -53,15 +54,15 @@ func (w *world) sessionOf(a *answer) string {
 	return session
 }
 
-// otpDeed creates a user of the store own. The returned function makes the entry of an action of the user on the own
+// otpAction creates a user of the store own. The returned function makes the entry of an action of the user on the own
 // account.
-func (w *world) otpDeed(email string) (account, func(app.AuditAction) func(*answer) []line) {
+func (w *world) otpAction(email string) (account, func(app.AuditAction) func(*response) []line) {
 	w.Helper()
 	name, _, _ := strings.Cut(email, "@")
 	w.withPassword(name, nil, "own")
 	id := string(w.users[name].ID)
-	return account{w, "/auth", credentials(email, password)}, func(action app.AuditAction) func(*answer) []line {
-		return func(*answer) []line {
+	return account{w, "/auth", credentials(email, password)}, func(action app.AuditAction) func(*response) []line {
+		return func(*response) []line {
 			return []line{{
 				store: "own", action: action, realm: app.RealmTenant, actor: id, target: id, details: "{}",
 			}}
@@ -70,7 +71,7 @@ func (w *world) otpDeed(email string) (account, func(app.AuditAction) func(*answ
 }
 
 // customerLoggedIn is the entry of a customer's login or registration in the store own.
-func (w *world) customerLoggedIn(a *answer) []line {
+func (w *world) customerLoggedIn(a *response) []line {
 	w.Helper()
 	var data loginCustomerOut
 	a.ok(a.Code, &data)
@@ -89,7 +90,7 @@ func in(l line, stores ...string) (lines []line) {
 	return lines
 }
 
-// setAside detaches a store from its website and its members, so that other deeds write no entries to its trail.
+// setAside detaches a store from its website and its members, so that other actions write no entries to its trail.
 func (w *world) setAside(store app.StoreID) {
 	w.Helper()
 	w.exec(`INSERT INTO websites (id, name, domain, plan, created_at)
@@ -98,25 +99,25 @@ func (w *world) setAside(store app.StoreID) {
 	w.exec("DELETE FROM memberships WHERE store_id = $1", store)
 }
 
-// deeds returns the constructors of all audited actions. A constructor prepares its deed only when it is called.
-func (w *world) deeds() map[string]func() deed {
-	m, all := deedMaker{w}, map[string]func() deed{}
-	for _, some := range []map[string]func() deed{
-		m.loginDeeds(), m.userDeeds(), m.storeDeeds(), m.webhookDeeds(), m.orderDeeds(),
+// actions returns the constructors of all audited actions. A constructor prepares its action only when it is called.
+func (w *world) actions() map[string]func() auditCase {
+	m, all := actionMaker{w}, map[string]func() auditCase{}
+	for _, some := range []map[string]func() auditCase{
+		m.loginActions(), m.userActions(), m.storeActions(), m.webhookActions(), m.orderActions(),
 	} {
 		maps.Copy(all, some)
 	}
 	return all
 }
 
-// deedMaker prepares the deeds of a world.
-type deedMaker struct{ *world }
+// actionMaker prepares the actions of a world.
+type actionMaker struct{ *world }
 
-func (w deedMaker) ownerLine() line {
+func (w actionMaker) ownerLine() line {
 	return line{realm: app.RealmTenant, actor: string(w.users["OWNER"].ID)}
 }
 
-func (w deedMaker) platformLine() line {
+func (w actionMaker) platformLine() line {
 	return line{realm: app.RealmPlatform, actor: string(w.users["PLATFORM"].ID)}
 }
 
@@ -127,14 +128,14 @@ func (l line) of(action app.AuditAction, target, details string) line {
 }
 
 // exactly returns a function that expects entries that do not depend on the response.
-func exactly(lines ...line) func(*answer) []line { return func(*answer) []line { return lines } }
+func exactly(lines ...line) func(*response) []line { return func(*response) []line { return lines } }
 
 // hooked is an action on the store's webhook, in its initial state or deactivated.
-func (w deedMaker) hooked(
+func (w actionMaker) hooked(
 	active bool, method, path string, body object, status int, action app.AuditAction, details string,
-) func() deed {
+) func() auditCase {
 	own := w.stores["own"]
-	return func() deed {
+	return func() auditCase {
 		id := string(own.webhook.ID)
 		w.exec(`UPDATE subscriptions SET url = $2, events = ARRAY['order.created'], is_active = $3, headers = NULL,
 			header_names = '{}' WHERE id = $1`, id, own.webhook.URL, active)
@@ -142,46 +143,46 @@ func (w deedMaker) hooked(
 		if action != "" {
 			lines = exactly(in(w.ownerLine().of(action, id, details), "own")...)
 		}
-		return deed{
-			func() *answer { return w.here(method, "/webhooks/"+id+path, w.tokens["OWNER"], body) }, status, lines,
+		return auditCase{
+			func() *response { return w.here(method, "/webhooks/"+id+path, w.tokens["OWNER"], body) }, status, lines,
 		}
 	}
 }
 
-func (w deedMaker) login(email, password string, store app.StoreID) func() *answer {
+func (w actionMaker) login(email, password string, store app.StoreID) func() *response {
 	body := credentials(email, password)
 	if store != "" {
 		body["storeId"] = store
 	}
-	return func() *answer { return w.here("POST", "/auth/login", "", body) }
+	return func() *response { return w.here("POST", "/auth/login", "", body) }
 }
 
-func (w deedMaker) failed(name string, why app.LoginFault, stores ...string) func(*answer) []line {
+func (w actionMaker) failed(name string, why app.LoginFault, stores ...string) func(*response) []line {
 	return exactly(in(line{realm: app.RealmTenant}.of(app.AuditLoginFailed, string(w.users[name].ID),
 		fmt.Sprintf(`{"reason": %q}`, why)), stores...)...)
 }
 
-func (w deedMaker) loginCustomer(email, password string) func() *answer {
+func (w actionMaker) loginCustomer(email, password string) func() *response {
 	body := altered(credentials(email, password), object{"storeId": w.stores["own"].id})
-	return func() *answer { return w.here("POST", "/customer-auth/login", "", body) }
+	return func() *response { return w.here("POST", "/customer-auth/login", "", body) }
 }
 
-func (w deedMaker) customerFailed(email string, why app.LoginFault) func(*answer) []line {
+func (w actionMaker) customerFailed(email string, why app.LoginFault) func(*response) []line {
 	return exactly(in(line{realm: app.RealmCustomer}.of(app.AuditLoginFailed,
 		w.text("SELECT id FROM customers WHERE email = '"+email+"'"), fmt.Sprintf(`{"reason": %q}`, why)), "own")...)
 }
 
-func (w deedMaker) member() string { return string(w.addMember(w.stores["own"].id)) }
+func (w actionMaker) member() string { return string(w.addMember(w.stores["own"].id)) }
 
 // website changes the website of the store "foreign".
-func (w deedMaker) website(change object) func() *answer {
-	return func() *answer {
+func (w actionMaker) website(change object) func() *response {
+	return func() *response {
 		return w.here("PATCH", "/platform/websites/"+string(w.stores["foreign"].website), w.tokens["PLATFORM"], change)
 	}
 }
 
 // changed expects one entry about the website of the store "foreign".
-func (w deedMaker) changed(action app.AuditAction, details string) func(*answer) []line {
+func (w actionMaker) changed(action app.AuditAction, details string) func(*response) []line {
 	return exactly(in(w.platformLine().of(action, string(w.stores["foreign"].website), details), "foreign",
 		"platform")...)
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// webhookDeeds returns the deeds on webhooks and deliveries.
-func (w deedMaker) webhookDeeds() map[string]func() deed {
+// webhookActions returns the actions on webhooks and deliveries.
+func (w actionMaker) webhookActions() map[string]func() auditCase {
 	owner, own, ownerLine := w.tokens["OWNER"], w.stores["own"], w.ownerLine()
-	return map[string]func() deed{
-		"webhook": func() deed {
+	return map[string]func() auditCase{
+		"webhook": func() auditCase {
 			body := altered(webhookBody(), object{"url": "https://example.com:8443/a/secret/path?token=swordfish"})
-			return deed{func() *answer { return w.here("POST", "/webhooks", owner, body) }, 201,
-				func(a *answer) []line {
+			return auditCase{func() *response { return w.here("POST", "/webhooks", owner, body) }, 201,
+				func(a *response) []line {
 					return in(ownerLine.of(app.AuditWebhookCreated, a.dataID(),
 						`{"host": "example.com:8443", "events": ["order.created"]}`), "own")
 				}}
 		},
-		"webhook of a key": func() deed {
+		"webhook of a key": func() auditCase {
 			key, _ := w.createKey(owner, object{"scopes": []string{"webhooks:manage"}})
 			w.do("GET", "/webhooks", key.Key, nil).ok(200, nil) // records the use of the key
-			return deed{func() *answer { return w.here("POST", "/webhooks", key.Key, webhookBody()) }, 201,
-				func(a *answer) []line {
+			return auditCase{func() *response { return w.here("POST", "/webhooks", key.Key, webhookBody()) }, 201,
+				func(a *response) []line {
 					return in(line{realm: app.RealmAPIKey, actor: string(key.ID)}.of(app.AuditWebhookCreated,
 						a.dataID(),
 						`{"host": "example.com", "events": ["order.created"]}`), "own")
@@ -43,26 +43,26 @@ func (w deedMaker) webhookDeeds() map[string]func() deed {
 		"webhook's secret": w.hooked(true, "POST", "/rotate-secret",
 			object{"secret": "swordfish" + webhookSecret,
 				"overlapSeconds": 60}, 200, app.AuditWebhookSecretRotated, `{"overlapSeconds": 60}`),
-		"webhook deleted": func() deed {
+		"webhook deleted": func() auditCase {
 			id := string(w.addWebhook(own.id))
 			w.exec("UPDATE subscriptions SET url = 'https://example.com/a/secret/path' WHERE id = $1", id)
-			return deed{func() *answer { return w.here("DELETE", "/webhooks/"+id, owner, nil) }, 204,
+			return auditCase{func() *response { return w.here("DELETE", "/webhooks/"+id, owner, nil) }, 204,
 				exactly(in(ownerLine.of(app.AuditWebhookDeleted, id, `{"host": "example.com"}`), "own")...)}
 		},
-		"replay": func() deed {
+		"replay": func() auditCase {
 			w.must(w.db.EndDelivery(w.Context(), noon, own.delivery.ID, app.DeliveryDeadLetter, "test"))
 			path := "/deliveries/" + string(own.delivery.ID) + "/replay"
-			return deed{func() *answer { return w.here("POST", path, owner, nil) }, 202,
+			return auditCase{func() *response { return w.here("POST", path, owner, nil) }, 202,
 				exactly(in(ownerLine.of(app.AuditWebhookReplayed, string(own.delivery.ID), "{}"), "own")...)}
 		},
-		"retry": func() deed {
+		"retry": func() auditCase {
 			w.recordOf(own.delivery.ID, 1, app.AttemptRetrying, 503)
 			w.exec("UPDATE attempts SET attempted_at = $1", noon.Add(-time.Minute))
 			w.exec("UPDATE deliveries SET status = 'retrying', attempts = 1 WHERE id = $1", own.delivery.ID)
 			w.exec("UPDATE subscriptions SET is_active = true WHERE id = $1", own.webhook.ID)
 			w.retrier.attempt = func() { w.recordOf(own.delivery.ID, 2, app.AttemptDelivered, 204) }
 			path := "/deliveries/" + string(own.delivery.ID) + "/retry"
-			return deed{func() *answer { return w.here("POST", path, owner, nil) }, 200,
+			return auditCase{func() *response { return w.here("POST", path, owner, nil) }, 200,
 				exactly(in(ownerLine.of(app.AuditWebhookRetried, string(own.delivery.ID), "{}"), "own")...)}
 		},
 	}
