@@ -10,7 +10,7 @@ import (
 
 // MigrateFiles is Migrate with other migrations and shorter waits.
 func MigrateFiles(ctx context.Context, ownerURL string, files fs.FS, limit time.Duration, out io.Writer) error {
-	return migrationSet{files, waits{timeout: 200 * time.Millisecond, pause: 100 * time.Millisecond, limit: limit}}.
+	return migrationSet{files, waits{timeout: lockTimeout, pause: 100 * time.Millisecond, limit: limit}}.
 		up(ctx, ownerURL, out)
 }
 
