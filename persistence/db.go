@@ -25,7 +25,8 @@ type Config struct {
 	Sealer   app.Sealer
 	Mails    bool // enqueue mails: a mail server is configured
 
-	PlanWindow time.Duration // length of a plan's window in whole seconds; 0 = app.DefaultPlanWindow
+	PlanWindow time.Duration    // length of a plan's window in whole seconds; 0 = app.DefaultPlanWindow
+	Policy     *delivery.Policy // nil = delivery.DefaultPolicy()
 
 	// Ended is called after this process has ended n deliveries with the same status: delivered,
 	// dead_letter or cancelled. It may be nil.
@@ -61,8 +62,12 @@ func Open(config Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	policy := config.Policy
+	if policy == nil {
+		policy = new(delivery.DefaultPolicy())
+	}
 	queue := delivery.New(pools, delivery.Config{
-		Sealer: config.Sealer, Mails: config.Mails, Policy: delivery.DefaultPolicy(),
+		Sealer: config.Sealer, Mails: config.Mails, Policy: *policy,
 		PlanWindow: config.PlanWindow, Ended: config.Ended,
 	})
 	return &DB{

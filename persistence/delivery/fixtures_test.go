@@ -104,7 +104,7 @@ func withPolicy(t *testing.T, db *persistencetest.Database, change func(*deliver
 	t.Helper()
 	pools, err := pg.Open(pg.Config{URL: db.URL, MaxConns: 4})
 	must(t, err)
-	policy := delivery.DefaultPolicy()
+	policy := persistencetest.Policy()
 	change(&policy)
 	queue := delivery.New(pools, delivery.Config{Sealer: persistencetest.Keyring().Sealer(), Policy: policy})
 	t.Cleanup(func() {

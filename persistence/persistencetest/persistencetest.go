@@ -18,6 +18,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/localpg"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
@@ -92,11 +93,23 @@ func (s *server) create(t testing.TB, name, template string) *Database {
 	}
 	database := &Database{URL: s.url(name, loginRole, loginPassword), OwnerURL: s.url(name, "", "")}
 	var err error
-	database.DB, err = persistence.Open(persistence.Config{URL: database.URL, MaxConns: 8, Sealer: Keyring().Sealer()})
+	database.DB, err = persistence.Open(persistence.Config{
+		URL: database.URL, MaxConns: 8, Sealer: Keyring().Sealer(), Policy: new(Policy()),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return database
+}
+
+// Policy is the default policy, except that a test that makes one attempt after the other does not pause before each, and
+// that a slow machine has more time.
+func Policy() delivery.Policy {
+	policy := delivery.DefaultPolicy()
+	for _, group := range []*delivery.GroupPolicy{&policy.Load, &policy.Record} {
+		group.Pause, group.Timeout = 0, time.Minute
+	}
+	return policy
 }
 
 // Keyring returns the keys of test databases.
