@@ -163,7 +163,9 @@ func startServer(ctx context.Context, address string, log io.Writer) (*server, e
 	s := &server{template: "comanda_template_" + strings.ToLower(rand.Text()[:8])}
 	if address == "" {
 		var err error
-		if s.local, err = localpg.Start(ctx, localpg.Options{Log: log}); err != nil {
+		// Autovacuum would change the plans that tests check, at a time of its choice.
+		options := localpg.Options{Log: log, Settings: map[string]string{"autovacuum": "off"}}
+		if s.local, err = localpg.Start(ctx, options); err != nil {
 			return nil, err
 		}
 		address = s.local.URL("postgres")
