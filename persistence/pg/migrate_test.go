@@ -84,7 +84,8 @@ func TestRevertListsDataToDelete(t *testing.T) {
 	if err == nil {
 		t.Fatal("got no error, want a list of the data")
 	}
-	for _, want := range []string{"  stores: table (about 2 rows, ", "  orders: table (no rows, ", "--delete-data"} {
+	const stores = "  stores: table (about " // the statistics of other sessions may be added later
+	for _, want := range []string{stores, "  orders: table (no rows, ", "--delete-data"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %q, want one that contains %q", err, want)
 		}
@@ -92,7 +93,7 @@ func TestRevertListsDataToDelete(t *testing.T) {
 	must(t, db.CheckSchema(t.Context()))
 	var out bytes.Buffer
 	must(t, pg.Revert(t.Context(), db.OwnerURL, true, &out))
-	if !strings.Contains(out.String(), "  stores: table (about 2 rows, ") {
+	if !strings.Contains(out.String(), stores) {
 		t.Errorf("output: got %q, want the list of the data", &out)
 	}
 }
