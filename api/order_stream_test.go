@@ -166,9 +166,10 @@ func TestStreamsOfOrders(t *testing.T) {
 func TestStreamsOutliveTheirWriteDeadline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	server := w.streamsOn(func(s *Server) { s.heartbeat, s.writeTimeout = 600*time.Millisecond, 200*time.Millisecond })
+	// A busy machine may take some time to write.
+	server := w.streamsOn(func(s *Server) { s.heartbeat, s.writeTimeout = 1500*time.Millisecond, time.Second })
 	s := w.watch(server, w.tokens["STAFF"])
-	for i := range 3 {
+	for i := range 2 {
 		if s.next(":") == "" {
 			t.Fatalf("got the end of the stream before heartbeat %d, want an open stream", i+1)
 		}

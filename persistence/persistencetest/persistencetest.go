@@ -106,8 +106,11 @@ func (s *server) create(t testing.TB, name, template string) *Database {
 // that a slow machine has more time.
 func Policy() delivery.Policy {
 	policy := delivery.DefaultPolicy()
-	for _, group := range []*delivery.GroupPolicy{&policy.Load, &policy.Record} {
-		group.Pause, group.Timeout = 0, time.Minute
+	policy.Load.Pause, policy.Record.Pause = 0, 0
+	for _, group := range []*delivery.GroupPolicy{
+		&policy.Load, &policy.Record, &policy.OrderNotices, &policy.EventNotices,
+	} {
+		group.Timeout = time.Minute
 	}
 	return policy
 }
