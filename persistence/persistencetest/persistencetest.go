@@ -102,8 +102,8 @@ func (s *server) create(t testing.TB, name, template string) *Database {
 	return database
 }
 
-// Policy is the default policy, except that a test that makes one attempt after the other does not pause before each, and
-// that a slow machine has more time.
+// Policy is the default policy, except that a test that makes one attempt after the other does not pause before each,
+// and that a slow machine has more time.
 func Policy() delivery.Policy {
 	policy := delivery.DefaultPolicy()
 	policy.Load.Pause, policy.Record.Pause = 0, 0
