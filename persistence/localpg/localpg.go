@@ -39,6 +39,8 @@ type Options struct {
 	Durable bool
 	// Settings are settings of postgresql.conf. They override the settings of this package.
 	Settings map[string]string
+	// Environment contains further variables of the server's environment, as NAME=value.
+	Environment []string
 	// Log receives the output of the server and of initdb; nil discards it.
 	Log io.Writer
 	// Notice receives one line if Start waits longer than a second for a previous server; nil discards
@@ -151,6 +153,7 @@ func (s *Server) launch(ctx context.Context, bin binaries, o Options) error {
 		return err
 	}
 	cmd := s.home.command(context.WithoutCancel(ctx), bin.postgres(), serverArgs(s.home, s.port, o)...) // Stop ends it
+	cmd.Env = append(cmd.Env, o.Environment...)
 	s.process, err = spawn(cmd, o.Log)
 	if err != nil {
 		return fmt.Errorf("run PostgreSQL: %w", err)

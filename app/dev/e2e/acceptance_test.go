@@ -20,7 +20,7 @@ func (r *restaurant) byKey() *restaurant {
 	})
 	must(r.t, err)
 	shop := *r
-	shop.Client = newClient(r.t, the.api, key.Key)
+	shop.Client = newClient(r.t, worldOf(r.t).api, key.Key)
 	return &shop
 }
 
@@ -29,7 +29,7 @@ func awaitAcceptance(t *testing.T, order string, want app.AcceptanceState) {
 	t.Helper()
 	eventually(t, "the acceptance is "+string(want), func() error {
 		var tick app.AcceptanceTick
-		value, err := the.temporal.QueryWorkflow(t.Context(), workflows.JobWorkflowID(app.JobAcceptance, order),
+		value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), workflows.JobWorkflowID(app.JobAcceptance, order),
 			"", workflows.QueryState)
 		if err == nil {
 			err = value.Get(&tick)
@@ -43,6 +43,7 @@ func awaitAcceptance(t *testing.T, order string, want app.AcceptanceState) {
 
 // TestAcceptance lets orders of an API key wait for acceptance, and replays the histories, see TestHistories.
 func TestAcceptance(t *testing.T) {
+	t.Parallel()
 	settings := map[string]string{"COMANDA_RECONCILE_AFTER": "1s"}
 	first := worker(t, settings)
 	r := newRestaurant(t)
@@ -55,7 +56,7 @@ func TestAcceptance(t *testing.T) {
 	awaitAcceptance(t, answered.ID, app.AcceptanceWaiting)
 	awaitAcceptance(t, cancelled.ID, app.AcceptanceWaiting)
 	eventually(t, "the workflows are found by their store", func() error {
-		found, err := the.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		found, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: `WorkflowType = "acceptance" AND ComandaStoreId = "` + string(r.store) + `"`,
 		})
 		if err == nil && found.Count != 2 {
@@ -70,7 +71,7 @@ func TestAcceptance(t *testing.T) {
 
 	// No worker runs at the deadline. The next one cancels the order.
 	first.Kill()
-	_, err = the.db.System().DB.ExecContext(t.Context(), `UPDATE acceptances
+	_, err = worldOf(t).db.System().DB.ExecContext(t.Context(), `UPDATE acceptances
 		SET since = since - interval '10 minutes', next_at = next_at - interval '10 minutes' WHERE order_id = $1`,
 		cancelled.ID)
 	must(t, err)
@@ -90,6 +91,7 @@ func TestAcceptance(t *testing.T) {
 
 // TestClosedStore refuses orders of an API key while ordering is paused.
 func TestClosedStore(t *testing.T) {
+	t.Parallel()
 	r := newRestaurant(t)
 	shop := r.byKey()
 	until := app.At(time.Now().Add(time.Hour))

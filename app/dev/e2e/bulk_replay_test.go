@@ -19,6 +19,7 @@ import (
 // turn, at random points. The first replay is cancelled while no worker runs, the second one replays the remaining dead
 // letters: each dead letter is replayed exactly once.
 func TestBulkReplaySurvivesCrashes(t *testing.T) {
+	t.Parallel()
 	letters, rounds := 300, 1
 	if *long {
 		letters, rounds = 1000, 3
@@ -113,7 +114,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	must(t, r.countIs(letters, "status = 'delivered' AND attempts = 3 AND replays = 1"))
 	must(t, r.countIs(left, "replay_id = '%s'", second.ID))
 	var attempts, delivered, deliveries int
-	must(t, the.db.System().DB.QueryRowContext(t.Context(), `
+	must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(), `
 		SELECT count(*), count(*) FILTER (WHERE status = 'delivered'), count(DISTINCT delivery_id)
 		FROM attempts WHERE subscription_id = $1`, s.ID).Scan(&attempts, &delivered, &deliveries))
 	if attempts != 3*letters || delivered != letters || deliveries != letters {
@@ -123,7 +124,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	ended(t, workflows.JobWorkflowID(app.JobReplay, first.ID))
 	ended(t, workflows.JobWorkflowID(app.JobReplay, second.ID))
 	eventually(t, "no workflow of the webhook is open", func() error {
-		open, err := the.temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		open, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("ComandaSubscriptionId = '%s' AND ExecutionStatus = 'Running'", s.ID),
 		})
 		if err == nil && open.Count > 0 {
@@ -142,7 +143,7 @@ func (r *restaurant) emit(n int) {
 	for range n {
 		event, err := app.NewEvent(app.EventOrderCreated, r.store, now, map[string]string{})
 		must(r.t, err)
-		_, err = the.db.System().DB.ExecContext(r.t.Context(),
+		_, err = worldOf(r.t).db.System().DB.ExecContext(r.t.Context(),
 			"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
 			event.ID, event.StoreID, event.Type, string(event.Body), event.At.Time)
 		must(r.t, err)
@@ -154,7 +155,7 @@ func (r *restaurant) countIs(want int, condition string, args ...any) error {
 	condition = fmt.Sprintf(condition, args...)
 	var n int
 	query := "SELECT count(*) FROM deliveries WHERE store_id = $1 AND " + condition
-	err := the.db.System().DB.QueryRowContext(r.t.Context(), query, r.store).Scan(&n)
+	err := worldOf(r.t).db.System().DB.QueryRowContext(r.t.Context(), query, r.store).Scan(&n)
 	if err == nil && n != want {
 		err = fmt.Errorf("%d deliveries have %s, want %d", n, condition, want)
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"slices"
@@ -71,7 +72,7 @@ func found(t *testing.T, query string, want ...string) {
 	t.Helper()
 	eventually(t, query, func() error {
 		request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
-		list, err := the.temporal.ListWorkflow(t.Context(), request)
+		list, err := worldOf(t).temporal.ListWorkflow(t.Context(), request)
 		if err != nil {
 			return err
 		}
@@ -90,6 +91,7 @@ func found(t *testing.T, query string, want ...string) {
 // TestBurst checks first attempts that share a workflow. Its history has six events, each of its events, webhooks and
 // stores finds it, and its deliveries link to it.
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	restaurants, hooks, _ := burst(t, nil, nil, nil, nil)
 	var id string
 	for _, r := range restaurants {
@@ -130,6 +132,7 @@ func TestBurst(t *testing.T) {
 // TestFailureInABurst checks that a delivery whose first attempt fails continues as a separate workflow, at its place
 // in the schedule.
 func TestFailureInABurst(t *testing.T) {
+	t.Parallel()
 	restaurants, _, _ := burst(t, nil, nil, failFirst)
 	ok := restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	failed := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
@@ -138,7 +141,7 @@ func TestFailureInABurst(t *testing.T) {
 		t.Errorf("failed delivery: got %+v, want 2 attempts in the workflow %s", failed, own)
 	}
 	var states workflows.BurstState
-	value, err := the.temporal.QueryWorkflow(t.Context(), ok.WorkflowID, "", workflows.QueryState)
+	value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), ok.WorkflowID, "", workflows.QueryState)
 	must(t, err)
 	must(t, value.Get(&states))
 	for _, state := range states {
@@ -155,6 +158,7 @@ func TestFailureInABurst(t *testing.T) {
 // TestSlowReceiverInABurst checks that a slow receiver does not delay the others. Its attempt continues and is
 // recorded, and the workflow of its delivery finds the record.
 func TestSlowReceiverInABurst(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": "4s"}, nil,
 		func(int, http.ResponseWriter, *http.Request) { <-release })
@@ -171,6 +175,7 @@ func TestSlowReceiverInABurst(t *testing.T) {
 // TestStopWaitsForAttemptsThatLeftTheirBurst checks that a worker that stops waits for an attempt that has left its
 // burst.
 func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	restaurants, hooks, process := burst(t, nil, nil, func(int, http.ResponseWriter, *http.Request) { <-release })
 	completed(t, restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered)).WorkflowID)
@@ -193,6 +198,7 @@ func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 
 // TestKillDuringABurst checks that a kill of the worker during a burst repeats only the attempts in flight.
 func TestKillDuringABurst(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	restaurants, hooks, process := burst(t, nil, nil, func(n int, _ http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
@@ -212,9 +218,9 @@ func TestKillDuringABurst(t *testing.T) {
 // TestNamespaceWithoutRoomForBursts checks that a worker runs without bursts if the namespace has fewer than three free
 // search attributes of type KeywordList.
 func TestNamespaceWithoutRoomForBursts(t *testing.T) {
-	needWorld(t)
-	const name = "no-room"
-	_, err := the.temporal.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+	t.Parallel()
+	name, server := "no-room-"+rand.Text(), worldOf(t).temporal
+	_, err := server.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
 		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
 	must(t, err)
@@ -223,7 +229,7 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 			Namespace:        name,
 			SearchAttributes: map[string]enums.IndexedValueType{"Colours": enums.INDEXED_VALUE_TYPE_KEYWORD_LIST},
 		}
-		_, err := the.temporal.OperatorService().AddSearchAttributes(t.Context(), request)
+		_, err := server.OperatorService().AddSearchAttributes(t.Context(), request)
 		return err
 	})
 	restaurants, _, process := burst(t, map[string]string{"TEMPORAL_NAMESPACE": name}, nil, nil)
@@ -248,12 +254,13 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 // TestUpdateDuringTheStartDelay checks that an attempt is not made early if an update makes the server dispatch the
 // first workflow task before the end of the start delay.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
+	t.Parallel()
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "5s,1s"}, nil, failFirst)
 	d := restaurants[1].delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	own := workflowOf(d)
 	updating, updated := context.WithTimeout(t.Context(), 3*time.Second)
 	defer updated()
-	handle, err := the.temporal.UpdateWorkflow(updating, client.UpdateWorkflowOptions{
+	handle, err := worldOf(t).temporal.UpdateWorkflow(updating, client.UpdateWorkflowOptions{
 		WorkflowID: own, UpdateName: "nudge", WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	must(t, err)

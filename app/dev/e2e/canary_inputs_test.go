@@ -95,9 +95,9 @@ func (c *canaries) platform() {
 	const whose, address = "an administrator", "administrator@canary.example"
 	c.private("the address or name of "+whose, address, "Canary Administrator")
 	password := c.password(whose)
-	command := exec.CommandContext(c.t.Context(), the.programs.Comanda, "admin", "create-platform-admin",
+	command := exec.CommandContext(c.t.Context(), worldOf(c.t).programs.Comanda, "admin", "create-platform-admin",
 		"--email", address, "--name", "Canary Administrator")
-	command.Env = append(os.Environ(), "DATABASE_URL="+the.infra.Ready.Env["DATABASE_URL"])
+	command.Env = append(os.Environ(), "DATABASE_URL="+worldOf(c.t).infra.Ready.Env["DATABASE_URL"])
 	command.Stdin = strings.NewReader(password + "\n")
 	out, err := command.CombinedOutput()
 	if err != nil {

@@ -30,7 +30,7 @@ func (c *canaries) logs() (all []text) {
 		all = append(all, text{name, output()})
 	}
 	for _, name := range []string{"postgres.log", "temporal.log"} {
-		content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), name))
+		content, err := os.ReadFile(filepath.Join(filepath.Dir(worldOf(c.t).infra.Ready.CAFile), name))
 		must(c.t, err)
 		all = append(all, text{name, string(content)})
 	}
@@ -58,10 +58,10 @@ func (c *canaries) wantFound(texts []text, known string) {
 }
 
 func (c *canaries) productTables() []text {
-	system, err := pgx.ParseConfig(the.infra.Ready.DatabaseURL)
+	system, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.DatabaseURL)
 	must(c.t, err)
 	system.RuntimeParams["role"] = "comanda_system"
-	owner, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+	owner, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.OwnerDatabaseURL)
 	must(c.t, err)
 	all := append(c.tables(system), c.tables(owner)...)
 	c.wantFound(all, "Guste-Canary")
@@ -69,12 +69,12 @@ func (c *canaries) productTables() []text {
 }
 
 func (c *canaries) temporalTables() (all []text) {
-	content, err := os.ReadFile(filepath.Join(filepath.Dir(the.infra.Ready.CAFile), "roles.json"))
+	content, err := os.ReadFile(filepath.Join(filepath.Dir(worldOf(c.t).infra.Ready.CAFile), "roles.json"))
 	must(c.t, err)
 	var passwords map[string]string
 	must(c.t, json.Unmarshal(content, &passwords))
 	for _, database := range []string{"temporal", "temporal_visibility"} {
-		config, err := pgx.ParseConfig(the.infra.Ready.OwnerDatabaseURL)
+		config, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.OwnerDatabaseURL)
 		must(c.t, err)
 		config.User, config.Password, config.Database = "temporal", passwords["temporal"], database
 		tables := c.tables(config)
@@ -111,14 +111,14 @@ func (c *canaries) tables(config *pgx.ConnConfig) (all []text) {
 func (c *canaries) histories() (all []text) {
 	ctx := c.t.Context()
 	eventually(c.t, "the workflows of both deliveries are visible", func() error {
-		deliveries, err := the.db.Deliveries(ctx, c.store, app.DeliveryFilter{}, "", 10)
+		deliveries, err := worldOf(c.t).db.Deliveries(ctx, c.store, app.DeliveryFilter{}, "", 10)
 		if err == nil && len(deliveries) != 2 {
 			err = fmt.Errorf("%d deliveries", len(deliveries))
 		}
 		for _, d := range deliveries { // which may share a burst
 			query := fmt.Sprintf("WorkflowId = %q", d.WorkflowID)
 			request := &workflowservice.CountWorkflowExecutionsRequest{Query: query}
-			count, failed := the.temporal.CountWorkflow(ctx, request)
+			count, failed := worldOf(c.t).temporal.CountWorkflow(ctx, request)
 			if failed == nil && count.Count == 0 {
 				failed = fmt.Errorf("no %s", d.WorkflowID)
 			}
@@ -128,13 +128,13 @@ func (c *canaries) histories() (all []text) {
 	})
 	list := &workflowservice.ListWorkflowExecutionsRequest{}
 	for {
-		page, err := the.temporal.ListWorkflow(ctx, list)
+		page, err := worldOf(c.t).temporal.ListWorkflow(ctx, list)
 		must(c.t, err)
 		for _, workflow := range page.Executions {
 			whole := &history.History{}
 			id := workflow.Execution
 			const filter = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
-			events := the.temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, filter)
+			events := worldOf(c.t).temporal.GetWorkflowHistory(ctx, id.WorkflowId, id.RunId, false, filter)
 			for events.HasNext() {
 				event, err := events.Next()
 				must(c.t, err)

@@ -23,6 +23,7 @@ import (
 // TestCanaries puts secrets into every input, valid or not, and then searches for them in every place that stores or
 // prints text. Each secret may only be in the responses that issue it.
 func TestCanaries(t *testing.T) {
+	t.Parallel()
 	c := newCanaries(t)
 	owner := c.staff()
 	c.customers(owner)
@@ -71,7 +72,7 @@ func newCanaries(t *testing.T) *canaries {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.provider.ServeHTTP(w, r)
 	}))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	var err error
@@ -80,12 +81,12 @@ func newCanaries(t *testing.T) *canaries {
 
 	settings := c.provider.Settings()
 	settings["COMANDA_LOG_LEVEL"] = "trace"
-	serve, address, err := the.serve(t.Context(), settings)
+	serve, address, err := worldOf(t).serve(t.Context(), settings)
 	must(t, err)
 	t.Cleanup(serve.Kill)
 	deliverer := worker(t, map[string]string{"COMANDA_LOG_LEVEL": "trace", "COMANDA_RETRY_SCHEDULE": "1s"})
 	c.api = address
-	c.output = map[string]func() string{"serve": serve.Output, "worker": deliverer.Output, "dev": the.infra.Output}
+	c.output = map[string]func() string{"serve": serve.Output, "worker": deliverer.Output, "dev": worldOf(t).infra.Output}
 	c.admin = []string{serve.Admin, deliverer.Admin}
 	return c
 }
@@ -175,7 +176,7 @@ func (c *canaries) ask(
 	must(c.t, err)
 	maps.Copy(request.Header, header)
 	request.Header.Set("Content-Type", "application/json")
-	answer, err = the.client.Do(request)
+	answer, err = worldOf(c.t).client.Do(request)
 	must(c.t, err)
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)

@@ -13,6 +13,7 @@ import (
 // TestChangesBeforeAnAttempt kills a worker during first attempts, in bursts and in separate workflows, and changes
 // their webhooks before another worker repeats the attempts. Each attempt uses the current state of its webhook.
 func TestChangesBeforeAnAttempt(t *testing.T) {
+	t.Parallel()
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
 			settings := map[string]string{"COMANDA_BURST": bursts}
@@ -47,6 +48,7 @@ func TestChangesBeforeAnAttempt(t *testing.T) {
 // TestChangesDuringAnAttempt deletes and deactivates webhooks while first attempts are in flight. These attempts finish
 // and are recorded, and no further attempt follows.
 func TestChangesDuringAnAttempt(t *testing.T) {
+	t.Parallel()
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
 			c := newChanging(t, "deleted", "deactivated")
@@ -112,7 +114,7 @@ func (c *changing) deactivate(name string) {
 // spoilSecret makes the stored secret of a webhook undecryptable, and returns a function that restores it.
 func (c *changing) spoilSecret(name string) (repair func()) {
 	c.t.Helper()
-	db, id := the.db.System().DB, c.webhooks[name].ID
+	db, id := worldOf(c.t).db.System().DB, c.webhooks[name].ID
 	var secret []byte
 	must(c.t, db.QueryRowContext(c.t.Context(), "SELECT secret FROM subscriptions WHERE id = $1", id).Scan(&secret))
 	set := func(secret []byte) {

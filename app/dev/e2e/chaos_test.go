@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -21,15 +20,17 @@ var long = flag.Bool("long", false, "test at full size: minutes instead of secon
 // tenth of the receivers reject every attempt, another tenth the first attempts. Afterwards each event has reached its
 // receivers. Only attempts that were in flight when a worker was killed have been made twice.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
+			t.Parallel()
 			events, rounds := 150, 1
 			if *long {
 				events, rounds = 1000, 3
 			}
 			c := newChaos(t, bursts)
 			c.during(events, c.kills(rounds)...)
-			eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), events) })
+			eventually(t, "every delivery has ended", func() error { return allEnded(t, events) })
 			c.check(events)
 		})
 	}
@@ -58,7 +59,8 @@ type posted struct {
 	event        string
 }
 
-func newChaos(t *testing.T, bursts string) *chaos {
+// newChaos starts a world with receivers. environment is that of PostgreSQL.
+func newChaos(t *testing.T, bursts string, environment ...string) *chaos {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -67,7 +69,7 @@ func newChaos(t *testing.T, bursts string) *chaos {
 		hooks: map[string]*hook{}, refusing: map[string]bool{}, inFlight: map[posted]int{},
 	}
 	c.settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s"
-	c.settings["COMANDA_BURST"] = bursts
+	c.settings["COMANDA_BURST"], c.environment = bursts, environment
 	c.revive()
 	for i := range chaosRestaurants {
 		r := newRestaurant(t)
@@ -141,7 +143,7 @@ func (c *chaos) surplus() map[posted]int {
 			n[posted{id, one.id}]++
 		}
 	}
-	rows, err := the.db.System().DB.QueryContext(c.t.Context(),
+	rows, err := worldOf(c.t).db.System().DB.QueryContext(c.t.Context(),
 		"SELECT subscription_id, event_id, count(*) FROM attempts GROUP BY 1, 2")
 	must(c.t, err)
 	defer rows.Close()
@@ -212,9 +214,10 @@ func (c *chaos) check(events int) {
 }
 
 // allEnded returns an error unless all deliveries of the given number of events are delivered or dead letters.
-func allEnded(ctx context.Context, events int) error {
+func allEnded(t *testing.T, events int) error {
 	var undispatched, ended, open int
-	err := the.db.System().DB.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
+	err := worldOf(t).db.System().DB.QueryRowContext(t.Context(), `
+		SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
 			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')),
 			count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
 		FROM deliveries`).Scan(&undispatched, &ended, &open)

@@ -22,9 +22,10 @@ import (
 // TestGoClient uses the Go client with the service: an owner with a session creates an API key, with which the program
 // of docs/integrate.md reads the menu, places and pays an order, and verifies the event of the payment.
 func TestGoClient(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,1s"})
 	r := newRestaurant(t)
-	client, err := comanda.New(the.api, comanda.Config{HTTP: the.client})
+	client, err := comanda.New(worldOf(t).api, comanda.Config{HTTP: worldOf(t).client})
 	must(t, err)
 	_, err = client.Login(t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
 	must(t, err)
@@ -60,8 +61,9 @@ func TestGoClient(t *testing.T) {
 // TestGoClientRepeatsWithOneKey sends one call twice with a key: the second has no further effect. It also iterates
 // over several pages.
 func TestGoClientRepeatsWithOneKey(t *testing.T) {
+	t.Parallel()
 	r := newRestaurant(t)
-	client, err := comanda.New(the.api, comanda.Config{HTTP: the.client})
+	client, err := comanda.New(worldOf(t).api, comanda.Config{HTTP: worldOf(t).client})
 	must(t, err)
 	_, err = client.Login(t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
 	must(t, err)
@@ -112,14 +114,14 @@ func runDocumented(t *testing.T, key string) string {
 	address, err := harness.FreeAddress()
 	must(t, err)
 	proxy := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address}))
-	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}
 	proxy.StartTLS()
 	t.Cleanup(proxy.Close)
 
 	cmd := exec.CommandContext(t.Context(), binary)
-	cmd.Env = append(os.Environ(), "COMANDA_URL="+the.api, "COMANDA_API_KEY="+key, "WEBHOOK_SECRET="+hookSecret,
+	cmd.Env = append(os.Environ(), "COMANDA_URL="+worldOf(t).api, "COMANDA_API_KEY="+key, "WEBHOOK_SECRET="+hookSecret,
 		"WEBHOOK_URL="+proxy.URL+"/hook", "PORT="+address[strings.LastIndex(address, ":")+1:],
-		"SSL_CERT_FILE="+the.infra.Ready.CAFile)
+		"SSL_CERT_FILE="+worldOf(t).infra.Ready.CAFile)
 	cmd.Stderr = os.Stderr
 	output, err := cmd.StdoutPipe()
 	must(t, err)

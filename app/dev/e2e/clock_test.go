@@ -12,6 +12,7 @@ import (
 // TestClockStepsOfTheDatabase steps the clock of PostgreSQL forward and back by a minute while many orders are
 // delivered. Each attempt is made once. Without libfaketime, the test is skipped, but in CI it fails.
 func TestClockStepsOfTheDatabase(t *testing.T) {
+	t.Parallel()
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
 	must(t, err)
 	if len(libraries) == 0 {
@@ -20,23 +21,19 @@ func TestClockStepsOfTheDatabase(t *testing.T) {
 		}
 		t.Skip("libfaketime is not installed")
 	}
-	needPrograms(t) // without the settings below
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
+			t.Parallel()
 			clock := newClock(t)
-			// This affects only PostgreSQL: Go programs read the clock without the C library.
-			t.Setenv("LD_PRELOAD", libraries[0])
-			t.Setenv("FAKETIME_TIMESTAMP_FILE", clock.file)
-			t.Setenv("FAKETIME_CACHE_DURATION", "1")
-			t.Setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-			c := newChaos(t, bursts)
+			c := newChaos(t, bursts, "LD_PRELOAD="+libraries[0], "FAKETIME_TIMESTAMP_FILE="+clock.file,
+				"FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")
 			const events = 300
 			var steps []func()
 			for _, offset := range []time.Duration{time.Minute, 0, -time.Minute, 0, -time.Minute, time.Minute} {
 				steps = append(steps, func() { clock.set(t, offset) })
 			}
 			c.during(events, steps...)
-			eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), events) })
+			eventually(t, "every delivery has ended", func() error { return allEnded(t, events) })
 			c.check(events)
 		})
 	}
@@ -67,7 +64,7 @@ func (c clock) set(t *testing.T, offset time.Duration) {
 	c.write(t, offset)
 	eventually(t, "the clock is set", func() error {
 		var now time.Time
-		must(t, the.db.System().DB.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now))
+		must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now))
 		if off := time.Until(now); math.Abs((off - offset).Seconds()) > 5 {
 			return fmt.Errorf("the offset is %s, want %s", off, offset)
 		}

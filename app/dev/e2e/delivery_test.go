@@ -24,6 +24,7 @@ import (
 )
 
 func TestOrderIsDelivered(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
 	s := r.subscribe(h)
@@ -93,7 +94,8 @@ func historyOf(t *testing.T, d comanda.Delivery) []*history.HistoryEvent {
 func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 	t.Helper()
 	var events []*history.HistoryEvent
-	iterator := the.temporal.GetWorkflowHistory(t.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	const all = enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+	iterator := worldOf(t).temporal.GetWorkflowHistory(t.Context(), id, "", false, all)
 	for iterator.HasNext() {
 		event, err := iterator.Next()
 		if _, none := errors.AsType[*serviceerror.NotFound](err); none {
@@ -109,6 +111,7 @@ func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 var scaled = map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,2s,2s,3s"}
 
 func TestSixAttemptsDeadLetterReplay(t *testing.T) {
+	t.Parallel()
 	worker(t, scaled)
 	var healed atomic.Bool
 	r := newRestaurant(t)
@@ -126,7 +129,7 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	}
 	_, err := r.ReplayDelivery(t.Context(), retrying.ID)
 	wantCode(t, "replay of a delivery in progress", err, comanda.ErrorCodeDeliveryInProgress)
-	eventually(t, "found by search attributes", func() error { return findWorkflow(t.Context(), r.store, "retrying") })
+	eventually(t, "found by search attributes", func() error { return findWorkflow(t, r.store, "retrying") })
 
 	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 	got := h.all(t)
@@ -147,7 +150,7 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 		t.Errorf("statuses of the attempts (-want +got):\n%s", diff)
 	}
 	eventually(t, "found by search attributes", func() error {
-		return findWorkflow(t.Context(), r.store, "dead_letter")
+		return findWorkflow(t, r.store, "dead_letter")
 	})
 
 	healed.Store(true)
@@ -172,6 +175,7 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 }
 
 func TestReplayFromTheTemporalUI(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"})
 	r := newRestaurant(t)
 	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -184,7 +188,7 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 	id := workflowOf(dead)
 	eventually(t, "the workflow is a dead letter", func() error {
-		value, err := the.temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
+		value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
 		if err != nil {
 			return err
 		}
@@ -194,7 +198,7 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, the.temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
+	must(t, worldOf(t).temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
 	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 }
 
@@ -206,9 +210,10 @@ func statuses(attempts []comanda.Attempt) (all []comanda.AttemptStatus) {
 }
 
 // findWorkflow returns an error unless the query of an operator finds exactly one delivery.
-func findWorkflow(ctx context.Context, store app.StoreID, state string) error {
+func findWorkflow(t *testing.T, store app.StoreID, state string) error {
 	query := fmt.Sprintf("ComandaStoreId = %q AND ComandaDeliveryState = %q", store, state)
-	list, err := the.temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
+	list, err := worldOf(t).temporal.ListWorkflow(t.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -219,6 +224,7 @@ func findWorkflow(ctx context.Context, store app.StoreID, state string) error {
 }
 
 func TestWorkerKilledBetweenAttempts(t *testing.T) {
+	t.Parallel()
 	first := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "3s"})
 	r := newRestaurant(t)
 	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -240,6 +246,7 @@ func TestWorkerKilledBetweenAttempts(t *testing.T) {
 }
 
 func TestWorkerKilledDuringAttempt(t *testing.T) {
+	t.Parallel()
 	for _, lane := range []string{"fast", "slow"} {
 		t.Run(lane, func(t *testing.T) {
 			settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
@@ -279,6 +286,7 @@ func TestWorkerKilledDuringAttempt(t *testing.T) {
 
 // TestGracefulStop checks that a worker that stops finishes the attempt in flight, and that it is not repeated.
 func TestGracefulStop(t *testing.T) {
+	t.Parallel()
 	first := worker(t, nil)
 	release := make(chan struct{})
 	r := newRestaurant(t)
@@ -300,10 +308,11 @@ func TestGracefulStop(t *testing.T) {
 // TestOutages checks that an outage of PostgreSQL or Temporal rejects requests or delays deliveries, but loses nothing
 // and requires no restart.
 func TestOutages(t *testing.T) {
+	t.Parallel()
 	postgres, temporal, settings := proxied(t)
 	w := worker(t, settings)
-	serve, address, err := the.serve(t.Context(), map[string]string{
-		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": the.api, // the issuer of the tokens
+	serve, address, err := worldOf(t).serve(t.Context(), map[string]string{
+		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": worldOf(t).api, // the issuer of the tokens
 	})
 	must(t, err)
 	t.Cleanup(serve.Kill)

@@ -15,6 +15,7 @@ import (
 // TestErasureHistory erases a customer and replays the history. The workflow ends after a second pass, a minute later:
 // only the recording waits for it.
 func TestErasureHistory(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r := newRestaurant(t)
 	order := r.order()

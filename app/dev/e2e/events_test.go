@@ -11,6 +11,7 @@ import (
 
 // TestEventsOfOrdersAndProducts checks the data of each event of orders and products at a receiver.
 func TestEventsOfOrdersAndProducts(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
 	r.awaitDispatch() // of the event of the first product

@@ -15,14 +15,13 @@ import (
 // proxied returns proxies to PostgreSQL and Temporal, and the settings of a process that connects through them.
 func proxied(t *testing.T) (postgres, temporal *harness.Proxy, settings map[string]string) {
 	t.Helper()
-	needWorld(t)
-	database, err := url.Parse(the.infra.Ready.Env["DATABASE_URL"])
+	database, err := url.Parse(worldOf(t).infra.Ready.Env["DATABASE_URL"])
 	must(t, err)
 	postgres, err = harness.NewProxy(database.Host)
 	must(t, err)
 	t.Cleanup(postgres.Close)
 	database.Host = postgres.Address
-	temporal, err = harness.NewProxy(the.infra.Ready.Env["TEMPORAL_ADDRESS"])
+	temporal, err = harness.NewProxy(worldOf(t).infra.Ready.Env["TEMPORAL_ADDRESS"])
 	must(t, err)
 	t.Cleanup(temporal.Close)
 	return postgres, temporal, map[string]string{
@@ -34,6 +33,7 @@ func proxied(t *testing.T) (postgres, temporal *harness.Proxy, settings map[stri
 // delivered and a tenth of the attempts fails. Afterwards every event has arrived, and every delivery is recorded as
 // delivered.
 func TestCrashesAndOutages(t *testing.T) {
+	t.Parallel()
 	const orders = 200
 	postgres, temporal, settings := proxied(t)
 	settings["COMANDA_RETRY_SCHEDULE"] = "1s,1s,1s,1s,1s,1s,1s,1s"
@@ -96,7 +96,7 @@ func TestCrashesAndOutages(t *testing.T) {
 func (r *restaurant) undelivered(n int) error {
 	r.t.Helper()
 	var count int
-	err := the.db.System().DB.QueryRowContext(r.t.Context(),
+	err := worldOf(r.t).db.System().DB.QueryRowContext(r.t.Context(),
 		"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'delivered'", r.store).Scan(&count)
 	if err != nil || count != n {
 		return fmt.Errorf("%d of %d deliveries are delivered, error %v", count, n, err)
@@ -106,6 +106,7 @@ func (r *restaurant) undelivered(n int) error {
 
 // TestTwoWorkers checks that concurrent workers share the deliveries, and stop gracefully without repeating attempts.
 func TestTwoWorkers(t *testing.T) {
+	t.Parallel()
 	first := worker(t, nil)
 	worker(t, nil)
 	r := newRestaurant(t)

@@ -3,7 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,44 +21,44 @@ import (
 
 // fragileWorld is a world whose parts can be killed and started again at the same addresses.
 type fragileWorld struct {
-	t        *testing.T
-	settings map[string]string // of the API and the worker
+	*world
 
-	dir         string
-	port        int // first port of the infrastructure
-	listen      string
-	postgres    *localpg.Server
-	api, worker *harness.Process
+	t           *testing.T
+	settings    map[string]string // of the API and the worker
+	environment []string          // of PostgreSQL, besides that of the test
+
+	dir             string
+	port            int // first port of the infrastructure
+	listen          string
+	postgres        *localpg.Server
+	serving, worker *harness.Process
 }
 
-// newFragileWorld replaces the shared world for one test. No part runs before revive.
+// newFragileWorld gives a test a world of its own. No part runs before revive.
 func newFragileWorld(t *testing.T) *fragileWorld {
 	t.Helper()
-	needPrograms(t)
 	dir, err := os.MkdirTemp("", "comanda-chaos-*")
 	must(t, err)
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
-	shared := the
 	f := &fragileWorld{t: t, settings: map[string]string{}, dir: dir, port: freePorts(t, 13)}
 	f.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port+12))
-	the = world{programs: shared.programs, api: "https://" + f.listen, fragile: true}
-	t.Cleanup(func() {
-		for _, process := range []*harness.Process{f.worker, f.api} {
+	f.world = &world{programs: programs(t), api: "https://" + f.listen}
+	f.use(t, func() {
+		for _, process := range []*harness.Process{f.worker, f.serving} {
 			if process != nil {
 				process.Kill()
 			}
 		}
-		if the.temporal != nil {
-			the.temporal.Close()
-			the.db.Close()
+		if f.temporal != nil {
+			f.temporal.Close()
+			f.db.Close()
 		}
-		if the.infra != nil {
-			the.infra.Kill()
+		if f.infra != nil {
+			f.infra.Kill()
 		}
 		if f.postgres != nil {
 			must(t, f.postgres.Stop(context.Background()))
 		}
-		the = shared
 		must(t, os.RemoveAll(dir))
 	})
 	return f
@@ -73,28 +73,26 @@ func (f *fragileWorld) revive() {
 	if f.postgres == nil {
 		f.postgres, err = localpg.Start(ctx, localpg.Options{
 			Dir: filepath.Join(f.dir, "postgres"), Port: f.port + 11, Durable: true,
-			Settings: map[string]string{"max_connections": "300"},
+			Settings: map[string]string{"max_connections": "300"}, Environment: f.environment,
 		})
 		must(f.t, err)
 	}
-	if the.infra == nil || the.infra.Ended() {
+	if f.infra == nil || f.infra.Ended() {
 		settings := map[string]string{"DATABASE_URL": f.postgres.URL("postgres")}
-		the.infra, err = the.programs.StartInfraOn(ctx, f.port, filepath.Join(f.dir, "data"), settings)
+		f.infra, err = f.programs.StartInfraOn(ctx, f.port, filepath.Join(f.dir, "data"), settings)
 		must(f.t, err)
 	}
-	if the.db == nil {
-		must(f.t, the.connect())
+	if f.db == nil {
+		must(f.t, f.connect())
 	}
-	if f.api == nil || f.api.Ended() {
-		settings := map[string]string{"COMANDA_LISTEN": f.listen, "COMANDA_BASE_URL": the.api}
-		for k, v := range f.settings {
-			settings[k] = v
-		}
-		f.api, _, err = the.serve(ctx, settings)
+	if f.serving == nil || f.serving.Ended() {
+		settings := map[string]string{"COMANDA_LISTEN": f.listen, "COMANDA_BASE_URL": f.api}
+		maps.Copy(settings, f.settings)
+		f.serving, _, err = f.serve(ctx, settings)
 		must(f.t, err)
 	}
 	if f.worker == nil || f.worker.Ended() {
-		f.worker, err = the.programs.StartComanda(ctx, the.infra, "worker", f.settings)
+		f.worker, err = f.programs.StartComanda(ctx, f.infra, "worker", f.settings)
 		must(f.t, err)
 	}
 }
@@ -106,9 +104,9 @@ func (f *fragileWorld) kill(part string) {
 	case "worker":
 		f.worker.Kill()
 	case "API":
-		f.api.Kill()
+		f.serving.Kill()
 	case "Temporal":
-		the.infra.Kill()
+		f.infra.Kill()
 	case "PostgreSQL":
 		must(f.t, syscall.Kill(f.postmaster(), syscall.SIGKILL))
 		<-f.postgres.Done()
@@ -131,29 +129,12 @@ func (f *fragileWorld) postmaster() int {
 	return pid
 }
 
-// freePorts returns the first of the given number of consecutive free ports. They are below the ephemeral ports, so
-// that a restarted program finds its port free.
+// freePorts returns the first of n consecutive free ports.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
-	for range 100 {
-		port := 15_000 + rand.IntN(15_000)
-		if portsFree(port, n) {
-			return port
-		}
-	}
-	t.Fatal("no consecutive free ports")
-	return 0
-}
-
-func portsFree(first, n int) bool {
-	for i := range n {
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
-		if err != nil {
-			return false
-		}
-		defer listener.Close()
-	}
-	return true
+	port, err := harness.FreePorts(n)
+	must(t, err)
+	return port
 }
 
 // databases returns the databases of the world by the roles that own them.
@@ -166,17 +147,17 @@ var databases = map[string]map[string]string{
 func (f *fragileWorld) halt() {
 	f.t.Helper()
 	f.worker.Kill()
-	f.api.Kill()
+	f.serving.Kill()
 	f.haltTemporal()
 }
 
 // haltTemporal kills Temporal and closes the connections of the test.
 func (f *fragileWorld) haltTemporal() {
 	f.t.Helper()
-	the.infra.Kill()
-	the.temporal.Close()
-	must(f.t, the.db.Close())
-	the.temporal, the.db = nil, nil
+	f.infra.Kill()
+	f.temporal.Close()
+	must(f.t, f.db.Close())
+	f.temporal, f.db = nil, nil
 }
 
 // backUp copies all databases. The world must be halted.

@@ -24,6 +24,7 @@ var record = flag.Bool("record", false, "write the histories to workflows/testda
 // current code. Workflows stay open for thirty days, so the histories of earlier releases in workflows/testdata must
 // replay too: after a release, a change of commands adds files under new names, such as delivery_retried_v2.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
 	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
 		return func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -45,7 +46,7 @@ func TestHistories(t *testing.T) {
 		}},
 		"cancelled": {9, func(r *restaurant) {
 			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-			must(t, the.temporal.CancelWorkflow(t.Context(), workflowOf(d), ""))
+			must(t, worldOf(t).temporal.CancelWorkflow(t.Context(), workflowOf(d), ""))
 			d = r.delivery("cancelled", withStatus(comanda.DeliveryStatusCancelled))
 			if d.Reason != app.ReasonCancelled {
 				t.Errorf("reason of the cancellation: got %q, want %q", d.Reason, app.ReasonCancelled)
@@ -53,7 +54,7 @@ func TestHistories(t *testing.T) {
 		}},
 		"deactivated": {9, func(r *restaurant) {
 			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-			_, err := the.db.System().DB.ExecContext(t.Context(),
+			_, err := worldOf(t).db.System().DB.ExecContext(t.Context(),
 				"UPDATE subscriptions SET is_active = false WHERE id = $1", d.WebhookID)
 			must(t, err)
 			d = r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))

@@ -43,13 +43,12 @@ type received struct {
 // newHook starts a receiver. If answer is nil, it responds with 204.
 func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *hook {
 	t.Helper()
-	needWorld(t)
 	if answer == nil {
 		answer = func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	}
 	h := &hook{answer: answer, arrived: make(chan int, 1000)}
 	server := httptest.NewUnstartedServer(h)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{the.tls}}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	t.Cleanup(func() {

@@ -19,9 +19,9 @@ import (
 
 // TestJobs runs a watchdog, a bulk replay and the retention, and replays their histories, see TestHistories.
 func TestJobs(t *testing.T) {
-	needWorld(t)
+	t.Parallel()
 	// End the workflow that workers of earlier tests started: its next run is an hour away.
-	err := the.temporal.TerminateWorkflow(t.Context(), "retention", "", "the test starts with a new workflow")
+	err := worldOf(t).temporal.TerminateWorkflow(t.Context(), "retention", "", "the test starts with a new workflow")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); err != nil && !none {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestJobs(t *testing.T) {
 		}
 		eventually(t, "the bodies are erased", func() error {
 			var kept int
-			err := the.db.System().DB.QueryRowContext(t.Context(), `SELECT count(*) FROM outbox
+			err := worldOf(t).db.System().DB.QueryRowContext(t.Context(), `SELECT count(*) FROM outbox
 				WHERE store_id = $1 AND type = 'order.created' AND body IS NOT NULL`, r.store).Scan(&kept)
 			if err == nil && kept > 0 {
 				err = errNotYet

@@ -21,6 +21,7 @@ import (
 // through another API. listen forwards each event once and in order, also those of the time during which its API was
 // away, after SIGTERM and after SIGKILL.
 func TestListenAndTrigger(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r := newRestaurant(t)
 	key, err := r.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{
@@ -30,8 +31,8 @@ func TestListenAndTrigger(t *testing.T) {
 	must(t, err)
 	trigger := func() {
 		t.Helper()
-		command := exec.CommandContext(t.Context(), the.programs.Comanda, "trigger", "order.created",
-			"--url", the.api, "--ca-file", the.infra.Ready.CAFile)
+		command := exec.CommandContext(t.Context(), worldOf(t).programs.Comanda, "trigger", "order.created",
+			"--url", worldOf(t).api, "--ca-file", worldOf(t).infra.Ready.CAFile)
 		command.Env = append(os.Environ(), "COMANDA_API_KEY="+key.Key)
 		out, err := command.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "was placed") {
@@ -46,8 +47,8 @@ func TestListenAndTrigger(t *testing.T) {
 	}
 	target := httptest.NewServer(h)
 	t.Cleanup(target.Close)
-	listen, err := the.programs.Start(map[string]string{"COMANDA_WEBHOOK_SECRET": hookSecret},
-		"listen", "--api-key", key.Key, "--url", "https://"+address, "--ca-file", the.infra.Ready.CAFile,
+	listen, err := worldOf(t).programs.Start(map[string]string{"COMANDA_WEBHOOK_SECRET": hookSecret},
+		"listen", "--api-key", key.Key, "--url", "https://"+address, "--ca-file", worldOf(t).infra.Ready.CAFile,
 		"--forward", target.URL, "--events", "order.created")
 	must(t, err)
 	t.Cleanup(listen.Kill)
@@ -78,7 +79,7 @@ func TestListenAndTrigger(t *testing.T) {
 	}
 	stopGracefully(t, listen)
 
-	rows, err := the.db.System().DB.QueryContext(t.Context(),
+	rows, err := worldOf(t).db.System().DB.QueryContext(t.Context(),
 		"SELECT id FROM event_log WHERE store_id = $1 AND type = 'order.created' ORDER BY position", key.StoreID)
 	must(t, err)
 	defer rows.Close()

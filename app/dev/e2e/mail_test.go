@@ -23,7 +23,7 @@ var mailedLink = regexp.MustCompile(`/dashboard/accept-invite#([A-Za-z0-9_-]{43}
 // TestInvitationsAreMailed checks mails of invitations up to the acceptance, with several responses of the mail server
 // and with two workers, which send one mail. Histories and logs contain neither the token nor an email.
 func TestInvitationsAreMailed(t *testing.T) {
-	needWorld(t)
+	t.Parallel()
 	respond := func(stage, address string) *smtptest.Rejection {
 		switch {
 		case stage == "RCPT" && strings.HasPrefix(address, "refused@"):
@@ -33,9 +33,9 @@ func TestInvitationsAreMailed(t *testing.T) {
 		}
 		return nil
 	}
-	server := smtptest.New(t, smtptest.Config{Certificate: &the.tls, Reject: respond})
+	server := smtptest.New(t, smtptest.Config{Certificate: &worldOf(t).tls, Reject: respond})
 	settings := map[string]string{"COMANDA_SMTP_URL": server.URL()}
-	serve, url, err := the.serve(t.Context(), settings)
+	serve, url, err := worldOf(t).serve(t.Context(), settings)
 	must(t, err)
 	t.Cleanup(serve.Kill)
 	settings["COMANDA_BASE_URL"] = url
@@ -53,7 +53,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 		must(t, err)
 		var id app.MailID
 		const query = "SELECT id FROM mails WHERE subject = $1"
-		must(t, the.db.System().DB.QueryRowContext(t.Context(), query, out.ID).Scan(&id))
+		must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(), query, out.ID).Scan(&id))
 		if !out.Mailed || out.Token != "" {
 			t.Errorf("invitation of %s: got mailed %t and a token of %d bytes, want a mail only", address, out.Mailed,
 				len(out.Token))
@@ -73,7 +73,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 			var got string
 			var secret []byte
 			const query = "SELECT status, reason, secret FROM mails WHERE id = $1"
-			err := the.db.System().DB.QueryRowContext(t.Context(), query, ids[name]).Scan(&status, &got, &secret)
+			err := worldOf(t).db.System().DB.QueryRowContext(t.Context(), query, ids[name]).Scan(&status, &got, &secret)
 			if err == nil && (status != want || got != reason || secret != nil) {
 				err = fmt.Errorf("got status %s with reason %q", status, got)
 			}
@@ -85,7 +85,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 	status("refused", app.MailFailed, "SMTP 550 5.1.1")
 	eventually(t, "the mail server has rejected the mail temporarily", func() error {
 		id := workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"]))
-		description, err := the.temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		description, err := worldOf(t).temporal.DescribeWorkflowExecution(t.Context(), id, "")
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 		return errNotYet
 	})
 	cancelled := workflows.JobWorkflowID(app.JobMail, string(ids["cancelled"]))
-	must(t, the.temporal.CancelWorkflow(t.Context(), cancelled, ""))
+	must(t, worldOf(t).temporal.CancelWorkflow(t.Context(), cancelled, ""))
 	status("cancelled", app.MailFailed, "cancelled")
 
 	messages := server.Messages()
@@ -145,7 +145,7 @@ func mailHistory(t *testing.T, id app.MailID) (events []*history.HistoryEvent) {
 	t.Helper()
 	eventually(t, "the workflow ends", func() error {
 		events = nil
-		iterator := the.temporal.GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(app.JobMail, string(id)), "",
+		iterator := worldOf(t).temporal.GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(app.JobMail, string(id)), "",
 			false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for iterator.HasNext() {
 			event, err := iterator.Next()

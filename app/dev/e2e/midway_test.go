@@ -25,6 +25,7 @@ func farFrom(clock time.Time, r *http.Request) bool {
 // TestReceiverWithWrongClock checks that a receiver whose clock is wrong rejects attempts, and accepts a retry after
 // its clock is corrected.
 func TestReceiverWithWrongClock(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s"})
 	for name, wrong := range map[string]time.Duration{"fast": 6 * time.Minute, "slow": -6 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +57,7 @@ func TestReceiverWithWrongClock(t *testing.T) {
 // TestLateRetryCarriesItsOwnTime checks that a retry that begins more than a minute after the event carries its own
 // time, so that a receiver with a tolerance of 300 s accepts it (docs/behaviour.md#timestamp-of-retries).
 func TestLateRetryCarriesItsOwnTime(t *testing.T) {
+	t.Parallel()
 	if !*long {
 		t.Skip("takes a minute: -long")
 	}
@@ -85,6 +87,7 @@ func TestLateRetryCarriesItsOwnTime(t *testing.T) {
 // TestPlanChangesWithQueuedDeliveries upgrades and downgrades the plan of a website while deliveries are queued. Each
 // plan starts as many of them as it has starts left in the window, and each delivery starts once.
 func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
+	t.Parallel()
 	waiting, first := 300, 100
 	if *long {
 		waiting, first = 5000, 1500
@@ -124,11 +127,12 @@ const planWindow = 24 * time.Hour
 
 func (r *restaurant) changePlan(plan app.Plan) {
 	r.t.Helper()
-	db, err := persistence.Open(persistence.Config{URL: the.infra.Ready.Env["DATABASE_URL"], PlanWindow: planWindow})
+	url := worldOf(r.t).infra.Ready.Env["DATABASE_URL"]
+	db, err := persistence.Open(persistence.Config{URL: url, PlanWindow: planWindow})
 	must(r.t, err)
 	defer db.Close()
 	var website app.WebsiteID
-	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(),
+	must(r.t, worldOf(r.t).db.System().DB.QueryRowContext(r.t.Context(),
 		"SELECT website_id FROM stores WHERE id = $1", r.store).Scan(&website))
 	_, err = db.ChangeWebsite(r.t.Context(), time.Now(), app.Actor{}, website, app.WebsiteChange{Plan: &plan})
 	must(r.t, err)
@@ -144,7 +148,7 @@ func (r *restaurant) usePlan(plan app.Plan, starts int) {
 func (r *restaurant) usePlanOf(window time.Duration, plan app.Plan, starts int) {
 	r.t.Helper()
 	r.changePlan(plan)
-	_, err := the.db.System().DB.ExecContext(r.t.Context(), `
+	_, err := worldOf(r.t).db.System().DB.ExecContext(r.t.Context(), `
 		INSERT INTO plan_windows (queue, starts_at, started, replays_started)
 		SELECT website_id, $2, $3, 0 FROM stores WHERE id = $1`,
 		r.store, app.PlanWindow(time.Now(), window), starts)
@@ -154,7 +158,7 @@ func (r *restaurant) usePlanOf(window time.Duration, plan app.Plan, starts int) 
 // plan returns the plan of the website.
 func (r *restaurant) plan() (plan app.Plan) {
 	r.t.Helper()
-	must(r.t, the.db.System().DB.QueryRowContext(r.t.Context(),
+	must(r.t, worldOf(r.t).db.System().DB.QueryRowContext(r.t.Context(),
 		"SELECT w.plan FROM stores s JOIN websites w ON w.id = s.website_id WHERE s.id = $1", r.store).Scan(&plan))
 	return plan
 }

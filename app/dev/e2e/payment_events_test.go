@@ -9,6 +9,7 @@ import (
 
 // TestEventsOfPaymentsAndCustomers checks the data of each event of payments and customers at a receiver.
 func TestEventsOfPaymentsAndCustomers(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
 	r.subscribe(h, "payment.succeeded", "payment.failed", "payment.refunded", "customer.updated")

@@ -26,8 +26,7 @@ type rawReceiver struct {
 // returns. Without respond it closes connections after the handshake.
 func newRawReceiver(t *testing.T, respond func(t *testing.T, conn net.Conn)) *rawReceiver {
 	t.Helper()
-	needWorld(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{the.tls}})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}})
 	must(t, err)
 	r := &rawReceiver{url: fmt.Sprintf("https://%s/hook", listener.Addr())}
 	var serving sync.WaitGroup
@@ -132,6 +131,7 @@ func misbehaviours() map[string]misbehaviour {
 // violate the protocol. Each attempt is at most one POST, ends within its limit and is recorded. Other receivers are
 // not affected.
 func TestMisbehavingReceivers(t *testing.T) {
+	t.Parallel()
 	const limit = 3 * time.Second
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {

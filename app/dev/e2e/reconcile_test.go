@@ -16,6 +16,7 @@ import (
 // TestTerminatedWorkflows terminates the workflows of a hundred deliveries, twenty in each state. Each delivery still
 // ends with a status in the API, and no attempt is made twice.
 func TestTerminatedWorkflows(t *testing.T) {
+	t.Parallel()
 	w := worker(t, map[string]string{
 		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "4s,4s", "COMANDA_DELIVERY_TIMEOUT": "40s",
 		"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "off", // each delivery has its own workflow
@@ -77,12 +78,13 @@ func TestTerminatedWorkflows(t *testing.T) {
 // TestTerminatedBurst terminates a burst during its attempts, and kills its worker. Each of its deliveries gets a
 // separate workflow.
 func TestTerminatedBurst(t *testing.T) {
+	t.Parallel()
 	c := newChanging(t, "one", "two", "three")
 	first := worker(t, map[string]string{"COMANDA_BURST": "always"})
 	c.awaitRequests(1)
 	for _, r := range c.restaurants {
 		var burst string
-		must(t, the.db.System().DB.QueryRowContext(t.Context(),
+		must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(),
 			"SELECT burst_id FROM deliveries WHERE store_id = $1", r.store).Scan(&burst))
 		terminate(t, app.BurstWorkflowID(app.BurstID(burst)))
 	}
@@ -220,7 +222,7 @@ func (g *group) terminate() (n int) {
 // terminate terminates a workflow and reports whether it was open.
 func terminate(t *testing.T, id string) bool {
 	t.Helper()
-	err := the.temporal.TerminateWorkflow(t.Context(), id, "", "test")
+	err := worldOf(t).temporal.TerminateWorkflow(t.Context(), id, "", "test")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		return false
 	}

@@ -16,15 +16,15 @@ var previous = flag.String("previous", "", "test beside the previous release, bu
 // TestPreviousRelease runs workers of this and of the previous release side by side, kills each, and then replaces the
 // worker of this release by one of the previous release. No event is lost.
 func TestPreviousRelease(t *testing.T) {
+	t.Parallel()
 	if *previous == "" {
 		t.Skip("needs the revision of the previous release: -previous")
 	}
-	needPrograms(t)
 	old := buildRevision(t, *previous)
 	c := newChaos(t, "always")
 	c.settings["COMANDA_RETRY_SCHEDULE"], c.settings["COMANDA_PLAN_WINDOW"] = "3s,3s,3s", releaseWindow.String()
 	startOld := func() *harness.Process {
-		process, err := old.StartComanda(t.Context(), the.infra, "worker", c.settings)
+		process, err := old.StartComanda(t.Context(), worldOf(t).infra, "worker", c.settings)
 		must(t, err)
 		t.Cleanup(process.Kill)
 		return process
@@ -38,7 +38,7 @@ func TestPreviousRelease(t *testing.T) {
 		func() { c.kill("worker"); c.revive() },
 		func() { beside.Kill(); beside = startOld() },
 	)
-	eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), events) })
+	eventually(t, "every delivery has ended", func() error { return allEnded(t, events) })
 	c.checkReleases(events, 3)
 
 	must(t, beside.Stop(t.Context()))
@@ -51,7 +51,7 @@ func TestPreviousRelease(t *testing.T) {
 	waiting, failed := count(t, "SELECT count(*) FROM deliveries WHERE status = 'queued'"), count(t, failing)
 	startOld()
 	t.Logf("back to the previous release: %d deliveries are queued, %d have failed twice", waiting, failed)
-	eventually(t, "every delivery has ended", func() error { return allEnded(t.Context(), 2*events) })
+	eventually(t, "every delivery has ended", func() error { return allEnded(t, 2*events) })
 	c.checkReleases(2*events, 3)
 }
 
@@ -67,7 +67,7 @@ func buildRevision(t *testing.T, revision string) harness.Programs {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", revision, err, out)
 	}
-	return harness.Programs{Dev: the.programs.Dev, Comanda: filepath.Join(dir, "comanda")}
+	return harness.Programs{Dev: programs(t).Dev, Comanda: filepath.Join(dir, "comanda")}
 }
 
 // checkReleases is check for workers of two releases, after the given number of kills.

@@ -10,6 +10,7 @@ import (
 
 // TestEventsOfReservations checks the data of each event of reservations at a receiver.
 func TestEventsOfReservations(t *testing.T) {
+	t.Parallel()
 	worker(t, nil)
 	r, h := newRestaurant(t), newHook(t, nil)
 	r.subscribe(h, "reservation.created", "reservation.confirmed", "reservation.cancelled")

@@ -18,10 +18,10 @@ import (
 // TestStartAfterKill kills dev while a process of PostgreSQL cannot end, so that PostgreSQL runs for five more seconds
 // and still uses the data directory and the port. The next start waits for it.
 func TestStartAfterKill(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux does PostgreSQL end when dev is killed")
 	}
-	needPrograms(t)
 	dir, err := os.MkdirTemp("", "comanda-restart-*")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
@@ -30,7 +30,7 @@ func TestStartAfterKill(t *testing.T) {
 	start := func() *harness.Infra {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		infra, err := the.programs.StartInfraOn(ctx, port, filepath.Join(dir, "data"), nil)
+		infra, err := programs(t).StartInfraOn(ctx, port, filepath.Join(dir, "data"), nil)
 		must(t, err)
 		return infra
 	}

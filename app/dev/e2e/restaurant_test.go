@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,36 +30,38 @@ type restaurant struct {
 
 const ownerPassword = "a password of the tests"
 
+// ownerHash returns the hash of the password. It is computed once, because that takes a tenth of a second.
+var ownerHash = sync.OnceValues(func() (string, error) { return api.HashPassword(app.NewSecret(ownerPassword)) })
+
 func newRestaurant(t *testing.T) *restaurant {
 	t.Helper()
-	needWorld(t)
 	now := time.Now()
 	domain := string(app.NewID[app.WebsiteID](now))
 	website := identity.NewWebsite{Name: domain, Domain: domain, Plan: app.PlanEnterprise}
-	_, stores, err := the.db.CreateWebsite(t.Context(), now, website, identity.NewStore{
+	_, stores, err := worldOf(t).db.CreateWebsite(t.Context(), now, website, identity.NewStore{
 		Name: domain, CountryCode: "DE", Timezone: "Europe/Berlin",
 		Views: []app.StoreView{{Code: "de_de", Locale: "de-DE", Currency: "EUR"}},
 	})
 	must(t, err)
-	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
+	hash, err := ownerHash()
 	must(t, err)
 	email := "owner@" + domain + ".example"
-	_, err = the.db.CreateUser(t.Context(), now, identity.NewUser{
+	_, err = worldOf(t).db.CreateUser(t.Context(), now, identity.NewUser{
 		Email: email, Name: "Owner", PasswordHash: hash, Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner},
 	})
 	must(t, err)
 	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
-	product, err := the.db.CreateProduct(t.Context(), now, stores[0], pizza, nil)
+	product, err := worldOf(t).db.CreateProduct(t.Context(), now, stores[0], pizza, nil)
 	must(t, err)
 	r := &restaurant{t: t, email: email, store: stores[0], product: product.ID}
-	r.login(the.api)
+	r.login(worldOf(t).api)
 	return r
 }
 
 // newClient returns a client of the API at a URL. It repeats no request, so that tests see each refusal.
 func newClient(t *testing.T, url, key string) *comanda.Client {
 	t.Helper()
-	c, err := comanda.New(url, comanda.Config{APIKey: key, HTTP: the.client, MaxRetries: -1})
+	c, err := comanda.New(url, comanda.Config{APIKey: key, HTTP: worldOf(t).client, MaxRetries: -1})
 	must(t, err)
 	return c
 }
@@ -84,11 +87,11 @@ func (r *restaurant) want(status int, method, path string, body, out any) {
 		encoded, err = json.Marshal(body)
 		must(r.t, err)
 	}
-	request, err := http.NewRequestWithContext(r.t.Context(), method, the.api+path, bytes.NewReader(encoded))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, worldOf(r.t).api+path, bytes.NewReader(encoded))
 	must(r.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+r.AccessToken())
-	response, err := the.client.Do(request)
+	response, err := worldOf(r.t).client.Do(request)
 	must(r.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)

@@ -15,68 +15,77 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// TestRestoredDatabases gives Temporal empty databases while the worker runs. Then it restores older copies of
-// Temporal's databases, and of Comanda's. Deliveries are in every state when the copy is made, and progress afterwards.
-// Every delivery in Comanda's database ends with a status in the API.
+// TestRestoredDatabases gives Temporal empty databases while the worker runs, and restores older copies of Temporal's
+// databases, and of Comanda's. Deliveries are in every state when the copy is made, and progress afterwards. Every
+// delivery in Comanda's database ends with a status in the API.
 func TestRestoredDatabases(t *testing.T) {
-	f := newFragileWorld(t)
-	maps.Copy(f.settings, map[string]string{
-		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "2s,2s", "COMANDA_DELIVERY_TIMEOUT": "5s",
-		"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "always",
-	})
+	t.Parallel()
+	for name, restore := range map[string]func(*testing.T, *fragileWorld){
+		"empty databases of Temporal":           restoreNothing,
+		"an older copy of Temporal's databases": restoreTemporal,
+		"an older copy of Comanda's database":   restoreComanda,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFragileWorld(t)
+			maps.Copy(f.settings, map[string]string{
+				"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "2s,2s", "COMANDA_DELIVERY_TIMEOUT": "5s",
+				"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "always",
+			})
+			f.revive()
+			restore(t, f)
+			t.Logf("%d repairs", reconciled(t, f.worker.Admin))
+		})
+	}
+}
+
+func restoreNothing(t *testing.T, f *fragileWorld) {
+	present := newScene(t)
+	f.haltTemporal() // the worker keeps running
+	f.drop("Temporal")
 	f.revive()
-	t.Run("empty databases of Temporal", func(t *testing.T) {
-		f.t = t
-		present := newScene(t)
-		f.haltTemporal() // the worker keeps running
-		f.drop("Temporal")
-		f.revive()
-		present.end()
-		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
-	})
-	t.Run("an older copy of Temporal's databases", func(t *testing.T) {
-		f.t = t
-		past := newScene(t)
-		f.halt()
-		f.backUp()
-		f.revive()
+	present.end()
+}
+
+func restoreTemporal(t *testing.T, f *fragileWorld) {
+	past := newScene(t)
+	f.halt()
+	f.backUp()
+	f.revive()
+	past.end()
+	past.replayDelivered()
+	present := newScene(t)
+	present.loseJobs(f)
+	f.halt()
+	f.restore("Temporal")
+	f.revive()
+	past.end()
+	present.end()
+}
+
+func restoreComanda(t *testing.T, f *fragileWorld) {
+	past := newScene(t)
+	past.loseJobs(f)
+	f.halt()
+	f.backUp()
+	f.revive()
+	if *long { // a repair waits until the dead letter is a minute old
+		past.groups["retrying"].await("dead letters", comanda.DeliveryStatusDeadLetter)
+		past.end("retrying")
+	} else {
 		past.end()
-		past.replayDelivered()
-		present := newScene(t)
-		present.loseJobs(f)
-		f.halt()
-		f.restore("Temporal")
-		f.revive()
-		past.end()
-		present.end()
-		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
-	})
-	t.Run("an older copy of Comanda's database", func(t *testing.T) {
-		f.t = t
-		past := newScene(t)
-		past.loseJobs(f)
-		f.halt()
-		f.backUp()
-		f.revive()
-		if *long { // a repair waits until the dead letter is a minute old
-			past.groups["retrying"].await("dead letters", comanda.DeliveryStatusDeadLetter)
-			past.end("retrying")
-		} else {
-			past.end()
-		}
-		future := newScene(t)
-		f.halt()
-		requests := future.requests()
-		f.restore("Comanda")
-		f.revive()
-		past.end()
-		future.heal()
-		future.awaitNoWorkflows()
-		if n := future.requests(); n != requests {
-			t.Errorf("got %d requests for deliveries that no longer exist, want 0", n-requests)
-		}
-		t.Logf("%d repairs", reconciled(t, f.worker.Admin))
-	})
+	}
+	future := newScene(t)
+	f.halt()
+	requests := future.requests()
+	f.restore("Comanda")
+	f.revive()
+	past.end()
+	future.heal()
+	future.awaitNoWorkflows()
+	if n := future.requests(); n != requests {
+		t.Errorf("got %d requests for deliveries that no longer exist, want 0", n-requests)
+	}
 }
 
 // scene is a set of deliveries in every state.
@@ -146,7 +155,7 @@ func (s *scene) loseJobs(f *fragileWorld) {
 		From: time.Now().Add(-time.Hour), Status: new(comanda.ReplayedStatusDeadLetter),
 	})
 	must(s.t, err)
-	_, err = the.db.System().DB.ExecContext(s.t.Context(), "DELETE FROM jobs")
+	_, err = worldOf(s.t).db.System().DB.ExecContext(s.t.Context(), "DELETE FROM jobs")
 	must(s.t, err)
 }
 
@@ -213,7 +222,7 @@ func (s *scene) awaitNoWorkflows() {
 	s.t.Helper()
 	for state, g := range s.groups {
 		eventually(s.t, state+", the workflows have ended", func() error {
-			open, err := the.temporal.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			open, err := worldOf(s.t).temporal.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 				Query: fmt.Sprintf(`WorkflowType = 'Delivery' AND ComandaStoreId = '%s' AND ExecutionStatus = 'Running'
 					AND (ComandaDeliveryState IS NULL OR ComandaDeliveryState != 'dead_letter')`, g.store),
 			})

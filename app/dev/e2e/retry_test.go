@@ -13,6 +13,7 @@ import (
 // TestRetryNow checks that a retry makes the next attempt of the schedule and responds with it, and that the delivery
 // then continues with the delay after that attempt.
 func TestRetryNow(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h,2h,3s"})
 	r, h := newRestaurant(t), newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(map[bool]int{true: 503, false: 204}[n < 4])
@@ -51,6 +52,7 @@ func TestRetryNow(t *testing.T) {
 
 // TestConcurrentRetries sends twenty concurrent retries, in bursts and without. They make one attempt.
 func TestConcurrentRetries(t *testing.T) {
+	t.Parallel()
 	for mode, history := range map[string]string{"off": "", "always": "delivery_continued_retried_now"} {
 		t.Run("burst "+mode, func(t *testing.T) {
 			restaurants, hooks, _ := burst(t, map[string]string{
@@ -89,12 +91,13 @@ func TestConcurrentRetries(t *testing.T) {
 // TestRetryWithoutAWorkflow checks that the reconciler starts a lost workflow again after a retry, long before the next
 // attempt is due.
 func TestRetryWithoutAWorkflow(t *testing.T) {
+	t.Parallel()
 	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h,1h", "COMANDA_RECONCILE_AFTER": "2s"})
 	r, h := newRestaurant(t), newHook(t, failFirst)
 	r.subscribe(h)
 	r.order()
 	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-	must(t, the.temporal.TerminateWorkflow(t.Context(), d.WorkflowID, "", "test"))
+	must(t, worldOf(t).temporal.TerminateWorkflow(t.Context(), d.WorkflowID, "", "test"))
 	_, err := r.RetryDelivery(t.Context(), d.ID)
 	wantCode(t, "retry without a workflow", err, comanda.ErrorCodeUnavailable)
 	eventually(t, "the retry is made", func() error {
@@ -109,6 +112,7 @@ func TestRetryWithoutAWorkflow(t *testing.T) {
 
 // TestRetryWithoutAWorker checks that a retry without a result ends with 503.
 func TestRetryWithoutAWorker(t *testing.T) {
+	t.Parallel()
 	process := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
 	r, h := newRestaurant(t), newHook(t, failFirst)
 	r.subscribe(h)

@@ -19,6 +19,7 @@ import (
 // TestRollingRestart replaces two APIs and two workers one after the other with SIGTERM, while clients place and read
 // orders. No request fails, no order is placed twice, and each event arrives once.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	r, h := newRestaurant(t), newHook(t, nil)
 	h.arrived = make(chan int, 100_000)
 	r.subscribe(h)
@@ -61,9 +62,8 @@ func TestRollingRestart(t *testing.T) {
 // apiAt starts an API at an address. It accepts the tokens of the shared API.
 func apiAt(t *testing.T, address string) *harness.Process {
 	t.Helper()
-	needWorld(t)
-	process, _, err := the.serve(t.Context(), map[string]string{
-		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": the.api, "COMANDA_DRAIN_DELAY": "2s",
+	process, _, err := worldOf(t).serve(t.Context(), map[string]string{
+		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": worldOf(t).api, "COMANDA_DRAIN_DELAY": "2s",
 	})
 	must(t, err)
 	t.Cleanup(process.Kill)
@@ -90,7 +90,7 @@ type load struct {
 // newLoad starts the clients of several APIs. The test fails if a request fails.
 func newLoad(t *testing.T, r *restaurant, addresses []string) *load {
 	t.Helper()
-	roots := the.client.Transport.(*http.Transport).TLSClientConfig.RootCAs
+	roots := worldOf(t).client.Transport.(*http.Transport).TLSClientConfig.RootCAs
 	balancer := &harness.Balancer{
 		Addresses: addresses, TLS: &tls.Config{RootCAs: roots, ServerName: "localhost"},
 	}

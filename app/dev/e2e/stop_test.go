@@ -12,6 +12,7 @@ import (
 // TestStopWithAttemptsInFlight stops a worker gracefully while its receivers take one and three seconds, which is
 // shorter and longer than an attempt may stay in a burst. Another worker starts meanwhile. Each attempt is made once.
 func TestStopWithAttemptsInFlight(t *testing.T) {
+	t.Parallel()
 	for _, bursts := range []string{"always", "off"} {
 		for _, begun := range []int{groupSize / 4, 2 * groupSize} { // requests before the stop
 			t.Run(fmt.Sprintf("bursts %s, after %d requests", bursts, begun), func(t *testing.T) {

@@ -74,14 +74,14 @@ func (s *spans) await(t *testing.T, name string, trace []byte) (found *tracing.S
 // A trace connects the request that places an order with the request to the receiver, through the outbox and the
 // workflow, and the log of the API names it.
 func TestTraceFromOrderToReceiver(t *testing.T) {
-	needWorld(t)
+	t.Parallel()
 	exported := &spans{}
 	server := httptest.NewServer(exported)
 	t.Cleanup(server.Close)
 	settings := map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": server.URL, "OTEL_BSP_SCHEDULE_DELAY": "100",
 	}
-	serve, url, err := the.serve(t.Context(), settings)
+	serve, url, err := worldOf(t).serve(t.Context(), settings)
 	must(t, err)
 	t.Cleanup(serve.Kill)
 	worker(t, settings)

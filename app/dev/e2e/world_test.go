@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +26,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// world is shared by all tests that call needWorld: the infrastructure and one API. Each test starts its own workers,
-// so the tests run one after another.
+// world is an installation: the infrastructure and one API. A test starts its own workers, so it has the world for
+// itself.
 type world struct {
 	programs harness.Programs
 	infra    *harness.Infra
@@ -35,18 +36,19 @@ type world struct {
 	tls      tls.Certificate // of the development CA, for receivers
 	db       *persistence.DB
 	temporal client.Client
-	fragile  bool // a test replaced the shared world
 }
 
-var the world
-
-// fixture builds the programs and starts the shared world when the first test needs them.
+// fixture builds the programs once and keeps the worlds.
 var fixture struct {
-	dir            string
-	built, started sync.Once
-	buildErr       error
-	startErr       error
-	stop           func()
+	dir      string
+	built    sync.Once
+	programs harness.Programs
+	buildErr error
+
+	lock sync.Mutex
+	used map[string]*world // by the names of their tests
+	free []*world
+	stop []func()
 }
 
 func TestMain(m *testing.M) {
@@ -61,49 +63,105 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(fixture.dir)
-	fixture.stop = func() {}
-	defer func() { fixture.stop() }()
+	if err := os.Chmod(fixture.dir, 0o755); err != nil { // PostgreSQL may run as another user
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fixture.used = map[string]*world{}
+	defer func() {
+		for _, stop := range slices.Backward(fixture.stop) {
+			stop()
+		}
+	}()
 	return m.Run()
 }
 
-// needPrograms builds the programs for a test that starts its own infrastructure.
-func needPrograms(t *testing.T) {
+// programs returns the built programs.
+func programs(t *testing.T) harness.Programs {
 	t.Helper()
 	fixture.built.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of Temporal takes minutes
 		defer cancel()
-		the.programs, fixture.buildErr = harness.Build(ctx, fixture.dir)
+		fixture.programs, fixture.buildErr = harness.Build(ctx, fixture.dir)
 	})
 	must(t, fixture.buildErr)
+	return fixture.programs
 }
 
-// needWorld starts the shared world, unless the test runs in a fragile world. The functions that create restaurants,
-// receivers and workers call it. Without PostgreSQL, the test is skipped, but in CI it fails.
-func needWorld(t *testing.T) {
+// worldOf returns the world of a test or of the test that contains it. Without one, the test gets a world that no other
+// test uses until its end. Without PostgreSQL, the test is skipped, but in CI it fails.
+func worldOf(t *testing.T) *world {
 	t.Helper()
-	if the.fragile {
-		return
+	w, mine := lookUp(t.Name())
+	if mine {
+		return w
 	}
-	needPrograms(t)
-	fixture.started.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cancel()
-		fixture.stop, fixture.startErr = the.start(ctx, fixture.dir)
+	if w == nil {
+		w = newWorld(t)
+	}
+	w.use(t, func() {
+		fixture.lock.Lock()
+		defer fixture.lock.Unlock()
+		fixture.free = append(fixture.free, w)
 	})
-	err := fixture.startErr
+	return w
+}
+
+// lookUp returns the world that a test uses already, otherwise a free one, or nil.
+func lookUp(test string) (w *world, used bool) {
+	fixture.lock.Lock()
+	defer fixture.lock.Unlock()
+	for name := test; ; name = name[:strings.LastIndex(name, "/")] {
+		if w := fixture.used[name]; w != nil {
+			return w, true
+		}
+		if !strings.Contains(name, "/") {
+			break
+		}
+	}
+	if n := len(fixture.free); n > 0 {
+		w, fixture.free = fixture.free[n-1], fixture.free[:n-1]
+	}
+	return w, false
+}
+
+// use makes w the world of a test until its end, and then calls after.
+func (w *world) use(t *testing.T, after func()) {
+	fixture.lock.Lock()
+	defer fixture.lock.Unlock()
+	name := t.Name()
+	fixture.used[name] = w
+	t.Cleanup(func() {
+		fixture.lock.Lock()
+		delete(fixture.used, name)
+		fixture.lock.Unlock()
+		after()
+	})
+}
+
+// newWorld starts a world for several tests.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	w := &world{programs: programs(t)}
+	dir, err := os.MkdirTemp(fixture.dir, "world-*")
+	must(t, err)
+	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
+	err = w.start(ctx, filepath.Join(dir, "data"))
 	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
 		t.Skip(err)
 	}
 	must(t, err)
+	return w
 }
 
-// start starts the infrastructure and an API. The returned function stops all started processes, also after an error.
-func (w *world) start(ctx context.Context, dir string) (stop func(), err error) {
-	var stops []func()
-	stop = func() {
-		for i := len(stops) - 1; i >= 0; i-- {
-			stops[i]()
-		}
+// start starts the infrastructure and an API. The end of all tests stops the started processes, also after an error.
+func (w *world) start(ctx context.Context, dir string) (err error) {
+	atEnd := func(stop func()) {
+		fixture.lock.Lock()
+		defer fixture.lock.Unlock()
+		fixture.stop = append(fixture.stop, stop)
 	}
 	graceful := func(p *harness.Process) func() {
 		return func() {
@@ -114,24 +172,22 @@ func (w *world) start(ctx context.Context, dir string) (stop func(), err error) 
 			}
 		}
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL may run as another user
-		return stop, err
+	if w.infra, err = w.programs.StartInfra(ctx, dir); err != nil {
+		return err
 	}
-	if w.infra, err = w.programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
-		return stop, err
-	}
-	stops = append(stops, graceful(w.infra.Process))
+	atEnd(graceful(w.infra.Process))
 	if err := w.connect(); err != nil {
-		return stop, err
+		return err
 	}
-	stops = append(stops, w.temporal.Close, func() { w.db.Close() })
+	atEnd(w.temporal.Close)
+	atEnd(func() { w.db.Close() })
 	serve, url, err := w.serve(ctx, nil)
 	if err != nil {
-		return stop, err
+		return err
 	}
 	w.api = url
-	stops = append(stops, graceful(serve))
-	return stop, nil
+	atEnd(graceful(serve))
+	return nil
 }
 
 func (w *world) connect() error {
@@ -184,8 +240,8 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 // worker starts a worker, which ends at the end of the test at the latest.
 func worker(t *testing.T, settings map[string]string) *harness.Process {
 	t.Helper()
-	needWorld(t)
-	process, err := the.programs.StartComanda(t.Context(), the.infra, "worker", settings)
+	w := worldOf(t)
+	process, err := w.programs.StartComanda(t.Context(), w.infra, "worker", settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +47,8 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	p := Programs{Dev: filepath.Join(dir, "dev"), Comanda: filepath.Join(dir, "comanda")}
 	const module = "github.com/comanda-dev/comanda"
 	for path, pkg := range map[string]string{p.Dev: module + "/app/dev/stack", p.Comanda: module + "/app/cmd/comanda"} {
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+		build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, pkg)
+		if out, err := build.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 		}
 	}
@@ -153,16 +153,6 @@ func (p Programs) StartComanda(
 // Start starts the production program with arguments, for example "listen". It does not wait until the program works.
 func (p Programs) Start(settings map[string]string, args ...string) (*Process, error) {
 	return p.start(p.Comanda, settings, args...)
-}
-
-// FreeAddress returns a free address on the loopback interface.
-func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }
 
 // Process is a running program.
