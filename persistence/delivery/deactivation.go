@@ -15,22 +15,12 @@ import (
 func (q *Queue) EndQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	limit int,
 ) (int, error) {
-	var rows []deliveryRow
-	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rows = nil
-		return tx.NewRaw(endQueued, store, id, app.At(now).Time, app.ReasonInactive, limit).Scan(ctx, &rows)
-	})
-	if err == nil && len(rows) > 0 {
-		q.ended(app.DeliveryDeadLetter, len(rows))
-		for _, d := range rows {
-			q.orders.Add(changedEvent{d.EventID, store, d.EventType})
-		}
-	}
-	return len(rows), err
+	return q.endQueued(ctx, store, app.DeliveryDeadLetter, endQueuedToInactive, id, app.At(now).Time, app.ReasonInactive,
+		limit)
 }
 
-// endQueued locks the subscription, so that it stays inactive until the batch is committed.
-const endQueued = `WITH inactive AS MATERIALIZED (
+// endQueuedToInactive locks the subscription, so that it stays inactive until the batch is committed.
+const endQueuedToInactive = `WITH inactive AS MATERIALIZED (
 		SELECT id FROM subscriptions
 		WHERE store_id = ?0 AND id = ?1 AND NOT is_active AND deleted_at IS NULL FOR SHARE
 	), batch AS MATERIALIZED (

@@ -14,13 +14,21 @@ import (
 func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	limit int,
 ) (int, error) {
+	return q.endQueued(ctx, store, app.DeliveryCancelled, cancelQueued, id, app.At(now).Time, app.ReasonDeleted, limit)
+}
+
+// endQueued runs a statement that ends queued deliveries of a store with the given status, and returns their number.
+// The store is the first argument of the statement; args are the others.
+func (q *Queue) endQueued(ctx context.Context, store app.StoreID, status app.DeliveryStatus, statement string,
+	args ...any,
+) (int, error) {
 	var rows []deliveryRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
-		return tx.NewRaw(cancelQueued, store, id, app.At(now).Time, app.ReasonDeleted, limit).Scan(ctx, &rows)
+		return tx.NewRaw(statement, append([]any{store}, args...)...).Scan(ctx, &rows)
 	})
 	if err == nil && len(rows) > 0 {
-		q.ended(app.DeliveryCancelled, len(rows))
+		q.ended(status, len(rows))
 		for _, d := range rows {
 			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
 		}
